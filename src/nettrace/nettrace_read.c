@@ -1890,14 +1890,14 @@ static bool nettrace_probe(const uint8_t *head, size_t len)
 	return len >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
 }
 
-static int nettrace_open(struct input *in, struct trace *trace, struct source **ret_source,
-	struct diag *diag)
+static int nettrace_open(struct input *in, struct trace *trace, bool stacks,
+	struct source **ret_source, struct diag *diag)
 {
 	struct nettrace_file *file = calloc(1, sizeof(*file));
 	const char *name = in->name ? in->name : "memory";
 
 	if (file)
-		file->decoder = nettrace_decoder_new(trace, name, 0);
+		file->decoder = nettrace_decoder_new(trace, name, stacks ? 0 : NETTRACE_NO_STACKS);
 	if (!file || !file->decoder) {
 		free(file);
 		return diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
@@ -1940,9 +1940,15 @@ static void nettrace_close(struct source *source)
 	free(file);
 }
 
-uint64_t nettrace_source_lost(const struct source *source)
+static uint64_t nettrace_sorted_ns(const struct source *source)
 {
-	return nettrace_decoder_lost(((const struct nettrace_file *)(const void *)source)->decoder);
+	return nettrace_decoder_sorted_ns(
+		((const struct nettrace_file *)(const void *)source)->decoder);
+}
+
+static uint64_t nettrace_lost(const struct source *source)
+{
+	return ((const struct nettrace_file *)(const void *)source)->decoder->lost;
 }
 
 const struct source_ops nettrace_source = {
@@ -1950,5 +1956,7 @@ const struct source_ops nettrace_source = {
 	.probe = nettrace_probe,
 	.open = nettrace_open,
 	.next = nettrace_next,
+	.sorted_ns = nettrace_sorted_ns,
+	.lost = nettrace_lost,
 	.close = nettrace_close,
 };

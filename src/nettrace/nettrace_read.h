@@ -132,7 +132,4 @@ void nettrace_decoder_stacks_moved(struct nettrace_decoder *decoder);
 
 extern const struct source_ops nettrace_source;
 
-/* nettrace_decoder_lost() of an open source. */
-uint64_t nettrace_source_lost(const struct source *source);
-
 #endif

@@ -3,8 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,47 +12,78 @@
 #include "nettrace/nettrace_read.h"
 #include "trace/absorb.h"
 #include "trace/event.h"
+#include "trace/flow.h"
 #include "trace/trace.h"
+
+int saved_read_input(struct input *in, struct saved_reading *reading, struct diag *diag)
+{
+	const char *name = in->name ? in->name : "memory";
+	struct event event;
+	int r = input_unpack(in, diag);
+
+	reading->ops = &nettrace_source;
+
+	if (r == 0)
+		r = reading->ops->open(in, reading->trace, !reading->clock_only, &reading->source,
+			diag);
+	if (r < 0) {
+		input_close(in);
+		return r;
+	}
+	while ((r = reading->ops->next(reading->source, &event, diag)) > 0) {
+		/* A payload that cannot be decoded is ignored: the rest of the file is valid. */
+		r = reading->clock_only ? absorb_clock(reading->trace, &event)
+					: absorb_event(reading->trace, &event, NULL);
+		if (r != -ENOMEM)
+			r = reading->on_event ? reading->on_event(reading->context, &event) : 0;
+		if (r == -ENOMEM)
+			diag_set(diag, r, "cannot read '%s': %m", name);
+		if (r < 0)
+			break;
+	}
+	reading->lost = reading->ops->lost(reading->source);
+	reading->ops->close(reading->source);
+	return r;
+}
+
+/* The times of the first and the last event that carries a loss. */
+struct losses {
+	uint64_t first_ns;
+	uint64_t last_ns;
+	int (*on_event)(void *context, const struct event *event);
+	void *context;
+};
+
+static int note_losses(void *context, const struct event *event)
+{
+	struct losses *losses = context;
+
+	if (event->lost_before && !losses->first_ns)
+		losses->first_ns = event->time_ns;
+	if (event->lost_before)
+		losses->last_ns = event->time_ns;
+	return losses->on_event ? losses->on_event(losses->context, event) : 0;
+}
 
 int saved_read(const char *path, struct trace *trace,
 	int (*on_event)(void *context, const struct event *event), void *context, struct diag *diag)
 {
+	struct losses losses = { .on_event = on_event, .context = context };
+	struct saved_reading reading = {
+		.trace = trace,
+		.on_event = note_losses,
+		.context = &losses,
+	};
 	struct input in;
-	struct source *source;
-	struct event event;
-	uint64_t first_ns = 0;
-	uint64_t last_ns = 0;
 	int r = input_open(&in, path, diag);
 
 	if (r < 0)
 		return r;
-	r = input_unpack(&in, diag);
-	if (r == 0)
-		r = nettrace_source.open(&in, trace, &source, diag);
-	if (r < 0) {
-		input_close(&in);
+	r = saved_read_input(&in, &reading, diag);
+	if (!reading.source)
 		return r;
-	}
-	while ((r = nettrace_source.next(source, &event, diag)) > 0) {
-		/*
-		 * A spoor event that cannot be decoded is ignored: the rest of the file is valid.
-		 */
-		r = absorb_event(trace, &event, NULL);
-		if (r == -ENOMEM) {
-			diag_set(diag, r, "cannot read '%s': %m", path);
-			break;
-		}
-		if (event.lost_before) {
-			if (!first_ns)
-				first_ns = event.time_ns;
-			last_ns = event.time_ns;
-		}
-		r = on_event ? on_event(context, &event) : 0;
-		if (r < 0)
-			break;
-	}
-	int end = absorb_end(trace, nettrace_source_lost(source), first_ns, last_ns);
-	nettrace_source.close(source);
+	int end = absorb_end(trace, reading.lost, losses.first_ns, losses.last_ns);
+
 	if (r == 0 && end < 0)
 		return diag_set(diag, end, "cannot read '%s': %m", path);
 	return r;

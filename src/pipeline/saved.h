@@ -2,11 +2,39 @@
 #ifndef SPOOR_PIPELINE_SAVED_H
 #define SPOOR_PIPELINE_SAVED_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct diag;
 struct event;
+struct input;
+struct source;
+struct source_ops;
 struct trace;
+
+/* How saved_read_input() reads. */
+struct saved_reading {
+	struct trace *trace;
+	/*
+	 * Events have no stacks, and only the data that turns times into dates is absorbed, not what
+	 * the events state about processes and code.
+	 */
+	bool clock_only;
+	/* Of every event, in file order, after it was absorbed; may be NULL. Negative: the end. */
+	int (*on_event)(void *context, const struct event *event);
+	void *context;
+	/* set by the reading, for on_event(): the format, and the file; NULL: it was not opened */
+	const struct source_ops *ops;
+	struct source *source;
+	uint64_t lost; /* result: events lost by the part that was read */
+};
+
+/*
+ * The loop over a saved file: every reader of recordings runs it. Takes the input over, also after a
+ * failure. Results as saved_read().
+ */
+int saved_read_input(struct input *in, struct saved_reading *reading, struct diag *diag);
 
 /*
  * Reads `path` ("-": standard input) into `trace`, which must be initialized, and calls back for

@@ -10,8 +10,9 @@
 #include "base/input.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/reorder_window.h"
-#include "trace/absorb.h"
+#include "pipeline/saved.h"
 #include "trace/event.h"
+#include "trace/flow.h"
 #include "trace/trace.h"
 
 #define LOOK_BYTES (1u << 20) /* the window is sorted again after so many more bytes */
@@ -29,8 +30,10 @@ struct window {
 	struct reorder_window order;
 	size_t bytes;
 	size_t look_bytes;
-	saved_stream_fn *on_event;
+	saved_stream_fn *take;
 	void *context;
+	struct saved_reading reading;
+	bool failed; /* the callback, or memory */
 };
 
 static int keep(struct window *window, const struct event *event, uint32_t code_epoch)
@@ -82,7 +85,7 @@ static int give_out(struct window *window, size_t least_bytes)
 		struct kept *kept = item->side;
 		window->bytes -= kept->size_bytes;
 		if (r == 0)
-			r = window->on_event(window->context, &kept->event, kept->code_epoch);
+			r = window->take(window->context, &kept->event, kept->code_epoch);
 		free(kept);
 	}
 	window->look_bytes = window->bytes + LOOK_BYTES;
@@ -107,26 +110,6 @@ static int look(struct window *window, uint64_t sorted_ns)
 	return r;
 }
 
-/* Returns 1 for an event, 0 at the end. */
-static int next_event(struct input *in, struct nettrace_decoder *decoder, struct event *ret_event,
-	struct diag *diag)
-{
-	for (;;) {
-		int r = nettrace_decoder_next(decoder, ret_event, diag);
-		if (r || nettrace_decoder_ended(decoder))
-			return r;
-		uint8_t *room = nettrace_decoder_room(decoder, INPUT_WINDOW);
-		if (!room)
-			return diag_set(diag, -ENOMEM, "cannot read '%s': %m", in->name);
-		ssize_t n = input_read(in, room, INPUT_WINDOW, diag);
-		if (n < 0)
-			return (int)n;
-		if (n == 0)
-			return nettrace_decoder_finish(decoder, diag);
-		nettrace_decoder_filled(decoder, (size_t)n);
-	}
-}
-
 static uint32_t epoch_of(const struct trace *trace, const struct event *event)
 {
 	uint32_t process =
@@ -135,33 +118,16 @@ static uint32_t epoch_of(const struct trace *trace, const struct event *event)
 	return process ? trace->processes.items[process].code_epoch : 0;
 }
 
-/*
- * `facts` is `trace` if the facts that events state are to be collected; NULL: only the data that
- * turns times into dates is.
- */
-static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window,
-	struct trace *trace, struct trace *facts, struct diag *diag)
+static int on_event(void *context, const struct event *event)
 {
-	struct event event;
-	int r;
+	struct window *window = context;
+	const struct saved_reading *reading = &window->reading;
+	int r = keep(window, event, reading->clock_only ? 0 : epoch_of(reading->trace, event));
 
-	while ((r = next_event(in, decoder, &event, diag)) > 0) {
-		/* A payload that cannot be decoded is ignored, as in saved.c. */
-		r = facts ? absorb_event(facts, &event, NULL) : absorb_clock(trace, &event);
-		if (r != -ENOMEM)
-			r = keep(window, &event, facts ? epoch_of(facts, &event) : 0);
-		if (r < 0)
-			return diag_set(diag, r, "cannot read '%s': %m", in->name);
-		r = look(window, nettrace_decoder_sorted_ns(decoder));
-		if (r < 0)
-			return r;
-	}
-	reorder_window_sort(&window->order, UINT64_MAX);
-	int given = give_out(window, 0);
-
-	if (r == 0 && given == 0 && window->bytes) /* no memory to sort them */
-		given = diag_set(diag, -ENOMEM, "cannot read '%s': %m", in->name);
-	return r < 0 ? r : given;
+	if (r == 0)
+		r = look(window, reading->ops->sorted_ns(reading->source));
+	window->failed = r < 0;
+	return r;
 }
 
 static void forget(struct window *window)
@@ -172,41 +138,40 @@ static void forget(struct window *window)
 }
 
 int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks,
-	saved_stream_fn *on_event, void *context, uint64_t *ret_lost, struct diag *diag)
+	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag)
 {
 	struct window window = {
-		.look_bytes = LOOK_BYTES, .on_event = on_event, .context = context
+		.reading = {
+			.trace = trace,
+			.clock_only = stacks == SAVED_STREAM_NO_STACKS,
+			.on_event = on_event,
+			.context = &window,
+		},
+		.look_bytes = LOOK_BYTES,
+		.take = take,
+		.context = context,
 	};
-	const char *name = in->name ? in->name : "memory";
-	struct nettrace_decoder *decoder;
-	int r = input_unpack(in, diag);
+	int r = saved_read_input(in, &window.reading, diag);
 
-	*ret_lost = 0;
-	decoder = r == 0 ? nettrace_decoder_new(trace, name,
-				   stacks == SAVED_STREAM_STACKS ? 0 : NETTRACE_NO_STACKS)
-			 : NULL;
-	if (decoder)
-		r = read_events(in, decoder, &window, trace,
-			stacks == SAVED_STREAM_STACKS ? trace : NULL, diag);
-	else if (r == 0)
-		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
-	if (decoder)
-		*ret_lost = nettrace_decoder_lost(decoder);
+	if (!window.failed) {
+		reorder_window_sort(&window.order, UINT64_MAX);
+		int given = give_out(&window, 0);
+		if (r == 0)
+			r = given;
+	}
+	if (r == 0 && window.bytes)
+		r = diag_set(diag, -ENOMEM, "cannot sort the events: %m");
+	*ret_lost = window.reading.lost;
 	forget(&window);
-	nettrace_decoder_free(decoder);
 	return r;
 }
 
 int saved_stream(const char *path, struct trace *trace, enum saved_stream_stacks stacks,
-	saved_stream_fn *on_event, void *context, uint64_t *ret_lost, struct diag *diag)
+	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag)
 {
 	struct input in;
 	int r = input_open(&in, path, diag);
 
 	*ret_lost = 0;
-	if (r < 0)
-		return r;
-	r = saved_stream_input(&in, trace, stacks, on_event, context, ret_lost, diag);
-	input_close(&in);
-	return r;
+	return r < 0 ? r : saved_stream_input(&in, trace, stacks, take, context, ret_lost, diag);
 }

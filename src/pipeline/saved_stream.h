@@ -50,10 +50,10 @@ typedef int saved_stream_fn(void *context, const struct event *event, uint32_t c
  * events before that place have been delivered.
  */
 int saved_stream(const char *path, struct trace *trace, enum saved_stream_stacks stacks,
-	saved_stream_fn *on_event, void *context, uint64_t *ret_lost, struct diag *diag);
+	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag);
 
-/* As saved_stream(), from an input, which stays open. */
+/* As saved_stream(), from an input, which it takes over. */
 int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks,
-	saved_stream_fn *on_event, void *context, uint64_t *ret_lost, struct diag *diag);
+	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag);
 
 #endif

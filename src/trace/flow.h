@@ -2,7 +2,7 @@
  * Sources and sinks: the two ends of every flow of events.
  *
  * A source yields events and keeps the tables of `trace` ahead of them; a sink takes events and
- * reads the tables. The loop that pumps one into the other is pipeline/pump.c.
+ * reads the tables. The loop over a source is saved_read_input() (pipeline/saved.c).
  */
 #ifndef SPOOR_TRACE_FLOW_H
 #define SPOOR_TRACE_FLOW_H
@@ -21,14 +21,18 @@ struct sink;
 struct source_ops {
 	const char *name;                               /* "nettrace" */
 	bool (*probe)(const uint8_t *head, size_t len); /* is it yours? takes nothing */
-	/* Takes the input over on success. `trace` outlives the source. */
-	int (*open)(struct input *in, struct trace *trace, struct source **ret_source,
+	/* Takes the input over on success. `trace` outlives the source. `stacks`: events have theirs. */
+	int (*open)(struct input *in, struct trace *trace, bool stacks, struct source **ret_source,
 		struct diag *diag);
 	/*
 	 * 1 event, 0 end, negative errno: the events before remain valid, and the diagnosis gives
 	 * the place of the damage.
 	 */
 	int (*next)(struct source *source, struct event *ret_event, struct diag *diag);
+	/* No later event is older; 0: not known. */
+	uint64_t (*sorted_ns)(const struct source *source);
+	/* Events lost so far, whether or not an event has carried them. */
+	uint64_t (*lost)(const struct source *source);
 	void (*close)(struct source *source);
 };
 

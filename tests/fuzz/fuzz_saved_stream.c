@@ -54,7 +54,6 @@ static uint64_t read_events(const uint8_t *data, size_t size, enum saved_stream_
 	int r = saved_stream_input(&in, &reading.trace, stacks, on_event, &reading, &lost, &diag);
 	if (r < 0 && r != -ECANCELED && !diag.text[0])
 		abort();
-	input_close(&in);
 	bytes_done(&reading.line);
 	trace_done(&reading.trace);
 	return reading.count;

@@ -378,7 +378,7 @@ static void test_other_writers(void **state)
 	assert_true(nettrace_source.probe(b.data, b.len));
 	assert_int_equal(trace_init(&trace), 0);
 	input_from_memory(&in, b.data, b.len);
-	assert_int_equal(nettrace_source.open(&in, &trace, &source, &diag), 0);
+	assert_int_equal(nettrace_source.open(&in, &trace, true, &source, &diag), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t count;
 		assert_int_equal(nettrace_source.next(source, &event, &diag), 1);

@@ -82,7 +82,7 @@ static int read_bytes(const uint8_t *data, size_t size, struct seen *seen, struc
 	*seen = (struct seen){ 0 };
 	assert_int_equal(trace_init(trace), 0);
 	input_from_memory(&in, data, size);
-	assert_int_equal(nettrace_source.open(&in, trace, &source, diag), 0);
+	assert_int_equal(nettrace_source.open(&in, trace, true, &source, diag), 0);
 	while ((r = nettrace_source.next(source, &event, diag)) > 0) {
 		assert_true(absorb_event(trace, &event, diag) >= 0);
 		see(seen, trace, &event);
@@ -529,7 +529,7 @@ static void test_limits(void **state)
 	uint8_t *data = file_bytes(fd, &size);
 	assert_int_equal(trace_init(&trace), 0);
 	input_from_memory(&in, data, size);
-	assert_int_equal(nettrace_source.open(&in, &trace, &source, &diag), 0);
+	assert_int_equal(nettrace_source.open(&in, &trace, true, &source, &diag), 0);
 	static const uint64_t times[] = { DEMO_START, DEMO_START + 100, DEMO_START + 100 };
 	for (int i = 0; i < 3; i++) {
 		uint32_t count;
@@ -594,7 +594,7 @@ static void test_two_layouts(void **state)
 	uint8_t *data = file_bytes(fd, &size);
 	assert_int_equal(trace_init(&trace), 0);
 	input_from_memory(&in, data, size);
-	assert_int_equal(nettrace_source.open(&in, &trace, &source, NULL), 0);
+	assert_int_equal(nettrace_source.open(&in, &trace, true, &source, NULL), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(nettrace_source.next(source, &event, NULL), 1);
 		const struct schema *schema = &trace.schemas.items[event.schema_index];
@@ -747,7 +747,7 @@ static void test_runtime_events(void **state)
 	}
 	assert_int_equal(trace_init(&trace), 0);
 	input_from_memory(&in, data, size);
-	assert_int_equal(nettrace_source.open(&in, &trace, &source, NULL), 0);
+	assert_int_equal(nettrace_source.open(&in, &trace, true, &source, NULL), 0);
 	for (uint32_t i = 0; i < RUNTIME_EVENT_COUNT; i++) {
 		assert_int_equal(nettrace_source.next(source, &event, NULL), 1);
 		const struct schema *schema = &trace.schemas.items[event.schema_index];
@@ -857,7 +857,7 @@ static void test_byte_bools(void **state)
 
 	assert_int_equal(trace_init(&trace), 0);
 	input_from_memory(&in, data, size);
-	assert_int_equal(nettrace_source.open(&in, &trace, &source, NULL), 0);
+	assert_int_equal(nettrace_source.open(&in, &trace, true, &source, NULL), 0);
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
 		assert_int_equal(nettrace_source.next(source, &event, NULL), 1);
 		const struct field *fields = trace.schemas.items[event.schema_index].fields.items;
@@ -944,7 +944,7 @@ static void test_activities(void **state)
 
 	assert_int_equal(trace_init(&back), 0);
 	input_from_memory(&in, data, size);
-	assert_int_equal(nettrace_source.open(&in, &back, &source, &diag), 0);
+	assert_int_equal(nettrace_source.open(&in, &back, true, &source, &diag), 0);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0 };
 		activity[0] = i % 5 == 3 ? 0 : (uint8_t)(i / 7 % 200 + 1);
@@ -1018,7 +1018,7 @@ static int bench(void)
 		return 1;
 	input_from_memory(&in, data, size);
 	begin = seconds();
-	if (nettrace_source.open(&in, &trace, &source, NULL) < 0)
+	if (nettrace_source.open(&in, &trace, true, &source, NULL) < 0)
 		return 1;
 	while (nettrace_source.next(source, &event, NULL) > 0)
 		seen += event.value;

@@ -144,7 +144,7 @@ static void check_recording(const uint8_t *content, size_t size)
 
 	assert_int_equal(trace_init(&trace), 0);
 	input_from_memory(&in, content, size);
-	assert_int_equal(nettrace_source.open(&in, &trace, &source, &diag), 0);
+	assert_int_equal(nettrace_source.open(&in, &trace, true, &source, &diag), 0);
 	while ((r = nettrace_source.next(source, &event, &diag)) > 0) {
 		assert_true(absorb_event(&trace, &event, &diag) >= 0);
 		events++;
@@ -413,7 +413,7 @@ static void test_pipe(void **state)
 		memcpy(exact, data, cut);
 		input_from_memory(&in, exact, cut);
 		assert_int_equal(input_unpack(&in, &diag), 0);
-		assert_int_equal(nettrace_source.open(&in, &trace, &source, &diag), 0);
+		assert_int_equal(nettrace_source.open(&in, &trace, true, &source, &diag), 0);
 		while ((r = nettrace_source.next(source, &event, &diag)) > 0)
 			events++;
 		/* Complete but for the frame's own end is complete. */
