@@ -1,0 +1,259 @@
+/*
+ * event_session.c against a runtime that is ours, behind socket pairs: each event reaches the
+ * feature once, and after an error the stream is still read to its end.
+ */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/poll_set.h"
+#include "dotnet/ipc.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/event_session.h"
+#include "trace/event.h"
+#include "unit/nettrace_demo.h"
+
+enum { CONNECTIONS = 16 };
+
+struct runtime {
+	int open[CONNECTIONS];
+	unsigned count;
+	int stream;
+	const uint8_t *data; /* of the stream */
+	size_t size;
+	size_t sent;
+	unsigned stops;
+};
+
+struct taken {
+	struct event_session session;
+	uint32_t events;
+	uint32_t samples;
+	uint32_t fail_at; /* 0: never */
+};
+
+static uint8_t demo[1u << 20];
+static size_t demo_size;
+
+static int set_up(void **state)
+{
+	FILE *file = tmpfile();
+
+	(void)state;
+	assert_non_null(file);
+	int r = demo_write(&(struct nettrace_sink_options){ .fd = fileno(file), .name = "demo" },
+		NULL);
+	ssize_t n = pread(fileno(file), demo, sizeof(demo), 0);
+	fclose(file);
+	assert_true(n > 10000 && (size_t)n < sizeof(demo));
+	demo_size = (size_t)n;
+	return r;
+}
+
+static int runtime_connect(void *context, struct diag *diag)
+{
+	struct runtime *runtime = context;
+	int pair[2];
+
+	(void)diag;
+	assert_true(runtime->count < CONNECTIONS);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+		0);
+	runtime->open[runtime->count++] = pair[1];
+	return pair[0];
+}
+
+static char runtime_state(void *context)
+{
+	(void)context;
+	return 'S';
+}
+
+/* Answers a request; a session begins or ends with it. */
+static void answer(struct runtime *runtime, int *fd)
+{
+	uint8_t request[512];
+	uint8_t reply[28] = "DOTNET_IPC_V1";
+	ssize_t n = recv(*fd, request, sizeof(request), 0);
+
+	if (n < 20)
+		return;
+	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
+	reply[14] = sizeof(reply);
+	reply[16] = 0xff;
+	reply[20] = 7; /* the session's id */
+	assert_int_equal(send(*fd, reply, sizeof(reply), MSG_NOSIGNAL), sizeof(reply));
+	if (command == IPC_STOP_TRACING) {
+		runtime->stops++;
+		close(*fd);
+	} else {
+		assert_true(ipc_is_collect(command));
+		runtime->stream = *fd;
+	}
+	*fd = -1;
+}
+
+/* Sends what there is room for. The stream ends when the session was stopped and all was sent. */
+static void serve(struct runtime *runtime)
+{
+	for (unsigned i = 0; i < runtime->count; i++)
+		if (runtime->open[i] >= 0)
+			answer(runtime, &runtime->open[i]);
+	if (runtime->stream < 0)
+		return;
+	while (runtime->sent < runtime->size) {
+		ssize_t n = send(runtime->stream, runtime->data + runtime->sent,
+			runtime->size - runtime->sent, MSG_NOSIGNAL);
+		if (n <= 0)
+			return;
+		runtime->sent += (size_t)n;
+	}
+	if (runtime->stops) {
+		close(runtime->stream);
+		runtime->stream = -1;
+	}
+}
+
+static void take(void *user, const struct schema *schema, const struct event *event,
+	struct diag *broken)
+{
+	struct taken *taken = user;
+
+	assert_ptr_equal(schema, &taken->session.trace.schemas.items[event->schema_index]);
+	taken->samples += event->kind == EVENT_SAMPLE;
+	if (++taken->events == taken->fail_at)
+		diag_set(broken, -ENOSPC, "enough");
+}
+
+/* Opens a session whose stream is `data`, reads all of it, and stops the session. */
+static void run(struct taken *taken, const uint8_t *data, size_t size, bool ignored)
+{
+	struct runtime runtime = { .stream = -1, .data = data, .size = size };
+	const struct dotnet_door door = {
+		.connect = runtime_connect, .state = runtime_state, .context = &runtime
+	};
+	const struct ipc_provider provider = { .name = "P" };
+	const struct eventpipe_options options = {
+		.providers = &provider, .provider_count = 1, .buffer_mb = 1, .no_info = true
+	};
+	const struct event_reading reading = {
+		.take = ignored ? NULL : take, .user = taken, .name = "the test's events"
+	};
+	struct poll_set set = { 0 };
+	uint64_t bytes = taken->session.bytes;
+	uint64_t now_ns = 1000;
+
+	assert_int_equal(event_session_open(&taken->session, &door, &options, &reading), 0);
+	for (bool stopped = false; !event_session_is_over(&taken->session);) {
+		poll_set_begin(&set, UINT64_MAX);
+		event_session_await(&taken->session, &set);
+		assert_true(set.fds.count || set.wake_ns != UINT64_MAX);
+		serve(&runtime);
+		(void)event_session_advance(&taken->session, ++now_ns);
+		if (!stopped && taken->session.bytes - bytes == size && size) {
+			event_session_stop(&taken->session, now_ns);
+			stopped = true;
+		}
+	}
+	assert_int_equal(runtime.stops, 1);
+	assert_int_equal(taken->session.bytes - bytes, size);
+	assert_true(eventpipe_whole(taken->session.pipe));
+	poll_set_done(&set);
+}
+
+static void test_not_opened(void **state)
+{
+	struct event_session session = { 0 };
+	struct poll_set set = { 0 };
+	char version[16] = "old";
+
+	(void)state;
+	assert_true(event_session_is_over(&session));
+	assert_int_equal(event_session_advance(&session, 1), EVENTPIPE_ENDED);
+	event_session_stop(&session, 1);
+	poll_set_begin(&set, UINT64_MAX);
+	event_session_await(&session, &set);
+	assert_int_equal(set.fds.count, 0);
+	assert_int_equal(set.wake_ns, UINT64_MAX);
+	assert_int_equal(event_session_lost(&session), 0);
+	assert_false(event_session_version(&session, version, sizeof(version)));
+	assert_string_equal(version, "old");
+	event_session_end(&session);
+	event_session_close(&session);
+}
+
+static void test_whole_stream(void **state)
+{
+	struct taken taken = { .samples = 0 };
+
+	(void)state;
+	run(&taken, demo, demo_size, false);
+	assert_int_equal(taken.samples, DEMO_SAMPLES);
+	assert_int_equal(taken.session.broken.error, 0);
+	uint32_t events = taken.events;
+
+	/* The tables and the number of lost events outlive the pipe. */
+	event_session_end(&taken.session);
+	assert_true(event_session_is_over(&taken.session));
+	assert_int_equal(event_session_lost(&taken.session), DEMO_LOST);
+	assert_true(taken.session.trace.schemas.count > 1);
+
+	/* Opened again: another stream, from its first byte. */
+	run(&taken, demo, demo_size, false);
+	assert_int_equal(taken.events, 2 * events);
+	assert_int_equal(taken.session.bytes, 2 * demo_size);
+	event_session_close(&taken.session);
+}
+
+static void test_broken_stream(void **state)
+{
+	static uint8_t broken[sizeof(demo)];
+	struct taken taken = { .samples = 0 };
+
+	(void)state;
+	memcpy(broken, demo, demo_size);
+	memset(broken + demo_size / 2, 0xff, demo_size - demo_size / 2);
+	run(&taken, broken, demo_size, false);
+	assert_int_equal(taken.session.broken.error, -EBADMSG);
+	assert_true(taken.samples > 0 && taken.samples < DEMO_SAMPLES);
+	event_session_close(&taken.session);
+}
+
+static void test_taker_fails(void **state)
+{
+	struct taken taken = { .fail_at = 10 };
+
+	(void)state;
+	run(&taken, demo, demo_size, false);
+	assert_int_equal(taken.events, 10);
+	assert_int_equal(taken.session.broken.error, -ENOSPC);
+	assert_string_equal(taken.session.broken.text, "enough");
+	event_session_close(&taken.session);
+}
+
+static void test_ignored_stream(void **state)
+{
+	struct taken taken = { .samples = 0 };
+
+	(void)state;
+	run(&taken, demo, demo_size, true);
+	assert_int_equal(taken.events, 0);
+	assert_int_equal(event_session_lost(&taken.session), 0);
+	event_session_close(&taken.session);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_not_opened),
+		cmocka_unit_test(test_whole_stream),
+		cmocka_unit_test(test_broken_stream),
+		cmocka_unit_test(test_taker_fails),
+		cmocka_unit_test(test_ignored_stream),
+	};
+
+	return cmocka_run_group_tests_name("event_session", tests, set_up, NULL);
+}
