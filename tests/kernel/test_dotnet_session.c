@@ -28,37 +28,8 @@
 #define SKIP       77
 #define PATIENCE_S 60 /* for what must happen, on a machine with other load too */
 
-static const char project[] =
-	"<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><OutputType>Exe</OutputType>"
-	"<TargetFramework>net%s</TargetFramework><ImplicitUsings>enable</ImplicitUsings><AssemblyName>Target</AssemblyName>"
-	"</PropertyGroup></Project>\n";
-
-/*
- * Hot and precompiled code from the start; one method only after the file args[0] has appeared;
- * dynamic methods all the time.
- */
-static const char program[] =
-	"using System.Reflection.Emit;\n"
-	"using System.Text.Json;\n"
-	"long sum = 0; int round = 0;\n"
-	"var until = DateTime.UtcNow.AddMinutes(5);\n"
-	"while (DateTime.UtcNow < until) {\n"
-	"	sum += Work.BurnBeforeAsked(10000);\n"
-	"	sum += JsonSerializer.Serialize(new[] { round, 2, 3 }).Length;\n"
-	"	if (File.Exists(args[0])) sum += Late.MethodOfAfterwards(100);\n"
-	"	if (++round % 50 == 0) {\n"
-	"		var made = new DynamicMethod(\"made_at_run_time_\" + round, typeof(int), Type.EmptyTypes);\n"
-	"		var il = made.GetILGenerator();\n"
-	"		il.Emit(OpCodes.Ldc_I4, round); il.Emit(OpCodes.Ret);\n"
-	"		sum += ((Func<int>)made.CreateDelegate(typeof(Func<int>)))();\n"
-	"	}\n"
-	"	File.WriteAllText(args[1], round.ToString());\n"
-	"	Thread.Sleep(2);\n"
-	"}\n"
-	"static class Work { public static long BurnBeforeAsked(int n) { long s = 0; for (int i = 0; i < n; i++) s += i ^ (s << 1); return s; } }\n"
-	"static class Late { public static long MethodOfAfterwards(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * 3; return s; } }\n";
-
 static char folder[] = "/tmp/spoor-dotnet-XXXXXX";
+static char dll[4096]; /* the program */
 
 struct watched {
 	pid_t pid;
@@ -81,24 +52,11 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
 }
 
-static void write_file(const char *name, const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 static void start(struct watched *w)
 {
 	static unsigned number;
-	char dll[64];
 
 	number++;
-	snprintf(dll, sizeof(dll), "%s/out/Target.dll", folder);
 	snprintf(w->go, sizeof(w->go), "%s/go%u", folder, number);
 	snprintf(w->rounds, sizeof(w->rounds), "%s/rounds%u", folder, number);
 	w->pid = fork();
@@ -576,36 +534,21 @@ static void test_switched_off(void **state)
 	end(&w);
 }
 
-static int build_target(void)
+static int find_program(void)
 {
-	char version[16] = "";
-	char text[sizeof(project) + sizeof(version)];
-	char command[512];
+	FILE *pipe = popen(TEST_PROGRAMS " session", "r");
 
-	FILE *pipe = popen("dotnet --version 2>/dev/null", "r");
 	if (!pipe)
-		return SKIP;
-	if (!fgets(version, sizeof(version), pipe))
-		version[0] = '\0';
-	pclose(pipe);
-	/* "10.0.401" -> "10.0" */
-	char *dot = strchr(version, '.');
-	dot = dot ? strchr(dot + 1, '.') : NULL;
-	if (!dot) {
-		printf("skipped: no .NET SDK here ('dotnet --version' says nothing)\n");
+		return 1;
+	if (!fgets(dll, sizeof(dll), pipe))
+		dll[0] = '\0';
+	dll[strcspn(dll, "\n")] = '\0';
+	int status = pclose(pipe);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP) {
+		printf("skipped: %s\n", dll);
 		return SKIP;
 	}
-	*dot = '\0';
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(text, sizeof(text), project, version);
-	write_file("target.csproj", text);
-	write_file("Program.cs", program);
-	snprintf(command, sizeof(command),
-		"cd %s && DOTNET_CLI_HOME=%s/home DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 "
-		"dotnet build -c Release -o out -v q -p:UseSharedCompilation=false > build.log 2>&1 || { cat build.log; false; }",
-		folder, folder);
-	return system(command) == 0 ? 0 : 1;
+	return status == 0 && mkdtemp(folder) ? 0 : 1;
 }
 
 int main(void)
@@ -620,7 +563,7 @@ int main(void)
 		cmocka_unit_test(test_switched_off),
 	};
 	char command[64];
-	int r = build_target();
+	int r = find_program();
 
 	if (r == 0)
 		r = cmocka_run_group_tests_name("dotnet session", tests, NULL, NULL);
