@@ -13,7 +13,7 @@ answer() {
 }
 
 # A process without diagnostics is named, with the variable. Dumps and snapshots of it are not available.
-DOTNET_EnableDiagnostics=0 dotnet "$app" burn 100000 >ready.off &
+DOTNET_EnableDiagnostics=0 dotnet "$app" idle 100000 >ready.off &
 off=$!
 started="$started $off"
 until_true grep -q ready ready.off || fail "the program does not start"
@@ -39,7 +39,7 @@ TMPDIR=$scratch code_of "$spoor" doctor --json
 # The LTTng library is the one that a runtime's provider is linked to.
 provider=$(ls "$(dirname "$(realpath "$(command -v dotnet)")")"/shared/Microsoft.NETCore.App/*/libcoreclrtraceptprovider.so 2>/dev/null | tail -n 1)
 if [ -n "$provider" ] && command -v readelf >/dev/null; then
-	begin one burn 100000
+	begin one idle 100000
 	code_of "$spoor" doctor --json
 	needed=$(readelf -d "$provider" | sed -n 's/.*(NEEDED).*\[\(liblttng-ust\.so\.[0-9]*\)\].*/\1/p')
 	row dotnet_lttng reason >reason
@@ -55,7 +55,7 @@ for place in /sys/fs/cgroup/freezer /sys/fs/cgroup; do
 	[ -e $place/cgroup.procs ] && mkdir "$place/spoor_test_$$" 2>/dev/null && freezer=$place/spoor_test_$$ && break
 done
 if [ -n "$freezer" ]; then
-	begin outside burn 100000
+	begin outside idle 100000
 	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$freezer" "$spoor" doctor --json >out 2>err
 	code=$?
 	kill -9 $outside

@@ -32,7 +32,7 @@ elif no_dotnet=$("$top/scripts/build-webapi" "$built" 2>err); then
 		! until_true test -s port || break
 	done
 	[ -s port ] || fail "the web API does not start: $(head -n 3 shop.out)"
-	start clients "$load" "$(cat port)" 600 /cpu=1 /alloc=1 /throw=1 >/dev/null
+	start clients "$load" -p 20000 "$(cat port)" 600 /cpu=1 /alloc=1 /throw=1 >/dev/null
 	dotnet=1
 elif [ $? != 77 ]; then
 	fail "the web API could not be built"

@@ -3,7 +3,7 @@
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-SPOOR_TEST_WORD='a b=c' begin burner burn 600000
+SPOOR_TEST_WORD='a b=c' begin burner paced 600000
 code_of "$spoor" env -p $burner 'SPOOR_TEST_*' DOTNET_NOLOGO
 expect_code 0 "env"
 [ "$(cat out)" = 'DOTNET_NOLOGO=1

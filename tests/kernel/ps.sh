@@ -14,22 +14,22 @@ ps_of() {
 }
 
 # Started as `dotnet App.dll`, and as an executable of its own.
-begin framework burn 600000
+begin framework idle 600000
 program managed-own
 host=$program
 : >ready.own
-DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" burn 600000 >ready.own
+DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" idle 600000 >ready.own
 until_true grep -q ready ready.own || fail "the executable does not start"
 ps_of -p "$framework,$own"
 line $framework >one
 has one ' framework-dependent +10\.[0-9.]+ '
-has one ' Managed +.* dotnet Managed\.dll burn 600000$' # its name, and its command without folders
+has one ' Managed +.* dotnet Managed\.dll idle 600000$' # its name, and its command without folders
 line $own >one
 has one ' apphost +10\.[0-9.]+ +(x64|arm64) '
-has one 'burn 600000$'
+has one 'idle 600000$'
 has_no out 'not reachable'
 ps_of -p $framework --long
-has out 'dotnet /.*/Managed\.dll burn 600000$'
+has out 'dotnet /.*/Managed\.dll idle 600000$'
 # A small terminal gets fewer columns, and every row fits.
 if command -v script >/dev/null; then
 	script -qec "stty cols 80; $spoor ps -p $framework,$own" /dev/null </dev/null | tr -d '\r' | sed 's/\xe2\x80\xa6/~/g' >out
@@ -48,7 +48,7 @@ has_no out 'not reachable'
 single=$("$top/scripts/test-programs" managed-single) || single=''
 if [ -x "$single" ]; then
 	: >ready.single
-	start packed "$single" burn 600002 >ready.single
+	start packed "$single" idle 600002 >ready.single
 	until_true grep -q ready ready.single || fail "the single file does not start"
 	ps_of -p $packed
 	has out ' single-file +10\.[0-9.]+ '
@@ -56,7 +56,7 @@ if [ -x "$single" ]; then
 	kill -9 $packed
 	# Without its JIT memory's name only what it exports tells.
 	: >ready.single
-	DOTNET_EnableWriteXorExecute=0 start packed "$single" burn 600002 >ready.single
+	DOTNET_EnableWriteXorExecute=0 start packed "$single" idle 600002 >ready.single
 	until_true grep -q ready ready.single || fail "the single file does not start"
 	ps_of -n Managed
 	line $packed >one
@@ -69,17 +69,17 @@ fi
 # JSON has the same.
 ps_of -p $framework --json
 json out '.processes[0] | .kind == "framework-dependent" and .reachable'
-json out '.processes[0] | (.command_line | test("^dotnet /.*/Managed.dll burn 600000$")) and (.runtime_version | test("^10\\.")) and (.architecture | test("^(x64|arm64)$"))'
+json out '.processes[0] | (.command_line | test("^dotnet /.*/Managed.dll idle 600000$")) and (.runtime_version | test("^10\\.")) and (.architecture | test("^(x64|arm64)$"))'
 
 # The process tree of this script has both programs and no others.
 ps_of --tree $$
-[ "$(grep -c burn out)" = 2 ] || fail "the tree has $(grep -c burn out) programs, not 2"
+[ "$(grep -c idle out)" = 2 ] || fail "the tree has $(grep -c idle out) programs, not 2"
 ps_of --tree $own
-[ "$(grep -c burn out)" = 1 ] || fail "the tree of one has not just it"
+[ "$(grep -c idle out)" = 1 ] || fail "the tree of one has not just it"
 
 # Diagnostics switched off, and a program stopped by a signal: the reason and a remedy.
 export DOTNET_EnableDiagnostics=0
-begin off burn 600000
+begin off idle 600000
 unset DOTNET_EnableDiagnostics
 ps_of -p $off
 has out 'not reachable: its diagnostics are switched off \(DOTNET_EnableDiagnostics=0\); spoor record -p'
@@ -91,12 +91,12 @@ has out "not reachable: it is stopped .*; kill -CONT $own"
 kill -CONT $own
 
 # A temporary folder that does not exist, and one with too long a name for a socket.
-TMPDIR=/no/such/folder begin homeless burn 600000
+TMPDIR=/no/such/folder begin homeless idle 600000
 ps_of -p $homeless
 has out "not reachable: cannot open its temporary directory '/no/such/folder/'"
 long=$scratch/$(printf 'd%.0s' $(seq 100))
 mkdir "$long"
-TMPDIR=$long begin longwinded burn 600000
+TMPDIR=$long begin longwinded idle 600000
 ps_of -p $longwinded
 has out 'not reachable: its TMPDIR is too long'
 kill -9 $off $homeless $longwinded
@@ -135,7 +135,7 @@ if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	: >ready.inside
 	# Its environment has another host name.
 	start outer unshare --pid --mount --uts --fork --kill-child --mount-proc sh -c "echo pod-of-ours-$$ >/proc/sys/kernel/hostname; mount -t tmpfs none /tmp; unset TMPDIR
-		HOSTNAME=of-the-host dotnet '$app' burn 600000" >ready.inside
+		HOSTNAME=of-the-host dotnet '$app' idle 600000" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a container does not start"
 	ps_of --pod "pod-of-ours-$$"
 	has out '^ *[0-9]+ +[0-9]+ .* framework-dependent +10\.'
@@ -145,7 +145,7 @@ if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	ps_of --pod of-the-host
 	has out '^ *[0-9]+ +[0-9]+ .* framework-dependent +10\.'
 	ps_of --container "pod-of-ours-$$"
-	[ "$(grep -c burn out)" = 1 ] || fail "by container: $(grep -c burn out) programs"
+	[ "$(grep -c idle out)" = 1 ] || fail "by container: $(grep -c idle out) programs"
 
 	# From inside the container it is the only process.
 	pid=$(awk 'NR == 2 { print $1 }' out)
@@ -155,7 +155,7 @@ if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 
 	# A read-only root without a folder for sockets has another reason than diagnostics that are switched off.
 	: >ready.sealed
-	start sealed unshare --mount sh -c "mount -t tmpfs none /mnt; mount -o remount,ro /mnt; mount --bind /mnt /tmp; unset TMPDIR; exec dotnet '$app' burn 600000" >ready.sealed
+	start sealed unshare --mount sh -c "mount -t tmpfs none /mnt; mount -o remount,ro /mnt; mount --bind /mnt /tmp; unset TMPDIR; exec dotnet '$app' idle 600000" >ready.sealed
 	ready_or_ended() { grep -q ready ready.sealed || ended_process $sealed; }
 	until_true ready_or_ended
 	if grep -q ready ready.sealed; then
@@ -184,7 +184,7 @@ if is_root && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
 	has_no err 'sudo'
 	# A native program of another user, with the socket of an earlier .NET process of that id, is no .NET process.
 	left=/tmp/dotnet-diagnostic-$sleeper-1-socket
-	TMPDIR=/tmp begin earlier burn 600000
+	TMPDIR=/tmp begin earlier idle 600000
 	kill -9 $earlier
 	mv /tmp/dotnet-diagnostic-$earlier-* "$left"
 	setpriv --reuid nobody --clear-groups "$scratch/spoor" ps >out 2>err || fail "ps as nobody, all"

@@ -1,10 +1,11 @@
 // What the managed_*.sh scripts record.
 //
 //   Managed burn MS       computes for MS of CPU time in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
+//   Managed paced MS      the same, but sleeps 20 ms after each round: where a program that computes all the time would only slow down the other tests
 //   Managed dynamic MS    makes methods Made_0, Made_1, ... for MS of CPU time, one after the other. Each computes 20 ms and is freed, so that
 //                         later methods get the same addresses
 //   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
-//                         and the rounds done in them
+//                         and the rounds done in them; ends when ./end is there, too
 //   Managed idle MS       sleeps
 //   Managed late MS       when the file ./go is there: computes for MS of CPU time in methods that nobody has called before: Late.Plain, Late.Of<int>, and
 //                         Made_1000000, which is made then and kept
@@ -47,7 +48,10 @@ Console.WriteLine("ready");
 switch (args[0])
 {
     case "burn":
-        Hot.Run(ms);
+        Hot.Run(ms, 0);
+        break;
+    case "paced":
+        Hot.Run(ms, 20);
         break;
     case "work":
         Worker.Run(ms);
@@ -413,7 +417,7 @@ static class Hot
         return text.Length + copy[0].Length;
     }
 
-    public static void Run(int ms)
+    public static void Run(int ms, int pause)
     {
         byte[] bytes = new byte[20_000];
         string[] words = new string[4000];
@@ -428,6 +432,8 @@ static class Hot
             x = Burn(x);
             x += Framework(bytes, words);
             rounds++;
+            if (pause > 0)
+                Thread.Sleep(pause);
         }
         TimeSpan cpu = Process.GetCurrentProcess().TotalProcessorTime - before;
         Console.WriteLine($"{(long)(rounds / cpu.TotalSeconds)} rounds");
@@ -514,6 +520,8 @@ static class Worker
                 continue;
             using Source source = new("Worker-" + tell);
             Console.WriteLine($"{watch.ElapsedMilliseconds} {rounds}");
+            if (File.Exists("end"))
+                break;
             tell = watch.ElapsedMilliseconds + 100;
         }
         GC.KeepAlive(x);
