@@ -80,7 +80,7 @@ has raw_*.nettrace.lines 'JittingStarted'
 start porter "$spoor" trace --diagnostic-port "$scratch/port.socket" --resume-runtime false --providers $counters,$start_events --rundown false -o held.nettrace 2>porter.err
 until_true test -S "$scratch/port.socket" || fail "no port"
 : >ready.held
-DOTNET_DiagnosticPorts="$scratch/port.socket,nosuspend" start held dotnet "$app" burn 600000 >ready.held
+DOTNET_DiagnosticPorts="$scratch/port.socket,nosuspend" start held dotnet "$app" paced 600000 >ready.held
 until_true has_counters held.nettrace || fail "no EventCounters of a program that was resumed by another tool"
 kill -INT $porter
 wait $porter || fail "a port that resumes no program: $(cat porter.err)"
@@ -99,7 +99,7 @@ has lines '  System\.Runtime/EventCounters  '
 has_no lines 'late-counters'
 
 # A program that waits to be resumed by another tool is not asked, and Ctrl-C ends the trace.
-DOTNET_DefaultDiagnosticPortSuspend=1 start waiting dotnet "$app" burn 600000 >waiting.out
+DOTNET_DefaultDiagnosticPortSuspend=1 start waiting dotnet "$app" paced 600000 >waiting.out
 until_true sh -c "ls ${TMPDIR:-/tmp}/dotnet-diagnostic-$waiting-*" || fail "the program that waits has no socket"
 record_opened 1 waits.nettrace trace -p "$waiting,$held" --providers $counters --rundown false
 until_true has_counters waits.nettrace || fail "no EventCounters beside a program that waits"
