@@ -1,9 +1,9 @@
 #!/bin/sh
-# Every session is ended: a program has 64 slots, and more recordings than that, several at a time, leave all of them free.
+# Every session is ended: a program has 64 slots, and more recordings and counts than that, several at a time, leave all of them free.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-begin burner burn 600000
+begin burner paced 600000
 for round in $(seq 11); do
 	pids=''
 	for i in 1 2 3 4 5 6; do
@@ -24,4 +24,23 @@ until_true all_slots_free $burner || fail "$(free_slots $burner) of 64 slots are
 record_until 30 ';Hot\.Burn' -F 499 -p $burner
 expect_code 0 "the recording after them"
 kill -0 $burner || fail "the program is gone"
+
+# The same with the counters, one after the other; some of them are killed.
+begin shop meters 600000
+for i in $(seq 66); do
+	"$spoor" counters -q -p $shop --counters Shop.Orders --refresh-interval 0.1 --count 1 >/dev/null 2>err || fail "session $i"
+done
+slots_used() {
+	[ "$(free_slots $shop)" -lt 64 ]
+}
+for i in 1 2 3; do
+	start reader "$spoor" counters -q -p $shop >/dev/null 2>&1
+	until_true slots_used || fail "no session is opened"
+	kill -9 $reader
+	wait $reader 2>/dev/null
+	until_true all_slots_free $shop || fail "a session is left: $(free_slots $shop) of 64 slots are free"
+done
+code_of "$spoor" counters -p $shop --counters Shop.Orders --count 1
+expect_code 0 "after all of them"
+has out 'shop\.temperature'
 exit 0
