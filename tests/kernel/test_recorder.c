@@ -605,8 +605,12 @@ static void test_refusals(void **state)
  */
 static void test_small_rings_wrap_and_lose(void **state)
 {
+	/*
+	 * One thread, whose id is that of the process: rings of a process may be those of whole
+	 * CPUs, which other programs fill while this one waits for a CPU.
+	 */
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS,
+	struct recorder_options options = { .scope = RECORD_THREADS,
 		.frequency_hz = 9999,
 		.pids = &pid,
 		.pid_count = 1,
