@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/poll_set.h"
 #include "base/vec.h"
 #include "machine/box.h"
 #include "machine/proc.h"
@@ -63,6 +63,8 @@ struct recorder {
 	struct twins twins;
 	uint8_t *scratch;
 	size_t ring_bytes;
+	uint32_t wait_first; /* of its descriptors in the set of the last recorder_await() */
+	uint32_t wait_count;
 	bool machine; /* the rings cover the whole machine */
 	bool running;
 };
@@ -770,6 +772,23 @@ void recorder_note_poll(struct recorder *recorder, const struct pollfd *fds, siz
 		if (target->pidfd < 0 && !target->ended)
 			target->ended = kill((pid_t)target->pid, 0) < 0 && errno == ESRCH;
 	}
+}
+
+void recorder_await(struct recorder *recorder, struct poll_set *set)
+{
+	recorder->wait_first = set->fds.count;
+	for (uint32_t i = 0; i < recorder->rings.count; i++)
+		if (recorder->rings.items[i]->fd >= 0)
+			(void)poll_set_add(set, recorder->rings.items[i]->fd, POLLIN);
+	for (uint32_t i = 0; i < recorder->targets.count; i++)
+		if (!recorder->targets.items[i].ended && recorder->targets.items[i].pidfd >= 0)
+			(void)poll_set_add(set, recorder->targets.items[i].pidfd, POLLIN);
+	recorder->wait_count = set->fds.count - recorder->wait_first;
+}
+
+void recorder_note_wait(struct recorder *recorder, const struct poll_set *set)
+{
+	recorder_note_poll(recorder, set->fds.items + recorder->wait_first, recorder->wait_count);
 }
 
 uint32_t recorder_targets_left(const struct recorder *recorder)

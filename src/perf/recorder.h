@@ -4,9 +4,9 @@
  *
  *   recorder_open(&options, &recorder, &diag);
  *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start and filter_by_pid)
- *   poll() on recorder_poll_fds() and whatever else; after it recorder_note_poll(); then for each
- *   ring: ring_begin/next/end recorder_stop(recorder); drain once more; recorder_read_lost();
- *   recorder_close(recorder);
+ *   each turn:  recorder_await(recorder, &set); poll_set_wait(&set); recorder_note_wait(recorder, &set);
+ *               for each ring: ring_begin/next/end
+ *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
  *
  * One ring for each CPU holds the samples and the sideband (mmap2, comm, fork, exit, lost,
  * throttle) of that CPU, ordered by time. Every record has the layout of info->sample_type (with
@@ -24,6 +24,7 @@
 
 #include "base/diag.h"
 
+struct poll_set;
 struct pollfd;
 struct recorder;
 struct ring;
@@ -122,6 +123,14 @@ void recorder_stop(struct recorder *recorder);
 
 /* Rings 0 to info->ring_count - 1. */
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index);
+
+/*
+ * Adds a descriptor for each ring (readable when a quarter full) and for each target process
+ * (readable when it has ended). recorder_note_wait() follows the wait: it notes the processes that
+ * have ended and the rings that hung up.
+ */
+void recorder_await(struct recorder *recorder, struct poll_set *set);
+void recorder_note_wait(struct recorder *recorder, const struct poll_set *set);
 
 /*
  * Fills up to `room` entries: one for each ring (readable when a quarter full) and one for each

@@ -9,7 +9,6 @@
 #include "unit/test.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/map.h"
+#include "base/poll_set.h"
 #include "machine/rights.h"
 #include "perf/capability.h"
 #include "perf/child.h"
@@ -542,16 +543,17 @@ static void test_child_from_exec(void **state)
 		assert_int_equal(seen.samples, 0);
 	assert_int_equal(record_child_go(&child, argv[0], &diag), 0);
 
-	/* poll() returns at the command's end. */
-	struct pollfd fds[64];
-	size_t count = recorder_poll_fds(recorder, fds, 64);
-	assert_true(count <= 64);
+	/* The wait ends at the command's end. */
+	struct poll_set set = { 0 };
 	while (recorder_targets_left(recorder)) {
-		assert_true(poll(fds, count, 60000) > 0);
-		recorder_note_poll(recorder, fds, count);
+		poll_set_begin(&set, clock_monotonic_ns() + UINT64_C(60000000000));
+		recorder_await(recorder, &set);
+		(void)poll_set_wait(&set);
+		assert_true(set.ready > 0);
+		recorder_note_wait(recorder, &set);
 		drain(recorder, &seen);
-		count = recorder_poll_fds(recorder, fds, 64);
 	}
+	poll_set_done(&set);
 	assert_int_equal(waitpid((pid_t)child.pid, &status, 0), (pid_t)child.pid);
 	assert_int_equal(WEXITSTATUS(status), 7);
 	drain(recorder, &seen);
