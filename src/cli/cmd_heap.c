@@ -7,7 +7,6 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/selection.h"
@@ -263,12 +263,16 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 		fprintf(stderr,
 			"%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ",
 			name, target->pid, bytes_z(&size));
-		struct pollfd fds[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, *watched };
-		while (poll(fds, 2, -1) < 0 && errno == EINTR)
-			;
+		struct poll_set set = { 0 };
+		poll_set_begin(&set, UINT64_MAX);
+		(void)poll_set_add(&set, STDIN_FILENO, POLLIN);
+		uint32_t signals = poll_set_add(&set, watched->fd, POLLIN);
+		while (!set.ready)
+			(void)poll_set_wait(&set);
 		/* A signal is a no. */
-		if (fds[1].revents || !fgets(answer, sizeof(answer), stdin))
+		if (poll_set_revents(&set, signals) || !fgets(answer, sizeof(answer), stdin))
 			answer[0] = '\0';
+		poll_set_done(&set);
 	} else {
 		words_say(
 			"%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",

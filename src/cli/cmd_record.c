@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/interrupt.h"
@@ -620,14 +620,18 @@ static bool wait_delay(struct recording_run *run)
 {
 	struct run_control *control = &run->control;
 	uint64_t end_ns = clock_monotonic_ns() + run->delay_ns;
+	struct poll_set set = { 0 };
 
 	for (uint64_t now_ns; !control->reason && (now_ns = clock_monotonic_ns()) < end_ns;) {
-		uint64_t wake_ns = now_ns + RUN_REAP_NS < end_ns ? now_ns + RUN_REAP_NS : end_ns;
-		if (poll(control->watched, (nfds_t)control->watched_count,
-			    clock_left_ms(wake_ns, now_ns)) > 0)
+		poll_set_begin(&set, now_ns + RUN_REAP_NS);
+		poll_set_wake(&set, end_ns);
+		poll_set_add_callers(&set, control->watched, control->watched_count);
+		(void)poll_set_wait(&set);
+		if (set.ready)
 			take_requests(run);
 		run_control_reap(control);
 	}
+	poll_set_done(&set);
 	return !control->reason;
 }
 

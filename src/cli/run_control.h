@@ -5,8 +5,8 @@
  *   run_control_start(&control, INTERRUPT_CHILD | INTERRUPT_PAUSE, reads_terminal, &diag);
  *   control.command.pid = ...                             once the command runs
  *   while (!control.reason) {
- *           ... poll(control.watched, control.watched_count) ...
- *           requests = run_control_take(&control);        after each poll
+ *           poll_set_add_callers(&set, control.watched, control.watched_count); poll_set_wait(&set);
+ *           requests = run_control_take(&control);        after each wait
  *   }
  *   ... close sessions and files ...
  *   run_control_pass_signal(&control);                    a signal that ended the run ends the command too

@@ -295,7 +295,7 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 			 * an invalid descriptor, which cannot happen: waits, so as not to use a
 			 * whole CPU
 			 */
-			(void)poll(NULL, 0, TURN_MS);
+			(void)poll_one(-1, 0, TURN_MS);
 }
 
 /* The part of a turn that counts: time beyond the timeout may be a pause of the guard. */

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "code/codemap.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
@@ -149,18 +150,17 @@ static enum dotnet_state turn(struct dotnet_client *client, enum dotnet_state go
 {
 	uint64_t until = now() + (uint64_t)(seconds * 1e9);
 
-	for (;;) {
-		enum dotnet_state state = dotnet_client_advance(client, now());
-		if (state == goal || state == DOTNET_ENDED || now() >= until)
-			return state;
-		struct pollfd fds[DOTNET_FDS_MAX];
-		nfds_t count = dotnet_client_fds(client, fds);
-		uint64_t wake = dotnet_client_wake_ns(client);
-		uint64_t wait = wake > now() ? wake - now() : 0;
-		if (wait > until - now())
-			wait = until > now() ? until - now() : 0;
-		poll(fds, count, (int)(wait / 1000000) + 1);
+	struct poll_set set = { 0 };
+	enum dotnet_state state;
+
+	while ((state = dotnet_client_advance(client, now())) != goal && state != DOTNET_ENDED &&
+		now() < until) {
+		poll_set_begin(&set, until);
+		dotnet_client_await(client, &set);
+		(void)poll_set_wait(&set);
 	}
+	poll_set_done(&set);
+	return state;
 }
 
 static bool has_name(const struct bytes *stream, const char *name)
@@ -391,11 +391,14 @@ static void test_slots(void **state)
 	for (unsigned i = 0; i < 100; i++) {
 		struct received r = { 0 };
 		struct dotnet_client *client = open_client(&w, &r);
+		struct poll_set set = { 0 };
 		for (unsigned step = 0; step < i % 20; step++) {
-			struct pollfd fds[DOTNET_FDS_MAX];
 			(void)dotnet_client_advance(client, now());
-			poll(fds, dotnet_client_fds(client, fds), 1 + (int)(i % 7));
+			poll_set_begin(&set, now() + (1 + i % 7) * UINT64_C(1000000));
+			dotnet_client_await(client, &set);
+			(void)poll_set_wait(&set);
 		}
+		poll_set_done(&set);
 		dotnet_client_free(client);
 		received_done(&r);
 	}

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
 
@@ -204,16 +205,19 @@ static void begin(struct talk *talk, const struct eventpipe_options *more)
 
 static enum eventpipe_state turns(struct talk *talk, unsigned count, uint64_t step_ns)
 {
+	struct poll_set set = { 0 };
+
 	for (unsigned i = 0; i < count; i++) {
-		struct pollfd fds[EVENTPIPE_FDS_MAX];
 		(void)eventpipe_advance(talk->pipe, talk->now_ns);
 		/* A caller that sleeps until the wake-up time or a descriptor misses nothing. */
-		size_t n = eventpipe_fds(talk->pipe, fds);
-		assert_true(n || eventpipe_wake_ns(talk->pipe) != UINT64_MAX ||
+		poll_set_begin(&set, UINT64_MAX);
+		eventpipe_await(talk->pipe, &set);
+		assert_true(set.fds.count || set.wake_ns != UINT64_MAX ||
 			    eventpipe_state(talk->pipe) == EVENTPIPE_ENDED);
 		serve(&talk->peer);
 		talk->now_ns += step_ns;
 	}
+	poll_set_done(&set);
 	return eventpipe_advance(talk->pipe, talk->now_ns);
 }
 

@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reverse.h"
 
@@ -93,7 +95,7 @@ static void test_strangers(void **state)
 {
 	struct reverse *reverse = begin();
 	struct reverse *second;
-	struct pollfd fds[8];
+	struct poll_set set = { 0 };
 	uint32_t peer;
 
 	(void)state;
@@ -110,7 +112,10 @@ static void test_strangers(void **state)
 	reverse_advance(reverse);
 	close(gone);
 	reverse_advance(reverse);
-	assert_int_equal(reverse_fds(reverse, fds, 8), 1);
+	poll_set_begin(&set, UINT64_MAX);
+	reverse_await(reverse, &set);
+	assert_int_equal(set.fds.count, 1);
+	poll_set_done(&set);
 	assert_true(reverse_next(reverse, &peer)); /* it may come again */
 	assert_false(reverse_next(reverse, &peer));
 	uint8_t byte;
@@ -197,6 +202,7 @@ static void test_no_place(void **state)
 static void test_place_of_ended(void **state)
 {
 	struct reverse *reverse = begin();
+	struct poll_set set = { 0 };
 	uint32_t peer;
 	int gate[2];
 
@@ -214,15 +220,18 @@ static void test_place_of_ended(void **state)
 		_exit(0);
 	}
 	for (uint32_t i = 0; i < REVERSE_PEERS_MAX; i++) {
-		struct pollfd fds[4];
 		assert_int_equal(write(gate[1], "", 1), 1);
 		while (!reverse_next(reverse, &peer)) {
-			assert_true(poll(fds, (nfds_t)reverse_fds(reverse, fds, 4), 60000) > 0);
+			poll_set_begin(&set, clock_monotonic_ns() + UINT64_C(60000000000));
+			reverse_await(reverse, &set);
+			(void)poll_set_wait(&set);
+			assert_true(set.ready > 0);
 			reverse_advance(reverse);
 		}
 		reverse_resumed(reverse, peer);
 		reverse_forget(reverse, peer);
 	}
+	poll_set_done(&set);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	close(gate[0]);
 	close(gate[1]);
@@ -241,7 +250,7 @@ static void test_many_connected(void **state)
 {
 	struct reverse *reverse = begin();
 	static int fds[REVERSE_CONNECTIONS_MAX];
-	struct pollfd wait;
+	struct poll_set set = { 0 };
 	uint32_t peer;
 
 	(void)state;
@@ -258,8 +267,11 @@ static void test_many_connected(void **state)
 	}
 	int late = runtime_connect();
 	advertise(late, 'z', 42, false);
-	assert_int_equal(reverse_fds(reverse, &wait, 1), 1 + REVERSE_CONNECTIONS_MAX);
-	assert_int_equal(wait.fd, -1); /* no turn without a pause */
+	poll_set_begin(&set, UINT64_MAX);
+	reverse_await(reverse, &set);
+	/* Not the port's own descriptor: no turn without a pause. */
+	assert_int_equal(set.fds.count, REVERSE_CONNECTIONS_MAX);
+	poll_set_done(&set);
 	bool came = false;
 	for (int i = 0; i < 6000 && !came; i++) {
 		reverse_advance(reverse);
