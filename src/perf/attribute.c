@@ -3,21 +3,15 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "perf/kernel_event.h"
 
 #define NS_PER_SECOND 1000000000ull
 
 /* Constants that older headers do not have. */
 #define READ_FORMAT_LOST (1u << 4) /* PERF_FORMAT_LOST, 6.0 */
-
-int event_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
-{
-	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
 
 /* Optional attributes, newest first; the comments give the kernel version that added them. */
 enum wish { WISH_LOST, WISH_BUILD_ID, WISH_COMM_EXEC, WISH_EXCLUDE_IDLE, WISH_COUNT };

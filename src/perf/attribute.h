@@ -12,10 +12,6 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-/* perf_event_open(2): returns the descriptor or a negative errno. `group` is always none. */
-int event_open(const struct perf_event_attr *attr, pid_t pid, int cpu);
 
 /*
  * The sampling event with all options that the kernel accepts, disabled. `cycles` requests hardware

@@ -16,6 +16,7 @@
 #include "machine/rights.h"
 #include "perf/attribute.h"
 #include "perf/explain.h"
+#include "perf/kernel_event.h"
 
 #define TRY_HZ 99u
 

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
-#include "perf/attribute.h"
+#include "perf/kernel_event.h"
 #include "perf/ring.h"
 
 #define TRIES 8

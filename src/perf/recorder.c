@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "machine/rights.h"
 #include "perf/attribute.h"
 #include "perf/explain.h"
+#include "perf/kernel_event.h"
 #include "perf/ring.h"
 #include "perf/twins.h"
 
@@ -158,7 +158,7 @@ static int open_cpu(struct recorder *recorder, int32_t cpu)
 	/* A CPU that came back: its ring, which the old event owns, may still hold records. */
 	for (uint32_t i = 0; i + 1 < recorder->events.count; i++) {
 		const struct event *old = &recorder->events.items[i];
-		if (old->cpu == cpu && !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, old->fd))
+		if (old->cpu == cpu && !event_redirect(fd, old->fd))
 			break;
 	}
 	ring->fd = fd;
@@ -212,9 +212,10 @@ static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 		int r = keep_event(recorder, fd, ring->cpu, tid, false);
 		if (r < 0)
 			return r;
-		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-			return -errno;
-		if (doubtful && ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 &&
+		r = event_redirect(fd, ring->fd);
+		if (r < 0)
+			return r;
+		if (doubtful && event_read_id(fd, &id) == 0 &&
 			!twins_add(&recorder->twins, tid, ring->cpu, id, fd))
 			return -ENOMEM;
 	}
@@ -652,7 +653,10 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 {
 	struct rights rights;
 
-	rights_read(&rights);
+	if (options->rights)
+		rights = *options->rights;
+	else
+		rights_read(&rights);
 	int r = check_options(options, &rights, diag);
 	if (r < 0)
 		return r;
@@ -665,6 +669,7 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 	/* they were borrowed for this call */
 	recorder->options.pids = recorder->options.cpus = NULL;
 	recorder->options.instead = NULL;
+	recorder->options.rights = NULL;
 	if (r < 0) {
 		recorder_close(recorder);
 		return r;
@@ -702,8 +707,9 @@ int recorder_start(struct recorder *recorder, struct diag *diag)
 		const struct event *event = &recorder->events.items[i];
 		if (event->anchor)
 			continue;
-		if (ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-			error = -errno;
+		int r = event_enable(event->fd);
+		if (r < 0)
+			error = r;
 		else
 			started++;
 	}
@@ -715,7 +721,7 @@ void recorder_stop(struct recorder *recorder)
 	recorder->running = false;
 	for (uint32_t i = 0; i < recorder->events.count; i++)
 		/* an event that has ended is stopped already */
-		(void)ioctl(recorder->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		(void)event_disable(recorder->events.items[i].fd);
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)
@@ -833,8 +839,7 @@ int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, vo
 				"cannot record CPU %" PRIu32 ", which came online: %m", cpu);
 			goto out;
 		}
-		if (r && recorder->running &&
-			ioctl(vec_last(&recorder->events)->fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
+		if (r && recorder->running && event_enable(vec_last(&recorder->events)->fd) == 0)
 			added++;
 	}
 	for (uint32_t i = 0; i < before->cpus.count; i++)

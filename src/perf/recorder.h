@@ -27,6 +27,7 @@
 struct poll_set;
 struct pollfd;
 struct recorder;
+struct rights;
 struct ring;
 
 #define RECORDER_RINGS_BYTES_MAX (64u << 20) /* all rings together */
@@ -68,6 +69,7 @@ struct recorder_options {
 	bool no_hardware; /* cpu-clock even if there are hardware cycles */
 	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
 	const struct diag *instead;
+	const struct rights *rights; /* borrowed as `pids` is; NULL: the rights of this process */
 };
 
 /* The configuration that was opened. */

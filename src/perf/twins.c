@@ -3,7 +3,8 @@
 
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/ioctl.h>
+
+#include "perf/kernel_event.h"
 
 static uint64_t key_of(uint32_t tid, int32_t cpu)
 {
@@ -42,7 +43,7 @@ bool twins_drop(struct twins *twins, int32_t cpu, const uint8_t *record, uint32_
 	if (!twin->inherited) {
 		twin->inherited = true;
 		/* otherwise its samples would be dropped one by one */
-		(void)ioctl(twin->fd, PERF_EVENT_IOC_DISABLE, 0);
+		(void)event_disable(twin->fd);
 	}
 	return false;
 }
