@@ -60,8 +60,8 @@ int explain_rights(const struct rights *rights, enum explain_what what, int erro
 	return error;
 }
 
-int explain_target(const struct rights *rights, const uint32_t *pids, size_t pid_count, int error,
-	struct diag *diag)
+int explain_target(const struct rights *rights, enum explain_what what, const uint32_t *pids,
+	size_t pid_count, int error, struct diag *diag)
 {
 	for (size_t i = 0; i < pid_count; i++) {
 		char path[32];
@@ -79,5 +79,5 @@ int explain_target(const struct rights *rights, const uint32_t *pids, size_t pid
 				: "run it with sudo");
 		return error;
 	}
-	return explain_rights(rights, EXPLAIN_ANY, error, diag);
+	return explain_rights(rights, what, error, diag);
 }

@@ -23,7 +23,7 @@ int explain_rights(const struct rights *rights, enum explain_what what, int erro
 	struct diag *diag);
 
 /* For processes, which may also belong to another user. Returns `error`. */
-int explain_target(const struct rights *rights, const uint32_t *pids, size_t pid_count, int error,
-	struct diag *diag);
+int explain_target(const struct rights *rights, enum explain_what what, const uint32_t *pids,
+	size_t pid_count, int error, struct diag *diag);
 
 #endif

@@ -465,8 +465,9 @@ static int describe_failure(const struct recorder *recorder, int error, struct d
 	if (no_right(error)) {
 		if (options->scope == RECORD_MACHINE)
 			return explain_rights(&recorder->rights, EXPLAIN_MACHINE, error, diag);
-		return explain_target(&recorder->rights, options->pids, options->pid_count, error,
-			diag);
+		return explain_target(&recorder->rights,
+			options->kernel_only ? EXPLAIN_KERNEL : EXPLAIN_ANY, options->pids,
+			options->pid_count, error, diag);
 	}
 	if (error == -ESRCH && options->pid_count == 1)
 		return diag_set(diag, error, "process %" PRIu32 " has ended", options->pids[0]);

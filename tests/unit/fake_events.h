@@ -36,11 +36,11 @@ typedef int fake_event_rule(const struct perf_event_attr *attr, pid_t pid, int c
 static struct {
 	struct fake_event items[FAKE_EVENTS_MAX];
 	unsigned count;
-	unsigned probes;          /* events that were opened only to try the attributes */
-	fake_event_rule *rule;    /* NULL: everything is allowed */
-	size_t ring_max;          /* mmap() fails with EPERM for longer rings; 0: never */
-	int enable_error;         /* for the events of enable_error_cpu */
-	int enable_error_cpu;     /* -1: all CPUs */
+	unsigned probes;       /* events that were opened only to try the attributes */
+	fake_event_rule *rule; /* NULL: everything is allowed */
+	size_t ring_max;       /* mmap() fails with EPERM for longer rings; 0: never */
+	int enable_error;      /* for the events of enable_error_cpu */
+	int enable_error_cpu;  /* -1: all CPUs */
 	void (*on_open)(pid_t pid);
 } fake_events;
 
@@ -74,9 +74,8 @@ int event_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
 	if (fake_events.ring_max && attr->wakeup_watermark * 4ul > fake_events.ring_max)
 		assert_true(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == 0);
 	assert_true(fake_events.count < FAKE_EVENTS_MAX);
-	fake_events.items[fake_events.count++] = (struct fake_event){
-		.attr = *attr, .pid = pid, .cpu = cpu, .fd = fd, .owner = -1
-	};
+	fake_events.items[fake_events.count++] =
+		(struct fake_event){ .attr = *attr, .pid = pid, .cpu = cpu, .fd = fd, .owner = -1 };
 	if (fake_events.on_open)
 		fake_events.on_open(pid);
 	return fd;

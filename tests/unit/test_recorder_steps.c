@@ -283,7 +283,7 @@ static void test_without_kernel(void **state)
 	/* Without the kernel nothing would remain. */
 	options.user_only = false;
 	options.kernel_only = true;
-	refused(&options, -EACCES, "cannot sample");
+	refused(&options, -EACCES, "CAP_PERFMON is missing");
 }
 
 static void test_rings_are_halved_until_they_fit(void **state)
@@ -728,7 +728,8 @@ static void test_start(void **state)
 	struct recorder *recorder = open_or_fail(&options);
 	assert_int_equal(recorder_start(recorder, &diag), 0);
 	for (unsigned i = 0; i < fake_events.count; i++) {
-		assert_int_equal(fake_events.items[i].attr.enable_on_exec, fake_events.items[i].pid > 0);
+		assert_int_equal(fake_events.items[i].attr.enable_on_exec,
+			fake_events.items[i].pid > 0);
 		assert_int_equal(fake_events.items[i].enabled, 0);
 	}
 	close_and_check(recorder);
