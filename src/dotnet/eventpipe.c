@@ -648,50 +648,26 @@ static bool rests(const struct eventpipe *pipe)
 	return !pipe->stopping && pipe->now_ns < pipe->rest_ns;
 }
 
-size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_FDS_MAX])
-{
-	size_t count = 0;
-
-	if (exchange_poll(&pipe->exchange, &fds[count]))
-		count++;
-	if (pipe->fd >= 0 && !rests(pipe))
-		fds[count++] = (struct pollfd){ .fd = pipe->fd, .events = POLLIN };
-	return count;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-uint64_t eventpipe_wake_ns(const struct eventpipe *pipe)
-{
-	const struct exchange *exchange = &pipe->exchange;
-	uint64_t wake_ns = UINT64_MAX;
-
-	if (pipe->ended)
-		return UINT64_MAX;
-	if (exchange->state == EXCHANGE_NONE) {
-		if (has_next(pipe) ? may_begin(pipe) : pipe->fd < 0)
-			return 0; /* a request is to be begun, or only the end is left to be seen */
-	} else {
-		wake_ns = earlier(wake_ns, exchange_wake_ns(exchange));
-		if (!pipe->hung && !is_stop(pipe))
-			wake_ns = earlier(wake_ns, exchange->progress_ns + EVENTPIPE_ANSWER_NS);
-	}
-	if (is_ending(pipe))
-		wake_ns = earlier(wake_ns, patience_end_ns(pipe));
-	if (pipe->fd >= 0 && rests(pipe))
-		wake_ns = earlier(wake_ns, pipe->rest_ns);
-	return wake_ns;
-}
-
 void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set)
 {
-	exchange_await(&pipe->exchange, set);
+	const struct exchange *exchange = &pipe->exchange;
+
+	if (pipe->ended)
+		return;
+	exchange_await(exchange, set);
 	if (pipe->fd >= 0 && !rests(pipe))
 		(void)poll_set_add(set, pipe->fd, POLLIN);
-	poll_set_wake(set, eventpipe_wake_ns(pipe));
+	else if (pipe->fd >= 0)
+		poll_set_wake(set, pipe->rest_ns);
+	if (exchange->state == EXCHANGE_NONE) {
+		if (has_next(pipe) ? may_begin(pipe) : pipe->fd < 0)
+			/* a request is to be begun, or only the end is left to be seen */
+			poll_set_wake(set, 0);
+	} else if (!pipe->hung && !is_stop(pipe)) {
+		poll_set_wake(set, exchange->progress_ns + EVENTPIPE_ANSWER_NS);
+	}
+	if (is_ending(pipe))
+		poll_set_wake(set, patience_end_ns(pipe));
 }
 
 /* Gives a session that is on its way a last chance to be told of, so that it can be stopped. */

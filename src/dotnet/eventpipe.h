@@ -24,7 +24,6 @@
 #ifndef SPOOR_DOTNET_EVENTPIPE_H
 #define SPOOR_DOTNET_EVENTPIPE_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +38,6 @@ struct ipc_provider;
 struct ipc_process_info;
 struct poll_set;
 
-#define EVENTPIPE_FDS_MAX        2u
 #define EVENTPIPE_ANSWER_NS      UINT64_C(5000000000)
 #define EVENTPIPE_SILENCE_NS     UINT64_C(5000000000)
 #define EVENTPIPE_END_NS         UINT64_C(10000000000)
@@ -128,12 +126,6 @@ struct eventpipe_handler {
  */
 int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe);
-
-/* The descriptors to wait for, and how many they are. */
-size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_FDS_MAX]);
-
-/* When to call eventpipe_advance() although no descriptor is ready; UINT64_MAX for never. */
-uint64_t eventpipe_wake_ns(const struct eventpipe *pipe);
 
 /* Adds the descriptors to wait for, and the time to call eventpipe_advance() at the latest. */
 void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set);

@@ -271,22 +271,6 @@ enum exchange_state exchange_advance(struct exchange *exchange, uint64_t now_ns)
 	return exchange->state;
 }
 
-bool exchange_poll(const struct exchange *exchange, struct pollfd *ret_fd)
-{
-	if (exchange->state < EXCHANGE_SENDING || exchange_is_over(exchange))
-		return false;
-	*ret_fd = (struct pollfd){
-		.fd = exchange->fd,
-		.events = exchange->state == EXCHANGE_SENDING ? POLLOUT : POLLIN,
-	};
-	return true;
-}
-
-uint64_t exchange_wake_ns(const struct exchange *exchange)
-{
-	return exchange->state == EXCHANGE_WAITING ? exchange->retry_ns : UINT64_MAX;
-}
-
 void exchange_await(const struct exchange *exchange, struct poll_set *set)
 {
 	if (exchange->state == EXCHANGE_WAITING)

@@ -116,10 +116,6 @@ bool exchange_is_over(const struct exchange *exchange);
  */
 bool exchange_is_sent(const struct exchange *exchange);
 
-/* What to wait for: false when there is no descriptor, but a time. */
-bool exchange_poll(const struct exchange *exchange, struct pollfd *ret_fd);
-uint64_t exchange_wake_ns(const struct exchange *exchange);
-
 /* Adds what it waits for: a descriptor, or a time; nothing if it is over. */
 void exchange_await(const struct exchange *exchange, struct poll_set *set);
 

@@ -52,16 +52,6 @@ void held_runtime_await(const struct held_runtime *held, struct poll_set *set)
 	exchange_await(&held->resume, set);
 }
 
-size_t held_runtime_poll(const struct held_runtime *held, struct pollfd *ret_fd)
-{
-	return held_runtime_is_resuming(held) ? exchange_poll(&held->resume, ret_fd) : 0;
-}
-
-uint64_t held_runtime_wake_ns(const struct held_runtime *held)
-{
-	return held_runtime_is_resuming(held) ? exchange_wake_ns(&held->resume) : UINT64_MAX;
-}
-
 void held_runtime_done(struct held_runtime *held)
 {
 	exchange_done(&held->resume);

@@ -20,7 +20,6 @@
 #include "dotnet/exchange.h"
 
 struct poll_set;
-struct pollfd;
 struct reverse;
 
 struct held_runtime {
@@ -46,12 +45,6 @@ bool held_runtime_is_resuming(const struct held_runtime *held);
 
 /* Adds what it waits for. */
 void held_runtime_await(const struct held_runtime *held, struct poll_set *set);
-
-/* The descriptor to wait for: 1, or 0 when there is none. */
-size_t held_runtime_poll(const struct held_runtime *held, struct pollfd *ret_fd);
-
-/* When to advance although no descriptor is ready; UINT64_MAX for never. */
-uint64_t held_runtime_wake_ns(const struct held_runtime *held);
 
 void held_runtime_done(struct held_runtime *held);
 

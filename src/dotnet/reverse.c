@@ -436,24 +436,6 @@ void reverse_await(const struct reverse *reverse, struct poll_set *set)
 		(void)poll_set_add(set, reverse->waiting.items[i].fd, POLLIN);
 }
 
-size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room)
-{
-	size_t count = 1 + reverse->waiting.count;
-
-	/*
-	 * While connections cannot be accepted, the port is not polled: it would end each poll
-	 * immediately. The next turn tries again.
-	 */
-	bool full = reverse->error || reverse->waiting.count >= REVERSE_CONNECTIONS_MAX;
-
-	if (room)
-		fds[0] = (struct pollfd){ .fd = full ? -1 : reverse->fd, .events = POLLIN };
-	for (uint32_t i = 0; i < reverse->waiting.count && i + 1 < room; i++)
-		fds[i + 1] =
-			(struct pollfd){ .fd = reverse->waiting.items[i].fd, .events = POLLIN };
-	return count;
-}
-
 bool reverse_next(struct reverse *reverse, uint32_t *ret_peer)
 {
 	if (!reverse->not_given)

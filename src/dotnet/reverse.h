@@ -22,7 +22,6 @@
 
 struct diag;
 struct poll_set;
-struct pollfd;
 struct reverse;
 
 /* runtimes that run, or were not forgotten; further ones are resumed immediately */
@@ -50,9 +49,6 @@ const char *reverse_path(const struct reverse *reverse);
 
 /* Adds the descriptors to wait for. */
 void reverse_await(const struct reverse *reverse, struct poll_set *set);
-
-/* The number of descriptors to wait for; at most `room` of them are written to `fds`. */
-size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room);
 
 /* Accepts connections and reads the advertisements. Never blocks. */
 void reverse_advance(struct reverse *reverse);

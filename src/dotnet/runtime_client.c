@@ -673,49 +673,18 @@ bool dotnet_client_methods(struct dotnet_client *client)
 	return begin_step(client, STEP_METHODS);
 }
 
-size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX])
-{
-	size_t count = 0;
-
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
-		struct pollfd own[EVENTPIPE_FDS_MAX];
-		size_t own_count =
-			client->sessions[i].pipe ? eventpipe_fds(client->sessions[i].pipe, own) : 0;
-		for (size_t k = 0; k < own_count && count < DOTNET_FDS_MAX; k++)
-			fds[count++] = own[k];
-	}
-	return count;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
-{
-	uint64_t wake_ns = UINT64_MAX;
-
-	if (client->state == DOTNET_ENDED)
-		return wake_ns;
-	if (may_open(client))
-		return 0;
-	if (client->state == DOTNET_STOPPING && !is_open(client))
-		return 0; /* the next step enters DOTNET_ENDED */
-	if (client->state < DOTNET_STOPPING && client->state != DOTNET_HUNG && awaits_peer(client))
-		wake_ns = heard_ns(client) + DOTNET_ANSWER_NS;
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe)
-			wake_ns = earlier(wake_ns, eventpipe_wake_ns(client->sessions[i].pipe));
-	return wake_ns;
-}
-
 void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set)
 {
+	if (client->state == DOTNET_ENDED)
+		return;
+	/* a session is to be opened, or the next step enters DOTNET_ENDED */
+	if (may_open(client) || (client->state == DOTNET_STOPPING && !is_open(client)))
+		poll_set_wake(set, 0);
+	if (client->state < DOTNET_STOPPING && client->state != DOTNET_HUNG && awaits_peer(client))
+		poll_set_wake(set, heard_ns(client) + DOTNET_ANSWER_NS);
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 		if (client->sessions[i].pipe)
 			eventpipe_await(client->sessions[i].pipe, set);
-	poll_set_wake(set, dotnet_client_wake_ns(client));
 }
 
 /* A live stream with little to say is read every REST_NS. */

@@ -33,7 +33,6 @@
 #ifndef SPOOR_DOTNET_RUNTIME_CLIENT_H
 #define SPOOR_DOTNET_RUNTIME_CLIENT_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,8 +43,6 @@ struct guard;
 struct ipc_process_info;
 struct ipc_provider;
 struct poll_set;
-
-#define DOTNET_FDS_MAX 5u
 
 /*
  * A process that is silent for longer than the first time counts as hung; a stop that takes longer
@@ -125,12 +122,6 @@ void dotnet_client_from_start(struct dotnet_client *client);
  * a second. Before its first turn.
  */
 void dotnet_client_sample(struct dotnet_client *client);
-
-/* The descriptors to wait for, and how many they are. */
-size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX]);
-
-/* When to call dotnet_client_advance() although no descriptor is ready; UINT64_MAX for never. */
-uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
 
 /* Adds the descriptors to wait for, and the time to call dotnet_client_advance() at the latest. */
 void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set);

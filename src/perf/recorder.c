@@ -730,26 +730,6 @@ struct ring *recorder_ring(struct recorder *recorder, uint32_t index)
 	return index < recorder->rings.count ? recorder->rings.items[index] : NULL;
 }
 
-static void offer(struct pollfd *fds, size_t room, size_t *count, int fd)
-{
-	if (*count < room)
-		fds[*count] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	(*count)++;
-}
-
-size_t recorder_poll_fds(const struct recorder *recorder, struct pollfd *fds, size_t room)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < recorder->rings.count; i++)
-		if (recorder->rings.items[i]->fd >= 0)
-			offer(fds, room, &count, recorder->rings.items[i]->fd);
-	for (uint32_t i = 0; i < recorder->targets.count; i++)
-		if (!recorder->targets.items[i].ended && recorder->targets.items[i].pidfd >= 0)
-			offer(fds, room, &count, recorder->targets.items[i].pidfd);
-	return count;
-}
-
 static void note_fd(struct recorder *recorder, const struct pollfd *entry)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
@@ -769,18 +749,6 @@ static void note_fd(struct recorder *recorder, const struct pollfd *entry)
 			recorder->targets.items[i].ended = true;
 }
 
-void recorder_note_poll(struct recorder *recorder, const struct pollfd *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (fds[i].fd >= 0 && fds[i].revents)
-			note_fd(recorder, &fds[i]);
-	for (uint32_t i = 0; i < recorder->targets.count; i++) {
-		struct target *target = &recorder->targets.items[i];
-		if (target->pidfd < 0 && !target->ended)
-			target->ended = kill((pid_t)target->pid, 0) < 0 && errno == ESRCH;
-	}
-}
-
 void recorder_await(struct recorder *recorder, struct poll_set *set)
 {
 	recorder->wait_first = set->fds.count;
@@ -795,7 +763,14 @@ void recorder_await(struct recorder *recorder, struct poll_set *set)
 
 void recorder_note_wait(struct recorder *recorder, const struct poll_set *set)
 {
-	recorder_note_poll(recorder, set->fds.items + recorder->wait_first, recorder->wait_count);
+	for (uint32_t i = 0; i < recorder->wait_count; i++)
+		if (poll_set_revents(set, recorder->wait_first + i))
+			note_fd(recorder, &set->fds.items[recorder->wait_first + i]);
+	for (uint32_t i = 0; i < recorder->targets.count; i++) {
+		struct target *target = &recorder->targets.items[i];
+		if (target->pidfd < 0 && !target->ended)
+			target->ended = kill((pid_t)target->pid, 0) < 0 && errno == ESRCH;
+	}
 }
 
 uint32_t recorder_targets_left(const struct recorder *recorder)

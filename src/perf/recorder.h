@@ -25,7 +25,6 @@
 #include "base/diag.h"
 
 struct poll_set;
-struct pollfd;
 struct recorder;
 struct rights;
 struct ring;
@@ -133,15 +132,6 @@ struct ring *recorder_ring(struct recorder *recorder, uint32_t index);
  */
 void recorder_await(struct recorder *recorder, struct poll_set *set);
 void recorder_note_wait(struct recorder *recorder, const struct poll_set *set);
-
-/*
- * Fills up to `room` entries: one for each ring (readable when a quarter full) and one for each
- * target process (readable when it has ended). Returns the number of all entries, so NULL and 0
- * query it. recorder_note_poll() gets the same entries after poll() and removes those that hung up,
- * so call recorder_poll_fds() again before the next poll().
- */
-size_t recorder_poll_fds(const struct recorder *recorder, struct pollfd *fds, size_t room);
-void recorder_note_poll(struct recorder *recorder, const struct pollfd *fds, size_t count);
 
 /* Targets (pids of the options) that were alive at the last recorder_note_poll(). */
 uint32_t recorder_targets_left(const struct recorder *recorder);

@@ -49,8 +49,6 @@
 #define SLOW_HZ           1000u
 /* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
 #define SLOW_RING_BYTES (1u << 20)
-#define POLL_MAX        1024u
-#define PORT_POLL_MAX   64u                  /* of these, for the listen port */
 #define REST_BOUND_NS   UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
 #define END_BOUND_NS    UINT64_C(8000000000)
 #define PAUSE_TOLD_NS   UINT64_C(10000000)
@@ -791,39 +789,19 @@ static int tell_sink_error(struct live *live, struct diag *diag)
 /* Waits for rings, streams and the caller's descriptors, at most until `until_ns`. */
 static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
 {
-	size_t rings = recorder_poll_fds(live->recorder, NULL, 0);
+	struct poll_set *set = &live->set;
 
-	vec_reset(&live->poll_fds);
-	if (!vec_reserve(&live->poll_fds, rings + POLL_MAX + fd_count))
-		return;
-	struct pollfd *all = live->poll_fds.items;
-	size_t count = live->end_ns ? 0 : recorder_poll_fds(live->recorder, all, rings);
-	size_t ring_fds = count;
-
-	count += managed_fds(live->managed, all + count, POLL_MAX - PORT_POLL_MAX);
-	count += live_port_fds(live, all + count, PORT_POLL_MAX);
-	size_t own = count;
-
-	for (size_t i = 0; i < fd_count; i++)
-		all[count++] = fds[i];
-	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t wake_ns = managed_wake_ns(live->managed);
-
-	if (until_ns < wake_ns)
-		wake_ns = until_ns;
-	if (live_port_wake_ns(live) < wake_ns)
-		wake_ns = live_port_wake_ns(live);
-	if (live->cpu_clocks && live_clocks_wake_ns(live) < wake_ns)
-		wake_ns = live_clocks_wake_ns(live);
-	struct timespec timeout = clock_left(wake_ns, now_ns);
-
-	if (ppoll(all, count, &timeout, NULL) < 0)
-		for (size_t i = 0; i < count; i++)
-			all[i].revents = 0;
+	poll_set_begin(set, until_ns);
 	if (!live->end_ns)
-		recorder_note_poll(live->recorder, all, ring_fds);
-	for (size_t i = 0; i < fd_count; i++)
-		fds[i].revents = all[own + i].revents;
+		recorder_await(live->recorder, set);
+	managed_await(live->managed, set);
+	live_port_await(live, set);
+	if (live->cpu_clocks)
+		poll_set_wake(set, live_clocks_wake_ns(live));
+	poll_set_add_callers(set, fds, fd_count);
+	(void)poll_set_wait(set); /* the parts read the clock when they need it */
+	if (!live->end_ns)
+		recorder_note_wait(live->recorder, set);
 }
 
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
@@ -1106,7 +1084,7 @@ void live_close(struct live *live)
 	vec_done(&live->processes);
 	pid_filter_done(&live->filter);
 	vec_done(&live->cpus);
-	vec_done(&live->poll_fds);
+	poll_set_done(&live->set);
 	vec_done(&live->free_processes);
 	vec_done(&live->free_threads);
 	vec_done(&live->free_mappings);

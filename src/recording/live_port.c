@@ -1,6 +1,7 @@
 /* See live_port.h. */
 #include "recording/live_port.h"
 
+#include "base/poll_set.h"
 #include "dotnet/reverse.h"
 #include "recording/process_table.h"
 #include "recording/live_events.h"
@@ -9,16 +10,6 @@
 
 /* After this delay, records of other CPUs are in their rings as well. */
 #define RING_SKEW_NS UINT64_C(10000000)
-
-size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room)
-{
-	size_t count = live->reverse ? reverse_fds(live->reverse, fds, room) : 0;
-
-	count = count < room ? count : room;
-	for (uint32_t i = 0; i < live->newcomers.count && count < room; i++)
-		count += held_runtime_poll(&live->newcomers.items[i].held, fds + count);
-	return count;
-}
 
 /*
  * The delay after which a connected runtime's process is in the tables. Events of a stream may be
@@ -29,18 +20,16 @@ static uint64_t settling_ns(const struct live *live)
 	return managed_is_streaming(live->managed) ? REORDER_WINDOW_NS : RING_SKEW_NS;
 }
 
-uint64_t live_port_wake_ns(const struct live *live)
+void live_port_await(const struct live *live, struct poll_set *set)
 {
-	uint64_t wake_ns = UINT64_MAX;
-
+	if (live->reverse)
+		reverse_await(live->reverse, set);
 	for (uint32_t i = 0; i < live->newcomers.count; i++) {
 		const struct live_newcomer *newcomer = &live->newcomers.items[i];
-		uint64_t own_ns = newcomer->judged ? held_runtime_wake_ns(&newcomer->held)
-						   : newcomer->came_ns + settling_ns(live);
-		if (own_ns < wake_ns)
-			wake_ns = own_ns;
+		held_runtime_await(&newcomer->held, set);
+		if (!newcomer->judged)
+			poll_set_wake(set, newcomer->came_ns + settling_ns(live));
 	}
-	return wake_ns;
 }
 
 static void take_newcomers(struct live *live, uint64_t now_ns)

@@ -10,17 +10,13 @@
 #ifndef SPOOR_RECORDING_LIVE_PORT_H
 #define SPOOR_RECORDING_LIVE_PORT_H
 
-#include <poll.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct live;
+struct poll_set;
 
-/* Writes the descriptors to wait for to `fds` (at most `room`) and returns their number. */
-size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room);
-
-/* When to call live_port_advance() at the latest; UINT64_MAX for never. */
-uint64_t live_port_wake_ns(const struct live *live);
+/* Adds what it waits for. */
+void live_port_await(const struct live *live, struct poll_set *set);
 
 /* Called in each step, after the rings were read. */
 void live_port_advance(struct live *live, uint64_t now_ns);

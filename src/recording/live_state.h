@@ -8,11 +8,11 @@
 #ifndef SPOOR_RECORDING_LIVE_STATE_H
 #define SPOOR_RECORDING_LIVE_STATE_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/poll_set.h"
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/vec.h"
@@ -101,7 +101,7 @@ struct live {
 	VEC(struct live_cpu) cpus;
 	struct reverse *reverse; /* the listen port, borrowed; NULL: none */
 	VEC(struct live_newcomer) newcomers;
-	VEC(struct pollfd) poll_fds;
+	struct poll_set set;
 	VEC(uint32_t) free_processes;
 	VEC(uint32_t) free_threads;
 	VEC(uint32_t) free_mappings;

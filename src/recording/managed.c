@@ -11,6 +11,7 @@
 #include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "dotnet/guard.h"
@@ -1081,41 +1082,20 @@ bool managed_names_rest(struct managed *managed, uint64_t now_ns)
 	return some;
 }
 
-size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room)
+void managed_await(const struct managed *managed, struct poll_set *set)
 {
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < managed->list.count && count + DOTNET_FDS_MAX + 1 <= room; i++) {
-		const struct conversation *talk = managed->list.items[i];
-		if (talk->client)
-			count += dotnet_client_fds(talk->client, fds + count);
-		count += held_runtime_poll(&talk->held, fds + count);
-	}
-	return count;
-}
-
-uint64_t managed_wake_ns(const struct managed *managed)
-{
-	uint64_t wake_ns = UINT64_MAX;
-
 	if (guard_rounds(managed->guard) != managed->guard_rounds)
-		return 0;
+		poll_set_wake(set, 0);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct conversation *talk = managed->list.items[i];
-		uint64_t own_ns =
-			talk->client ? dotnet_client_wake_ns(talk->client)
-			: talk->state == CONNECTION_OVER || managed->stopping || managed->pause_ns
-				? UINT64_MAX
-				: talk->retry_ns;
-		if (own_ns < wake_ns)
-			wake_ns = own_ns;
-		own_ns = held_runtime_wake_ns(&talk->held);
+		if (talk->client)
+			dotnet_client_await(talk->client, set);
+		else if (talk->state != CONNECTION_OVER && !managed->stopping && !managed->pause_ns)
+			poll_set_wake(set, talk->retry_ns);
+		held_runtime_await(&talk->held, set);
 		if (talk->held.waits && !held_runtime_is_resuming(&talk->held))
-			own_ns = talk->held_ns + MANAGED_HOLD_NS;
-		if (own_ns < wake_ns)
-			wake_ns = own_ns;
+			poll_set_wake(set, talk->held_ns + MANAGED_HOLD_NS);
 	}
-	return wake_ns;
 }
 
 void managed_pause(struct managed *managed, uint64_t now_ns)

@@ -33,7 +33,6 @@
 #ifndef SPOOR_RECORDING_MANAGED_H
 #define SPOOR_RECORDING_MANAGED_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +41,7 @@ struct held_runtime;
 struct ipc_process_info;
 struct ipc_provider;
 struct managed;
+struct poll_set;
 struct symbolizer;
 struct relay;
 struct trace;
@@ -136,11 +136,8 @@ bool managed_is_busy(const struct managed *managed, uint32_t process);
 /* Frees the connection, because the process's slot will be reused. The process must not be busy. */
 void managed_forget(struct managed *managed, uint32_t process);
 
-/* Writes the descriptors to wait for to `fds` (at most `room`) and returns their number. */
-size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room);
-
-/* When to call managed_advance() at the latest; UINT64_MAX for never. */
-uint64_t managed_wake_ns(const struct managed *managed);
+/* Adds the descriptors to wait for, and the time to call managed_advance() at the latest. */
+void managed_await(const struct managed *managed, struct poll_set *set);
 
 void managed_advance(struct managed *managed, uint64_t now_ns);
 

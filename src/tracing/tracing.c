@@ -9,7 +9,6 @@
 #include "tracing/tracing.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -62,7 +62,6 @@
 #define EVENT_COST      48u
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
-#define REVERSE_FDS_MAX (REVERSE_CONNECTIONS_MAX + 1)
 
 /*
  * A session in a process. A process that starts during the trace may have a second one, for the
@@ -127,7 +126,7 @@ struct tracing {
 	int sink_error;
 	struct diag sink_diag;
 	VEC(struct traced *) list; /* entries are not moved: handlers point to them */
-	VEC(struct pollfd) poll_fds;
+	struct poll_set set;
 	struct bytes payload;
 	struct bytes text;
 	uint32_t recorder_process;
@@ -1129,55 +1128,30 @@ int tracing_start(struct tracing *tracing, struct diag *diag)
 	return tracing->sink_error;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Waits for streams, runtimes that connect, and the caller's descriptors. */
 static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_count,
 	uint64_t until_ns)
 {
-	size_t room =
-		(size_t)tracing->list.count * (EVENTPIPE_FDS_MAX + 1) + REVERSE_FDS_MAX + fd_count;
-	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t wake_ns = earlier(until_ns, now_ns + BEAT_NS);
-	size_t count = 0;
+	struct poll_set *set = &tracing->set;
 
+	poll_set_begin(set, until_ns);
+	poll_set_wake(set, clock_monotonic_ns() + BEAT_NS);
 	if (tracing->clocks && !tracing->ending)
-		wake_ns = earlier(wake_ns, thread_clocks_wake_ns(tracing->clocks));
-
-	vec_reset(&tracing->poll_fds);
-	if (!vec_reserve(&tracing->poll_fds, room))
-		return;
-	struct pollfd *all = tracing->poll_fds.items;
-
+		poll_set_wake(set, thread_clocks_wake_ns(tracing->clocks));
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		const struct traced *traced = tracing->list.items[i];
-		count += held_runtime_poll(&traced->held, &all[count]);
-		wake_ns = earlier(wake_ns, held_runtime_wake_ns(&traced->held));
-		wake_ns = traced->open_ns ? earlier(wake_ns, traced->open_ns) : wake_ns;
-		if (!traced->pipe)
-			continue;
-		count += eventpipe_fds(traced->pipe, &all[count]);
-		wake_ns = earlier(wake_ns,
-			eventpipe_behind(traced->pipe) ? 0 : eventpipe_wake_ns(traced->pipe));
+		held_runtime_await(&traced->held, set);
+		if (traced->open_ns)
+			poll_set_wake(set, traced->open_ns);
+		if (traced->pipe)
+			eventpipe_await(traced->pipe, set);
+		if (traced->pipe && eventpipe_behind(traced->pipe))
+			poll_set_wake(set, 0);
 	}
-	if (tracing->reverse) {
-		size_t peers = reverse_fds(tracing->reverse, &all[count], REVERSE_FDS_MAX);
-		count += peers < REVERSE_FDS_MAX ? peers : REVERSE_FDS_MAX;
-	}
-	size_t own = count;
-
-	for (size_t i = 0; i < fd_count; i++)
-		all[count++] = fds[i];
-	struct timespec timeout = clock_left(wake_ns, now_ns);
-
-	if (ppoll(all, count, &timeout, NULL) < 0)
-		for (size_t i = 0; i < count; i++)
-			all[i].revents = 0;
-	for (size_t i = 0; i < fd_count; i++)
-		fds[i].revents = all[own + i].revents;
+	if (tracing->reverse)
+		reverse_await(tracing->reverse, set);
+	poll_set_add_callers(set, fds, fd_count);
+	(void)poll_set_wait(set);
 }
 
 static int tell_sink_error(struct tracing *tracing, struct diag *diag)
@@ -1201,8 +1175,9 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 {
 	bool waiting = tracing->window.items.count > tracing->window.taken;
 
-	wait_for(tracing, fds, fd_count,
-		waiting ? earlier(until_ns, tracing->give_out_ns + GIVE_OUT_NS) : until_ns);
+	uint64_t due_ns = waiting ? tracing->give_out_ns + GIVE_OUT_NS : UINT64_MAX;
+
+	wait_for(tracing, fds, fd_count, until_ns < due_ns ? until_ns : due_ns);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	guard_beat(tracing->guard, now_ns);
@@ -1539,7 +1514,7 @@ void tracing_close(struct tracing *tracing)
 	if (tracing->sink)
 		tracing->sink_ops->close(tracing->sink);
 	vec_done(&tracing->list);
-	vec_done(&tracing->poll_fds);
+	poll_set_done(&tracing->set);
 	bytes_done(&tracing->payload);
 	bytes_done(&tracing->text);
 	trace_done(&tracing->trace);

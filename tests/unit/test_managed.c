@@ -7,13 +7,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/poll_set.h"
 #include "code/codemap.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
@@ -439,14 +439,15 @@ static int tear_down(void **state)
 
 static void turn(struct fixture *f)
 {
-	struct pollfd fds[64];
+	struct poll_set set = { 0 };
 
 	managed_advance(f->managed, now());
 	serve(&f->peer);
-	size_t count = managed_fds(f->managed, fds, 63);
-
-	fds[count++] = (struct pollfd){ .fd = f->peer.listener, .events = POLLIN };
-	(void)poll(fds, count, 10);
+	poll_set_begin(&set, now() + UINT64_C(10000000));
+	managed_await(f->managed, &set);
+	(void)poll_set_add(&set, f->peer.listener, POLLIN);
+	(void)poll_set_wait(&set);
+	poll_set_done(&set);
 }
 
 /* Limits the waiting time, not the number of steps. */
