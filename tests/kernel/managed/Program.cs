@@ -1,7 +1,8 @@
 // What the managed_*.sh scripts record.
 //
 //   Managed burn MS       computes for MS of CPU time in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
-//   Managed paced MS      the same, but sleeps 20 ms after each round: where a program that computes all the time would only slow down the other tests
+//   Managed paced MS      the same, but collects and sleeps 20 ms after each round: where a program that computes all the time would only slow down the
+//                         other tests
 //   Managed dynamic MS    makes methods Made_0, Made_1, ... for MS of CPU time, one after the other. Each computes 20 ms and is freed, so that
 //                         later methods get the same addresses
 //   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
@@ -432,8 +433,10 @@ static class Hot
             x = Burn(x);
             x += Framework(bytes, words);
             rounds++;
-            if (pause > 0)
-                Thread.Sleep(pause);
+            if (pause == 0)
+                continue;
+            GC.Collect(0);
+            Thread.Sleep(pause);
         }
         TimeSpan cpu = Process.GetCurrentProcess().TotalProcessorTime - before;
         Console.WriteLine($"{(long)(rounds / cpu.TotalSeconds)} rounds");
