@@ -159,7 +159,7 @@ for _ in 1 2 3 4 5 6; do
 	wait $recorder
 	until_true gone "$guard" || fail "the guard of a killed recorder stays"
 done
-all_free "recorders of an idle program killed"
+until_true no_session $quiet || fail "$(sessions $quiet) sessions stay in an idle program whose recorders were killed"
 kill -9 $quiet
 worker=$worker_before
 

@@ -30,16 +30,14 @@ begin shop meters 600000
 for i in $(seq 66); do
 	"$spoor" counters -q -p $shop --counters Shop.Orders --refresh-interval 0.1 --count 1 >/dev/null 2>err || fail "session $i"
 done
-slots_used() {
-	[ "$(free_slots $shop)" -lt 64 ]
-}
 for i in 1 2 3; do
 	start reader "$spoor" counters -q -p $shop >/dev/null 2>&1
-	until_true slots_used || fail "no session is opened"
+	until_true has_session $shop || fail "no session is opened"
 	kill -9 $reader
 	wait $reader 2>/dev/null
-	until_true all_slots_free $shop || fail "a session is left: $(free_slots $shop) of 64 slots are free"
+	until_true no_session $shop || fail "a session is left: $(sessions $shop)"
 done
+until_true all_slots_free $shop || fail "$(free_slots $shop) of 64 slots are free"
 code_of "$spoor" counters -p $shop --counters Shop.Orders --count 1
 expect_code 0 "after all of them"
 has out 'shop\.temperature'

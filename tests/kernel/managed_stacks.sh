@@ -84,19 +84,16 @@ expect_code 0 "two processes"
 
 # Killed or stopped during a session: the guard ends it, the slot becomes free, and the program answers all the time.
 probe=$(dirname "$spoor")/tests/probe
-places=$("$probe" slots $idle 2>err) || fail "the slots before the first signal"
 for signal in KILL STOP; do
 	start hurt "$spoor" stacks -p $idle --every 1ms --managed >hurt.out 2>&1
 	until_true grep -q 'with managed frames' hurt.out || fail "no first round before SIG$signal"
 	kill -$signal $hurt
 	"$probe" ask $idle >/dev/null 2>err || fail "after SIG$signal the program does not answer"
-	all_places_free() {
-		[ "$("$probe" slots $idle 2>err)" -ge "$places" ]
-	}
-	until_true all_places_free || fail "after SIG$signal there are $("$probe" slots $idle) free slots, $places before"
+	until_true no_session $idle || fail "after SIG$signal there are $(sessions $idle) sessions"
 	kill -9 $hurt 2>/dev/null
 	wait $hurt
 done
+until_true all_slots_free $idle || fail "$(free_slots $idle) of 64 slots are free"
 
 # SIGINT between rounds: exit code 0 and no message.
 "$spoor" stacks -p $idle --every 1h >rounds 2>err &

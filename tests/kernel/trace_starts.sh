@@ -109,5 +109,5 @@ has waits.nettrace.err "Managed \($waiting\) was not traced: |dotnet \($waiting\
 "$spoor" events waits.nettrace >lines 2>err
 has lines " $held/[0-9]+  System\.Runtime/EventCounters  "
 has_no lines " $waiting/[0-9]+  System\.Runtime/EventCounters  "
-until_true all_slots_free $held || fail "a session stays: $(cat probe.err)"
+until_true no_session $held || fail "a session stays: $(sessions $held)"
 exit 0
