@@ -1,6 +1,4 @@
-/*
- * Small text files that the kernel generates: /proc, /sys.
- */
+/* Small text files that the kernel generates: /proc, /sys. */
 #ifndef SPOOR_MACHINE_KERNEL_FILE_H
 #define SPOOR_MACHINE_KERNEL_FILE_H
 

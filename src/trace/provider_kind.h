@@ -1,6 +1,4 @@
-/*
- * The providers that Spoor knows by name (providers.def). All of it is constant data.
- */
+/* The providers that Spoor knows by name (providers.def). All of it is constant data. */
 #ifndef SPOOR_TRACE_PROVIDER_KIND_H
 #define SPOOR_TRACE_PROVIDER_KIND_H
 
