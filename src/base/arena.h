@@ -1,9 +1,8 @@
 /*
- * Memory for many small pieces that are freed together.
+ * Memory for many small pieces that are freed together; used by one thread at a time.
  *
- * All zero is an empty arena. Blocks double in size up to 1 MiB, so a small arena stays small.
- * Pieces are aligned to 8 bytes and never move. arena_reset() keeps the largest block for reuse. An
- * arena belongs to one thread at a time.
+ * All zero is an empty arena. Blocks double in size up to 1 MiB. Pieces are aligned to 8 bytes and
+ * never move.
  */
 #ifndef SPOOR_BASE_ARENA_H
 #define SPOOR_BASE_ARENA_H
@@ -18,16 +17,16 @@ struct arena {
 	size_t total_bytes;        /* of all blocks */
 };
 
-/* `size` bytes, not initialised; NULL when there is no memory. */
+/* Not initialised; NULL when there is no memory. */
 void *arena_alloc(struct arena *arena, size_t size);
 
 /* As arena_alloc(), all zero. */
 void *arena_zalloc(struct arena *arena, size_t size);
 
-/* A copy of `size` bytes; NULL when there is no memory. */
+/* NULL when there is no memory. */
 void *arena_copy(struct arena *arena, const void *data, size_t size);
 
-/* Frees all pieces; the arena can be used again. */
+/* Frees all pieces and keeps the largest block for reuse. */
 void arena_reset(struct arena *arena);
 
 void arena_done(struct arena *arena);

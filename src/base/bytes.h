@@ -1,9 +1,8 @@
 /*
- * The growable buffer for wire bytes and text.
+ * The growable buffer for wire bytes and text; numbers are little-endian. All zero is empty.
  *
  * Out of memory is sticky: `failed` stays set and further writes have no effect, so the user checks
- * it once, at the end. All zero is empty. Numbers are little-endian. A buffer belongs to one thread
- * at a time.
+ * it once, at the end. A buffer belongs to one thread at a time.
  */
 #ifndef SPOOR_BASE_BYTES_H
 #define SPOOR_BASE_BYTES_H
@@ -20,10 +19,7 @@ struct bytes {
 	bool failed;
 };
 
-/*
- * Room for `size` more bytes; NULL: no memory. The caller fills them and adds the number of bytes
- * to len.
- */
+/* Room for `size` bytes, which the caller fills and adds to len; NULL: no memory. */
 uint8_t *bytes_reserve(struct bytes *b, size_t size);
 
 void bytes_add(struct bytes *b, const void *data, size_t size);
@@ -44,10 +40,7 @@ void bytes_set_u16(struct bytes *b, size_t at, uint16_t value);
 
 /* Text: no NUL is added. */
 void bytes_text(struct bytes *b, const char *text);
-/*
- * A decimal number, with leading zeros up to `digits_least` (at most 20). Several times as fast as
- * bytes_printf(), for the many numbers of events.
- */
+/* Leading zeros up to `digits_least` (at most 20). Several times as fast as bytes_printf(). */
 void bytes_decimal(struct bytes *b, uint64_t value, unsigned digits_least);
 void bytes_printf(struct bytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bytes_vprintf(struct bytes *b, const char *format, va_list args)

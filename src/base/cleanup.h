@@ -1,8 +1,6 @@
 /*
- * Local variables that are released when their scope ends.
- *
- * `cleanup(closep) int fd = open(...)` closes fd when the scope is left by any path. TAKE(x)
- * returns the value and leaves the empty value in the variable, so that the cleanup does nothing.
+ * Local variables that are released when their scope ends, by any path: `cleanup(closep) int fd =
+ * open(...)`. TAKE(x) returns the value and leaves the empty value, which the cleanup ignores.
  */
 #ifndef SPOOR_BASE_CLEANUP_H
 #define SPOOR_BASE_CLEANUP_H

@@ -27,8 +27,8 @@ uint64_t clock_utc_ns(void);
 struct timespec clock_left(uint64_t deadline_ns, uint64_t now_ns);
 
 /*
- * The timeout of poll(): rounded up, so that the deadline has passed when poll() returns 0. -1 (no
- * timeout) if the deadline never arrives.
+ * The timeout of poll(): rounded up, so it never returns 0 too early; -1 if the deadline never
+ * arrives.
  */
 int clock_left_ms(uint64_t deadline_ns, uint64_t now_ns);
 

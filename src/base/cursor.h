@@ -1,9 +1,7 @@
 /*
- * Reads untrusted bytes, little-endian, with a sticky failure.
- *
- * When the bytes run out (or a number is malformed) `short_read` is set and every further read
- * returns 0, so the caller reads a whole header and checks once. Data is returned in place, except
- * text that is decoded.
+ * Reads untrusted bytes, little-endian, with a sticky failure. When the bytes run out (or a number
+ * is malformed) `short_read` is set and every further read returns 0, so the caller reads a whole
+ * header and checks once. Data is returned in place.
  */
 #ifndef SPOOR_BASE_CURSOR_H
 #define SPOOR_BASE_CURSOR_H
@@ -130,10 +128,7 @@ static inline struct cursor cursor_sub(struct cursor *c, size_t size)
 	return sub;
 }
 
-/*
- * UTF-16LE text up to its 16-bit NUL, in place: its units (2 bytes each, not aligned), and
- * `ret_units` without the NUL. NULL and failure: there is no NUL.
- */
+/* UTF-16LE text (unaligned) in place; `ret_units` excludes its NUL. NULL and failure: no NUL. */
 static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
 {
 	size_t units = 0;
@@ -151,7 +146,7 @@ static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
 	return NULL;
 }
 
-/* Bytes up to a NUL, in place, and `ret_len` without it. NULL and failure: there is no NUL. */
+/* Text in place; `ret_len` excludes its NUL. NULL and failure: there is no NUL. */
 static inline const char *cursor_stringz(struct cursor *c, size_t *ret_len)
 {
 	const uint8_t *nul = cursor_left(c) ? memchr(c->at, 0, cursor_left(c)) : NULL;

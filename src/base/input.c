@@ -13,9 +13,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/*
- * Unpacking keeps this much of the content for references back: 128 MiB, the default limit of zstd.
- */
+/* The content that references may reach back to: 128 MiB, the default limit of zstd. */
 #define UNPACK_WINDOW_LOG_MAX 27
 #define BLOCK_HEADER_SIZE     3u
 
@@ -115,8 +113,8 @@ static size_t part_size(size_t hint)
 
 /*
  * A call of zstd that finds damage returns none of the content it unpacked before. So each call
- * gets either one part of the frame, or no input and room for content that did not fit. The content
- * up to the damage is then the same for every size of the reads.
+ * gets one part of the frame, or no input and room for content that did not fit: the content before
+ * the damage is then the same for every read size.
  */
 static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct diag *diag)
 {

@@ -2,11 +2,8 @@
  * Sequential input from a file, a pipe, a socket or memory. All formats read through it.
  *
  * Reads go through a window of INPUT_WINDOW bytes, so a large file needs little memory. A signal
- * does not interrupt a read.
- *
- * After input_unpack(), reads return the content of zstd frames, so formats do not handle
- * compression. Frames are recognised by their first bytes, not by the name of the file, also in a
- * pipe.
+ * does not interrupt a read. After input_unpack(), reads return the content of zstd frames, which
+ * are recognised by their first bytes, also in a pipe.
  */
 #ifndef SPOOR_BASE_INPUT_H
 #define SPOOR_BASE_INPUT_H
@@ -46,19 +43,15 @@ int input_from_fd(struct input *in, int fd, const char *name);
 void input_from_memory(struct input *in, const void *data, size_t size);
 
 /*
- * Called before the first read. If the input begins with a zstd frame, its content is read from now
- * on; otherwise nothing changes. Damaged packed bytes, or an end inside a frame, are an error after
- * all the content before them.
+ * Called before the first read; without effect if the input begins with no zstd frame. Damaged
+ * packed bytes, or an end inside a frame, are an error after all the content before them.
  */
 int input_unpack(struct input *in, struct diag *diag);
 
 /* Reads up to `size` bytes. Returns their number, 0 at the end, or a negative errno. */
 ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *diag);
 
-/*
- * Reads the rest, at most `limit` bytes (-EFBIG: it has more). The caller frees *ret_data, which
- * has a NUL after the last byte.
- */
+/* The rest, followed by a NUL, which the caller frees. -EFBIG: more than `limit` bytes. */
 int input_read_all(struct input *in, size_t limit, uint8_t **ret_data, size_t *ret_size,
 	struct diag *diag);
 

@@ -1,12 +1,11 @@
 /*
- * Writing JSON into a buffer. Commas, quotes and escapes are placed here; the caller only keeps
- * begin and end paired.
+ * Writes JSON into a buffer: commas, quotes and escapes. The caller keeps begin and end paired.
  *
  *   struct json j = { .out = &bytes };
  *   json_object(&j, NULL); json_u64(&j, "samples", 12); json_end(&j);
  *
- * `name` is the member's name, NULL inside an array and at the top. Foreign text becomes valid
- * UTF-8 with control characters escaped.
+ * `name` is NULL inside an array and at the top. Foreign text becomes valid UTF-8 with control
+ * characters escaped.
  */
 #ifndef SPOOR_BASE_JSON_H
 #define SPOOR_BASE_JSON_H

@@ -162,10 +162,7 @@ void map_remove(struct map *map, uint64_t key, uint32_t value)
 	uint32_t mask = map->capacity - 1;
 	uint32_t hole = walk.at;
 
-	/*
-	 * Entries that follow without a gap move up, unless that would put one before its home
-	 * slot.
-	 */
+	/* Entries after the hole move up, unless that would put one before its home slot. */
 	for (uint32_t at = (hole + 1) & mask; map->slots[at].value; at = (at + 1) & mask) {
 		uint32_t home = slot_of(map, map->slots[at].key);
 		if (((at - home) & mask) < ((at - hole) & mask))

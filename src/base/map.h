@@ -1,14 +1,11 @@
 /*
- * The hash index: 64-bit keys to 32-bit values.
+ * The hash index: 64-bit keys, which need not be well mixed, to 32-bit values. All zero is empty.
  *
- * A value of 0 means "none", as index 0 does everywhere, so it cannot be stored. One key may have
- * several values (map_add): that is how content is indexed by its hash, with the caller comparing
- * the content:
+ * A value of 0 means "none", as index 0 does everywhere. One key may have several values (map_add),
+ * for content indexed by its hash:
  *
  *   for (struct map_walk w = map_find(&m, hash); w.value; map_next(&w))
  *           if (same(w.value, content)) return w.value;
- *
- * Open addressing, at most 3/4 full. All zero is empty. Keys need not be well mixed.
  */
 #ifndef SPOOR_BASE_MAP_H
 #define SPOOR_BASE_MAP_H
@@ -38,10 +35,7 @@ struct map_walk {
 /* The first value under `key`, or 0. */
 uint32_t map_get(const struct map *map, uint64_t key);
 
-/*
- * Replaces the first value under `key`, or adds it. False when there is no memory. `value` is not
- * 0.
- */
+/* Replaces the first value (not 0) under `key`, or adds it. False when there is no memory. */
 bool map_put(struct map *map, uint64_t key, uint32_t value);
 
 /* Adds a further value under `key`. False when there is no memory. `value` is not 0. */

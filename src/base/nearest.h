@@ -6,8 +6,8 @@
  *   nearest_add(&near, &out);                "'Exception/Start' or 'Exception/Stop'"
  *
  * A name is similar if it contains the typed one, or if at most a third of the letters differ, in
- * the whole name or in its last part. Case is ignored, and so are * and ? of a pattern. The struct
- * owns copies of the names and needs no release.
+ * the whole name or in its last part. Case, * and ? are ignored. The struct owns copies of the
+ * names.
  */
 #ifndef SPOOR_BASE_NEAREST_H
 #define SPOOR_BASE_NEAREST_H
@@ -31,9 +31,7 @@ struct nearest {
 
 void nearest_offer(struct nearest *near, const char *name);
 
-/*
- * Appends the names, quoted and safe for a terminal. False: no name is near, nothing was appended.
- */
+/* Appends the names, quoted and safe for a terminal. False: none is near, nothing was appended. */
 bool nearest_add(const struct nearest *near, struct bytes *out);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * A table of distinct texts.
- *
- * Texts are bytes (usually UTF-8, which is not checked), at most STRTAB_TEXT_MAX long, stored with
- * a NUL. Equal texts have equal indexes. Index 0 is the empty text. All zero is empty.
+ * A table of distinct texts: equal texts have equal indexes, and index 0 is the empty text. Texts
+ * are bytes, at most STRTAB_TEXT_MAX long, stored with a NUL. All zero is empty.
  */
 #ifndef SPOOR_BASE_STRTAB_H
 #define SPOOR_BASE_STRTAB_H
@@ -29,17 +27,11 @@ struct strtab {
 	bool full; /* set by the owner: new texts are not added, existing ones are found */
 };
 
-/*
- * Returns the index of the text; longer ones are cut. 0 if the table is full or there is no memory:
- * the text is then lost.
- */
+/* The index of the text; longer ones are cut. 0 (the text is lost): full, or no memory. */
 uint32_t strtab_add(struct strtab *table, const char *text, size_t len);
 uint32_t strtab_add_z(struct strtab *table, const char *text);
 
-/*
- * The text, NUL-terminated; "" for 0 and for an index that does not exist. Valid as long as the
- * table.
- */
+/* NUL-terminated, valid as long as the table; "" for 0 and an index that does not exist. */
 const char *strtab_get(const struct strtab *table, uint32_t index);
 size_t strtab_len(const struct strtab *table, uint32_t index);
 

@@ -282,10 +282,7 @@ void text_add_f64(struct bytes *out, double value)
 
 	if (add_plain(out, value))
 		return;
-	/*
-	 * 15 digits are always exact in a double; 17 always suffice. The program never leaves the
-	 * locale "C".
-	 */
+	/* 15 digits are always exact in a double; 17 always suffice. The locale is always "C". */
 	for (int digits = 15; digits <= 17; digits++) {
 		(void)snprintf(text, sizeof(text), "%.*g", digits, value); /* fits */
 		if (strtod(text, NULL) == value)

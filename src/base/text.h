@@ -1,7 +1,4 @@
-/*
- * Text from outside: UTF-8 that may be malformed, UTF-16, control characters, numbers in readable
- * form.
- */
+/* Text from outside: malformed UTF-8, UTF-16, control characters, numbers in readable form. */
 #ifndef SPOOR_BASE_TEXT_H
 #define SPOOR_BASE_TEXT_H
 
@@ -13,22 +10,15 @@
 
 struct bytes;
 
-/*
- * Bytes as lower-case hexadecimal into `out` (room for 2 * size, no NUL is added); the number of
- * digits.
- */
+/* Lower-case hexadecimal into `out` (room for 2 * size, no NUL); the number of digits. */
 size_t text_put_hex(char *out, const uint8_t *bytes, size_t size);
 
-/*
- * Is it a character that a terminal executes instead of showing: C0, DEL, C1, line separators,
- * controls of the writing direction?
- */
+/* A terminal executes it: C0, DEL, C1, line separators, controls of the writing direction. */
 bool text_is_control(uint32_t c);
 
 /*
- * Copies text for a terminal or a line: valid UTF-8, with each text_is_control() character in the
- * form \n, \t, \x1b or \u202e. At most `room` - 1 bytes, cut between characters, NUL-terminated.
- * Returns the length.
+ * Copies text for a terminal: valid UTF-8, with each text_is_control() character as \n, \t, \x1b or
+ * \u202e. Cut between characters to `room` - 1 bytes, NUL-terminated. Returns the length.
  */
 size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 
@@ -36,25 +26,16 @@ size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 void text_add_safe(struct bytes *out, const char *text, size_t len);
 void text_add_safe_z(struct bytes *out, const char *text);
 
-/*
- * As text_add_safe(), for text in double quotes: a quote and a backslash are preceded by a
- * backslash.
- */
+/* As text_add_safe(), with a backslash before each quote and backslash. */
 void text_add_escaped(struct bytes *out, const char *text, size_t len);
 
-/*
- * Appends a word that a shell reads as one argument, and spoor not as an option: quoted if
- * necessary.
- */
+/* One argument of a shell, which spoor does not read as an option: quoted if necessary. */
 void text_add_shell_word(struct bytes *out, const char *word);
 
 /* UTF-16LE (2 bytes a unit, any alignment) appended as UTF-8; lone surrogates become U+FFFD. */
 void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count);
 
-/*
- * Appends text escaped for XML and SVG: valid UTF-8, markup characters as entities, what XML
- * forbids as U+FFFD.
- */
+/* For XML and SVG: valid UTF-8, markup as entities, what XML forbids as U+FFFD. */
 void text_add_xml(struct bytes *out, const char *text, size_t len);
 
 bool text_ends_with(const char *text, const char *suffix);
@@ -70,30 +51,22 @@ void text_add_count(struct bytes *out, uint64_t count);
 /* "1 event", "1,204 events". */
 void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many);
 
-/*
- * The same for a format's %s, written into `out` (TEXT_THINGS_ROOM bytes; longer words are cut),
- * which it returns.
- */
+/* The same as a C string in `out` (TEXT_THINGS_ROOM bytes, cut if longer), which it returns. */
 #define TEXT_THINGS_ROOM 64u
 const char *text_put_things(char *out, uint64_t count, const char *one, const char *many);
 
 /*
- * The shortest decimal text that reads back as the same number; a whole number below 1e21 has all
- * its digits and no exponent. NaN, Infinity and -Infinity where it is not finite. Of a float, the
- * shortest text that reads back as that float: 0.1, not 0.10000000149011612.
+ * The shortest text that reads back as the same double or float: 0.1, not 0.10000000149011612. A
+ * whole number below 1e21 has all its digits and no exponent. Also NaN, Infinity and -Infinity.
  */
 void text_add_f64(struct bytes *out, double value);
 void text_add_f32(struct bytes *out, float value);
 
-/*
- * "30s", "500ms", "5m", "2h", "00:01:30", "1:02:03:04" (days first), a bare number is seconds.
- * False when it is not a duration or does not fit.
- */
+/* "30s", "500ms", "5m", "2h", "00:01:30", "1:02:03:04" (days first); a bare number is seconds. */
 bool text_parse_duration(const char *text, uint64_t *ret_ns);
 
 /*
- * "64M", "1.5 GB", "512KiB", a bare number is bytes: k, M, G and T are powers of 1000, followed by
- * an i powers of 1024. False: it is not a size, is below one byte, or does not fit.
+ * "64M" (powers of 1000), "1.5 GB", "512KiB" (powers of 1024); a bare number is bytes. Not below 1.
  */
 bool text_parse_size(const char *text, uint64_t *ret_bytes);
 

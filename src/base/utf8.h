@@ -6,16 +6,12 @@
 #include <stdint.h>
 
 /*
- * Returns the code point at text[*at] and advances *at past it; *at must be less than len.
- * Malformed UTF-8 (also overlong forms, surrogates and truncated sequences) returns U+FFFD and
- * advances by one byte.
+ * The code point at text[*at], where *at < len; *at moves past it. Malformed UTF-8 (also overlong
+ * forms, surrogates and truncated sequences) is U+FFFD of one byte.
  */
 uint32_t text_next_char(const char *text, size_t len, size_t *at);
 
-/*
- * Writes one code point as UTF-8 into `out`, which has room for 4 bytes. Returns the number of
- * bytes.
- */
+/* Writes one code point into `out`, room for 4 bytes. Returns the number of bytes. */
 size_t text_put_char(char *out, uint32_t c);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * The growable array.
+ * The growable array. All zero is empty.
  *
  *   VEC(struct mapping) mappings = {0};
  *   struct mapping *m = vec_push(&mappings);      a new, zeroed element, or NULL when there is no memory
  *   for (uint32_t i = 0; i < mappings.count; i++) ... mappings.items[i] ...
  *   vec_done(&mappings);
  *
- * Elements move when the array grows: keep indexes, not pointers. All zero is empty.
+ * Elements move when the array grows: keep indexes, not pointers.
  */
 #ifndef SPOOR_BASE_VEC_H
 #define SPOOR_BASE_VEC_H
@@ -22,10 +22,7 @@
 		uint32_t capacity; \
 	}
 
-/*
- * Makes room for `extra` elements behind the last: false when there is no memory or the count would
- * pass 2^31.
- */
+/* Room for `extra` more elements; false when there is no memory or the count would pass 2^31. */
 #define vec_reserve(v, extra) \
 	vec_grow_((void **)&(v)->items, &(v)->capacity, (v)->count, (extra), sizeof(*(v)->items))
 
