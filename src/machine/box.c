@@ -1,10 +1,9 @@
 /*
- * Facts about the machine come from uname, /proc and /sys. A container may hide any of them; the
- * field is then empty.
+ * Facts about the machine come from uname, /proc and /sys; those that a container hides are empty.
  *
  * The cache folder holds kernel symbols, which name every frame of a recording, so only our own
- * user may be able to write them. Nothing about its path is trusted: each component is opened
- * without following links and checked on the open descriptor.
+ * user may be able to write them. Each component of its path is opened without following links and
+ * checked on the open descriptor.
  */
 #include "machine/box.h"
 
@@ -72,10 +71,7 @@ static void read_system(char *out, size_t room)
 		snprintf(out, room, "Linux");
 }
 
-/*
- * The processor model, whose key differs between architectures, and whether a hypervisor runs this
- * machine.
- */
+/* The model, whose key differs between architectures, and whether this is a virtual machine. */
 static void read_processor(struct box *box)
 {
 	static const char *const keys[] = {
@@ -145,10 +141,7 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag)
 		return diag_set(diag, r, "no memory for the list of CPUs");
 	if (r >= 0 && list->cpus.count)
 		return 0;
-	/*
-	 * This container has no /sys: the processors are counted, and assumed to be numbered from
-	 * 0.
-	 */
+	/* This container has no /sys: the processors are assumed to be numbered from 0. */
 	vec_reset(&list->cpus);
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
 	if (count < 1 || count > (long)BOX_CPUS_MAX)
@@ -192,10 +185,7 @@ void box_read(struct box *ret_box)
 	box->memory_bytes = page > 0 && pages > 0 ? (uint64_t)page * (uint64_t)pages : 0;
 }
 
-/*
- * Opens a folder inside `parent` and creates it if it is missing. Fails if another user owns it or
- * may write to it.
- */
+/* Opens a folder, or creates it. Fails if another user owns it or may write to it. */
 static int open_own_folder(int parent, const char *name)
 {
 	struct stat st;
@@ -218,10 +208,7 @@ static bool is_boot_id(const char *name)
 	return strlen(name) == 36 && strspn(name, "0123456789abcdef-") == 36;
 }
 
-/*
- * Removes the folders of earlier boots, whose kernel symbols are no longer valid. A folder that
- * cannot be removed is harmless.
- */
+/* Removes the folders of earlier boots, which are out of date. Failures are harmless. */
 static void remove_old(int parent, const char *boot_id)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -253,10 +240,7 @@ static void remove_old(int parent, const char *boot_id)
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag)
 {
 	char base[PATH_MAX];
-	/*
-	 * With borrowed capabilities there is no cache folder: it would be created wherever the
-	 * user says.
-	 */
+	/* With borrowed capabilities it would be created wherever the user says. */
 	const char *xdg = secure_getenv("XDG_CACHE_HOME");
 	const char *home = secure_getenv("HOME");
 

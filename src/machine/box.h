@@ -1,7 +1,4 @@
-/*
- * This machine: its name, system and processors, and a cache folder that is valid until the next
- * boot.
- */
+/* This machine: name, system, processors, and a cache folder that is valid until the next boot. */
 #ifndef SPOOR_MACHINE_BOX_H
 #define SPOOR_MACHINE_BOX_H
 
@@ -43,10 +40,10 @@ int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list);
 
 /*
  * Opens the cache folder of this boot: /var/cache/spoor/<boot id> for root, else
- * $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/.... A missing folder is created with mode 0700.
- * Fails if another user owns the folder or may write to it, or if one of the last two components of
- * its path is a link. The caller closes *ret_fd, and uses openat() on it (with O_NOFOLLOW) and
- * never the path. Folders of earlier boots are removed.
+ * $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/.... Creates it with mode 0700 and removes those of
+ * earlier boots. Fails if another user owns it or may write to it, or if one of the last two
+ * components is a link. The caller closes *ret_fd, and uses openat() on it with O_NOFOLLOW, never
+ * the path.
  */
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag);
 

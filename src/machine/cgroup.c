@@ -13,10 +13,7 @@
 
 #define TEXT_MAX (256u << 10) /* mountinfo is the largest */
 
-/*
- * The content of a file, cut after `room` - 1 bytes. Returns its length, or -1 if it cannot be
- * read.
- */
+/* The content of a file, cut after `room` - 1 bytes. Returns its length or -1. */
 static ssize_t read_file(const char *path, char *text, size_t room)
 {
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
@@ -131,8 +128,8 @@ static const char *word(const char *line, unsigned n, size_t *ret_len)
 }
 
 /*
- * "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and mount point, and after the dash the
- * type and the options.
+ * "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": 4 root, 5 mount point; after the dash, type
+ * and options
  */
 int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 {
@@ -153,8 +150,8 @@ int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 		const char *mounted = word(line, 3, &len);
 		size_t hidden = len == 1 ? 0 : len; /* "/" hides nothing */
 		/*
-		 * A container may mount only a part of the hierarchy; /proc/PID/cgroup names groups
-		 * from the root of the whole hierarchy.
+		 * /proc/PID/cgroup names groups from the root, of which a container may mount a
+		 * part.
 		 */
 		bool below = strncmp(group->path, mounted, hidden) == 0 &&
 			     (group->path[hidden] == '/' || !group->path[hidden]);
@@ -217,10 +214,7 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 	return read_file(path, text, room) >= 0;
 }
 
-/*
- * Version 1 has a hierarchy for this. In version 2 each group has the file, except for the topmost
- * one.
- */
+/* Version 1 has a hierarchy for this; in version 2 each group but the topmost has the file. */
 bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group)
 {
 	static const char *const controllers[] = { "freezer", "" };

@@ -1,13 +1,12 @@
 /*
- * Control groups of both versions, in a container or not: the group of a process, and the files of
- * that group and its ancestors.
+ * Control groups of both versions: the group of a process, and the files of it and its ancestors.
  *
  *   if (cgroup_find(root, pid, "cpu", &group) == 0)
  *           do
  *                   if (cgroup_read(&group, "cpu.max", text, sizeof(text))) ...
  *           while (cgroup_up(&group));
  *
- * `root` is a prefix of /proc and /sys: "" except in tests.
+ * `root` is a prefix of /proc and /sys: "" except in tests. A pid of 0 is this process.
  */
 #ifndef SPOOR_MACHINE_CGROUP_H
 #define SPOOR_MACHINE_CGROUP_H
@@ -27,16 +26,12 @@ struct cgroup {
 };
 
 /*
- * Finds the group of a process (0: of this process) in the hierarchy of a controller: in the
- * hierarchy of version 1 if it exists, else in the unified one. -ENOENT: the hierarchy does not
- * exist or is not mounted here.
+ * Finds the group in the controller's hierarchy of version 1 if it exists, else in the unified one.
+ * -ENOENT: the hierarchy does not exist or is not mounted here.
  */
 int cgroup_find(const char *root, uint32_t pid, const char *controller, struct cgroup *ret_group);
 
-/*
- * The two parsers of cgroup_find(), which work on text and change it: /proc/PID/cgroup, then
- * /proc/self/mountinfo for the group that was found. NULL is an empty text.
- */
+/* The parsers of /proc/PID/cgroup and /proc/self/mountinfo; they change the text, or NULL. */
 int cgroup_parse_path(char *text, const char *controller, struct cgroup *group);
 int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group);
 
@@ -50,16 +45,12 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *ret_value);
 
 /*
- * Finds the group of a process (0: of this process) that can be frozen. A process in a frozen group
- * does not run and cannot observe it. False for the topmost group of the machine, and if groups
- * cannot be frozen here.
+ * Finds a group of the process that can be frozen. A frozen process cannot observe that. False for
+ * the topmost group of the machine, and if groups cannot be frozen here.
  */
 bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group);
 
-/*
- * Whether a process (0: this process) is in this group or in one below it. False also if that is
- * unknown.
- */
+/* Whether a process is in this group or below. False also if that is unknown. */
 bool cgroup_holds(const struct cgroup *group, uint32_t pid);
 
 /* The number after "key " at the begin of a line of the text. */

@@ -1,11 +1,11 @@
 /*
- * The CPU time that a thread or a process has used, read from /proc. Nothing is sent to the
- * process, and visibility is the only right that this needs.
+ * The CPU time of a thread or a process, read from /proc; visibility is the only right that this
+ * needs.
  *
- * The clock of a thread is that of schedstat, in nanoseconds. It does not advance while the thread
- * is blocked; for a running thread it is as old as the kernel's last tick. Kernels without
- * schedstat offer the ticks of stat (10 ms). The clock of a process is that of stat: it includes
- * threads that have ended, and exists until the parent has reaped the process.
+ * A thread's clock is that of schedstat, in ns. It does not advance while the thread is blocked;
+ * for a running thread it is as old as the kernel's last tick. Without schedstat it is that of
+ * stat, in ticks (10 ms). A process's clock is that of stat: it includes threads that have ended,
+ * and exists until the parent has reaped the process.
  */
 #ifndef SPOOR_MACHINE_CPU_CLOCK_H
 #define SPOOR_MACHINE_CPU_CLOCK_H
@@ -30,10 +30,7 @@ struct process_clock {
 int process_clock_read(const struct proc_reader *proc, uint32_t pid,
 	struct process_clock *ret_clock);
 
-/*
- * Opens a thread's clock, so that a reading is one system call. The descriptor stays bound to its
- * thread, even if the thread id is reused.
- */
+/* A reading is then one system call. The descriptor keeps to its thread if the id is reused. */
 int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid, int *ret_fd);
 
 /* From a descriptor of thread_clock_open(). -ESRCH: the thread has ended. */

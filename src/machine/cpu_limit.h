@@ -1,6 +1,5 @@
 /*
- * The CPU time that a control group grants its processes, and how often it throttled them: a
- * throttled container at 100 % of its limit looks idle to a profiler.
+ * The CPU time that a control group grants, and its throttling: a throttled container looks idle.
  */
 #ifndef SPOOR_MACHINE_CPU_LIMIT_H
 #define SPOOR_MACHINE_CPU_LIMIT_H
@@ -21,10 +20,7 @@ struct cpu_limit {
 	uint64_t throttled_ns; /* throttled time, summed over CPUs */
 };
 
-/*
- * The tightest limit that applies to a process (0: this process). -ENOENT: none. `root` as in
- * cgroup.h.
- */
+/* The tightest limit (pid 0: of this process). -ENOENT: none. `root` as in cgroup.h. */
 int cpu_limit_read(const char *root, uint32_t pid, struct cpu_limit *ret_limit);
 
 #endif

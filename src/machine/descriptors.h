@@ -1,6 +1,6 @@
 /*
- * The limit of open files of this process (RLIMIT_NOFILE). To end a session, spoor needs free
- * descriptors, so the caller checks the limit before it opens one.
+ * The limit of open files (RLIMIT_NOFILE). Ending a session needs descriptors: check before
+ * opening.
  */
 #ifndef SPOOR_MACHINE_DESCRIPTORS_H
 #define SPOOR_MACHINE_DESCRIPTORS_H
@@ -12,8 +12,8 @@
 bool descriptors_are_free(unsigned count);
 
 /*
- * "the limit of open files of spoor, 64, is reached: ulimit -n 1024 raises it": a sentence part for
- * EMFILE.
+ * A sentence part for EMFILE: "the limit of open files of spoor, 64, is reached: ulimit -n 1024
+ * raises it"
  */
 void descriptors_explain(char *out, size_t room);
 

@@ -68,10 +68,7 @@ static int check_folder(const struct target_root *root, const char *folder,
 	return 0;
 }
 
-/*
- * Translates a path from /proc to the target's view. If the target is in another mount namespace
- * and its root is not the root of that namespace, /proc shows the path from the namespace's root.
- */
+/* Translates a path from /proc, which may begin above the target's root in its mount namespace. */
 static const char *below_root(const struct target_root *root, const char *file)
 {
 	char path[64];
@@ -86,10 +83,7 @@ static const char *below_root(const struct target_root *root, const char *file)
 		       : file;
 }
 
-/*
- * Whether `name` is missing in the folder of `file`; *ret is its path then. False also if that
- * folder cannot be read.
- */
+/* Whether `name` is missing beside `file`; *ret is its path. False if the folder is unreadable. */
 static bool is_missing_beside(const struct target_root *root, const char *file, const char *name,
 	char ret_path[TEXT_ROOM])
 {
@@ -116,8 +110,7 @@ static int check_writer(const struct target_root *root, const char *runtime_path
 
 /*
  * A single-file program contains the dump writer, but not the library that knows the runtime's
- * structures, which is searched for in its folder. Without that library .NET 8 and 9 report a
- * written dump although they wrote none.
+ * structures. Without it .NET 8 and 9 report a written dump although they wrote none.
  */
 static int check_dac_library(const struct target_root *root, struct diag *diag)
 {
@@ -169,8 +162,7 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 }
 
 /*
- * A copy made by the runtime has one thread, with the name of the runtime's thread that forked it.
- * Children that the program starts have another name.
+ * It has one thread, named like the runtime's thread that forked it; the program's children do not.
  */
 static bool is_copy(const struct proc_process *process, uint32_t pid, uint64_t since_ticks)
 {
@@ -190,10 +182,7 @@ int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid)
 		return 0;
 	(void)proc_list(&proc, &pids, NULL); /* an invisible process cannot be ended */
 	for (uint32_t i = 0; i < pids.ids.count && ended >= 0; i++) {
-		/*
-		 * Opens the pidfd before it reads the facts: otherwise the pid could be reused in
-		 * between.
-		 */
+		/* Before the facts are read: otherwise the pid could be reused in between. */
 		cleanup(closep) int fd = (int)syscall(SYS_pidfd_open, pids.ids.items[i], 0);
 		if (fd < 0 || proc_read(&proc, pids.ids.items[i], &process) < 0 ||
 			!is_copy(&process, pid, since_ticks))

@@ -1,7 +1,4 @@
-/*
- * Whether a .NET process can write a core dump of itself. The runtime would detect these failures
- * late, or report them in misleading words.
- */
+/* Whether a .NET process can dump itself: the runtime reports failures late or misleadingly. */
 #ifndef SPOOR_MACHINE_DUMP_CHECK_H
 #define SPOOR_MACHINE_DUMP_CHECK_H
 
@@ -26,17 +23,17 @@ struct dump_question {
 };
 
 /*
- * -ENOENT: the folder does not exist, or the dump writer is missing in the runtime's folder.
- * -EPERM: ptrace is forbidden on this machine. -EACCES: we may not inspect the process.
+ * -ENOENT: the folder does not exist, or the runtime has no dump writer. -EPERM: ptrace is
+ * forbidden on this machine. -EACCES: we may not inspect the process.
  */
 int dump_check(const struct dump_question *question, struct dump_facts *ret_facts,
 	struct diag *diag);
 
 /*
- * Single-file programs of .NET 8 and 9 write their dump in a fork of the process. That copy does
- * not exit: it answers at the same socket and holds every descriptor. Ends such copies that started
- * at or after `since_ticks` (proc_now_ticks()) and returns their number; -EPERM if we may not, with
- * the pid in *ret_copy_pid.
+ * Single-file programs of .NET 8 and 9 write their dump in a fork, which does not exit, answers at
+ * the same socket and holds every descriptor. Ends such copies that started at or after
+ * `since_ticks` (proc_now_ticks()) and returns their number; -EPERM if we may not, with the pid in
+ * *ret_copy_pid.
  */
 int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid);
 

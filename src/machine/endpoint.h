@@ -3,9 +3,8 @@
  *
  *   "9464"  ":9464"  "127.0.0.1:9464"  "[::1]:9464"  "collector.example"  "collector.example:2003"
  *
- * The caller supplies defaults for the missing parts. The system resolves names, which may take
- * seconds: resolve once, at the start. A statically linked program resolves only numbers and
- * "localhost", because the resolver is a plugin of the C library.
+ * Resolving a name may take seconds, so it is done once, at the start. A statically linked program
+ * resolves only numbers and "localhost": the resolver is a plugin of the C library.
  */
 #ifndef SPOOR_MACHINE_ENDPOINT_H
 #define SPOOR_MACHINE_ENDPOINT_H
@@ -23,10 +22,7 @@ struct endpoint {
 	char text[ENDPOINT_TEXT_MAX]; /* the address in numbers: "127.0.0.1:9464" */
 };
 
-/*
- * `type` is SOCK_STREAM or SOCK_DGRAM. -EINVAL: malformed. -EHOSTUNREACH: the name cannot be
- * resolved.
- */
+/* Missing parts become `host`, `port`. -EINVAL: malformed. -EHOSTUNREACH: cannot be resolved. */
 int endpoint_parse(const char *text, const char *host, uint16_t port, int type,
 	struct endpoint *ret_endpoint, struct diag *diag);
 

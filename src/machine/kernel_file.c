@@ -1,7 +1,4 @@
-/*
- * One open, reads until the end, one close. The kernel may return a file in pieces of a page, so a
- * short read is not the end.
- */
+/* The kernel may return a file in pieces of a page, so a short read is not the end. */
 #include "machine/kernel_file.h"
 
 #include <errno.h>

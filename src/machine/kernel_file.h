@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 /*
- * Reads a file, at most `room` - 1 bytes, and appends a NUL. Returns the length, or a negative
- * errno. `folder` is a descriptor or AT_FDCWD.
+ * At most `room` - 1 bytes and a NUL. Returns the length or a negative errno. `folder` may be
+ * AT_FDCWD.
  */
 ssize_t kernel_file_read(int folder, const char *path, char *buffer, size_t room);
 

@@ -1,12 +1,9 @@
 /*
- * Names of kernel addresses, requested from the kernel one by one.
+ * Names of kernel addresses, requested from the kernel one by one. Not thread-safe.
  *
- * /proc/kallsyms has all names, but the kernel takes 35 ms to print it, and a recording samples
- * only a few hundred kernel addresses. A BPF program of a dozen instructions lets the kernel's %pS
- * format these, in about 1 us each. It needs CAP_BPF and CAP_PERFMON (root has them) and a kernel
- * of 5.14 or newer with BPF; otherwise /proc/kallsyms is read.
- *
- * Not thread-safe.
+ * /proc/kallsyms has all names, but takes 35 ms to print, and a recording samples only a few
+ * hundred kernel addresses. A small BPF program lets the kernel's %pS format each in about 1 us. It
+ * needs CAP_BPF, CAP_PERFMON and a kernel of 5.14 or newer with BPF.
  */
 #ifndef SPOOR_MACHINE_KERNEL_SYMBOL_H
 #define SPOOR_MACHINE_KERNEL_SYMBOL_H
@@ -33,10 +30,7 @@ int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address,
 /* NULL is harmless. */
 void kernel_symbols_close(struct kernel_symbols *symbols);
 
-/*
- * The parser, separate from the kernel: "name+0x1a/0x40 [module]", in place. 1 and *ret_symbol, or
- * 0 if it has another form (an address without a symbol is printed as a number).
- */
+/* Parses "name+0x1a/0x40 [module]", in place. 1 and *ret_symbol; 0: another form (no symbol). */
 int kernel_symbol_parse(char *text, uint64_t address, struct kernel_symbol *ret_symbol);
 
 #endif

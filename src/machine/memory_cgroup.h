@@ -1,9 +1,6 @@
 /*
- * The memory that a control group may still use. If spoor runs in its target's group, its rings,
- * its tables and the cached pages of the files it writes count against the target's limit.
- *
- * Both versions of control groups, in a container or not. Among the limits of a group and its
- * ancestors, the one with the least free memory counts.
+ * The memory that a control group may still use: the least of the group and its ancestors. In its
+ * target's group, spoor's rings, tables and cached pages count against the target's limit.
  */
 #ifndef SPOOR_MACHINE_MEMORY_CGROUP_H
 #define SPOOR_MACHINE_MEMORY_CGROUP_H
@@ -23,15 +20,11 @@ struct memory_cgroup {
 };
 
 /*
- * The limit of this process. -ENOENT if there is none (a limit above the machine's memory counts as
- * none). `root` is a prefix of /proc and /sys: "" except in tests.
+ * The limit of this process. -ENOENT: none, or above the machine's memory. `root` as in cgroup.h.
  */
 int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group);
 
-/*
- * The bytes that a process may still use, by its control groups and by the machine's free memory.
- * UINT64_MAX if neither is known.
- */
+/* Bytes a process may still use, by groups and the machine's free memory; UINT64_MAX: unknown. */
 uint64_t memory_cgroup_left(const char *root, uint32_t pid);
 
 /* Whether this limit applies to a process too. */

@@ -3,9 +3,8 @@
  * PATH.old.
  *
  * A file at the path is first linked to PATH.old; then the path gets the new file in one step. So
- * the path always names a whole file, and a temporary name never is the only name of that file: it
- * may be removed at any time. On file systems without hard links, the path does not exist for an
- * instant.
+ * the path always names a whole file, and a temporary name may be removed at any time. On file
+ * systems without hard links, the path does not exist for an instant.
  */
 #include "machine/output_file.h"
 
@@ -29,10 +28,7 @@
 
 #define FLAGS (O_WRONLY | O_CLOEXEC | O_NOCTTY)
 #define TRIES 8
-/*
- * files with a temporary name at a time; beyond that, a signal leaves the name in place until the
- * next start
- */
+/* Open temporary names that a signal removes; the next start removes those beyond. */
 #define OPEN_MAX_COUNT 4
 #define SWEEP_ENTRIES  65536u /* the number of folder entries that are examined */
 /* a younger file may not be locked yet, or another process writes it (output_file_reserve()) */
@@ -69,10 +65,7 @@ void output_file_abandon(void)
 			(void)unlinkat(named[i]->folder, named[i]->temporary, 0);
 }
 
-/*
- * The user who called sudo; false if there was none. The variables are trusted only if root runs
- * us: other users could name anybody.
- */
+/* The user who called sudo. The variables are trusted only if root runs us. */
 static bool sudo_user(uid_t *ret_uid, gid_t *ret_gid)
 {
 	const char *uid = getenv("SUDO_UID");
@@ -123,9 +116,9 @@ static int open_folder(struct output_file *out, const char *path)
 }
 
 /*
- * Opens a pipe, a device or the like. In a folder that others may write to, another user's pipe
- * could intercept our output, so the file must belong to the user or root. It is opened through the
- * descriptor that was checked.
+ * Opens a pipe, a device or the like, through the descriptor that was checked. In a folder that
+ * others may write to, another user's pipe could intercept our output, so it must belong to the
+ * user or root.
  */
 static int open_special(struct output_file *out, int place, const struct stat *st)
 {
@@ -176,10 +169,7 @@ static int make_temporary(struct output_file *out)
 	return result;
 }
 
-/*
- * An unnamed file, which the kernel removes with its last descriptor. It is linked to a name
- * through /proc.
- */
+/* The kernel removes it with its last descriptor. It is linked to a name through /proc. */
 static bool make_unnamed(struct output_file *out)
 {
 	if (access("/proc/self/fd", X_OK) < 0)
@@ -199,8 +189,7 @@ static bool is_temporary_name(const char *name)
 }
 
 /*
- * A temporary file whose writer has ended: no process holds its lock. The lock works across pid
- * namespaces; a pid in the name would not.
+ * Its writer, which would hold its lock, has ended. Locks work across pid namespaces; pids do not.
  */
 static bool is_abandoned(int folder, const char *name, uid_t user)
 {
@@ -403,8 +392,8 @@ static int replace(struct output_file *out)
 	(void)unlinkat(out->folder, old, 0); /* if an old file remains, the link fails */
 	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
 		/*
-		 * Exchanged, not replaced: for a replaced file, ext4 writes the new one to disk
-		 * before the rename returns.
+		 * Exchanged, not replaced: for a replaced file, ext4 first writes the new one to
+		 * disk.
 		 */
 		if (renameat2(out->folder, out->temporary, out->folder, out->name,
 			    RENAME_EXCHANGE) == 0)
@@ -416,10 +405,7 @@ static int replace(struct output_file *out)
 	}
 	if (errno == EEXIST || errno == ENOENT)
 		return -errno;
-	/*
-	 * The file system has no hard links, or this file must not be linked
-	 * (fs.protected_hardlinks).
-	 */
+	/* The file system has no hard links, or fs.protected_hardlinks forbids this one. */
 	if (renameat(out->folder, out->name, out->folder, old) < 0)
 		return -errno;
 	return put_in_place(out);
@@ -429,10 +415,7 @@ static int keep(struct output_file *out)
 {
 	int result = -EEXIST;
 
-	/*
-	 * Other processes may create and remove files at the path meanwhile, so the number of tries
-	 * is limited.
-	 */
+	/* Other processes may create and remove files there meanwhile: limited tries. */
 	for (int i = 0; i < TRIES && (result == -EEXIST || result == -ENOENT); i++) {
 		struct stat st;
 		if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {

@@ -11,11 +11,10 @@
  *   output_file_keep(&out, &diag), output_file_close(&out)       as above
  *
  * A new file has mode 0600 and, under sudo, belongs to the user who called sudo. It has no name
- * until output_file_keep(), so a killed program leaves nothing. On a file system without unnamed
- * files (O_TMPFILE) it is `.spoor-RANDOM.part` and locked while its writer lives; the next
- * output_file_open() in that folder removes those that no process locks. A link at the path is
- * refused. A pipe, a device or /dev/null is written directly, if it belongs to the user or to root.
- * The user's own rights apply (rights_lower()).
+ * until output_file_keep(). Without O_TMPFILE it is `.spoor-RANDOM.part`, locked while its writer
+ * lives; the next output_file_open() there removes those that no process locks. A link at the path
+ * is refused. A pipe or a device is written directly, if it belongs to the user or root. The user's
+ * own rights apply.
  */
 #ifndef SPOOR_MACHINE_OUTPUT_FILE_H
 #define SPOOR_MACHINE_OUTPUT_FILE_H
@@ -43,10 +42,9 @@ struct output_file {
 int output_file_open(struct output_file *out, const char *path, struct diag *diag);
 
 /*
- * Takes ownership of `folder` (O_PATH), also on failure. The name is the last component of `path`;
- * it must be free in that folder, or be a regular file of the caller or of `also_uid`. No file is
- * created: out->fd stays -1. -ELOOP: a link is at the name. -EEXIST: a pipe, a device or the like.
- * -EPERM: the file is another user's.
+ * Takes ownership of `folder` (O_PATH), also on failure. The last component of `path` must be free
+ * there, or a regular file of the caller or of `also_uid`. No file is created: out->fd stays -1.
+ * -ELOOP: a link. -EEXIST: a pipe, a device or the like. -EPERM: another user's file.
  */
 int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid,
 	struct diag *diag);
@@ -54,23 +52,21 @@ int output_file_reserve(struct output_file *out, int folder, const char *path, u
 int output_file_keep(struct output_file *out, struct diag *diag);
 
 /*
- * Whether writing `path` would remove the file whose status is `input`: because it is that file,
- * under any name, or the PATH.old that would be replaced. -EEXIST: it would, and `diag` names a
- * remedy. Standard output ("-") never does.
+ * -EEXIST and a remedy if writing `path` (not "-") would remove the file with the status `input`:
+ * it is that file, or the PATH.old that would be replaced.
  */
 int output_file_spares(const char *path, const struct stat *input, struct diag *diag);
 
 /*
- * Creates a folder (0700, owned by the caller of sudo) unless it exists. `own`: an existing folder
- * must be no link and belong to the user or root, because only that user may read its content.
+ * Creates a folder (0700, of sudo's caller) unless it exists. With `own` an existing one must be no
+ * link and belong to the user or root, because only that user may read its content.
  */
 int output_folder_make(const char *path, bool own, struct diag *diag);
 
 void output_file_close(struct output_file *out);
 
 /*
- * Removes the temporary names of all open files, before a signal ends the program.
- * Async-signal-safe. An open struct output_file must not be moved.
+ * Removes all temporary names. Async-signal-safe, so an open struct output_file must not be moved.
  */
 void output_file_abandon(void);
 

@@ -1,8 +1,7 @@
 /*
- * Reads /proc without stdio: one buffer, one open, and as few reads a file as the kernel allows.
- * Every recording begins with a scan of the whole machine, so each user pays for its cost.
- *
- * The parsers trust nothing: a process chooses its comm, its arguments and the names of its files.
+ * Reads /proc without stdio: one buffer, one open, and as few reads a file as the kernel allows,
+ * because every recording scans the whole machine. The parsers trust nothing: a process chooses its
+ * comm, its arguments and the names of its files.
  */
 #include "machine/proc.h"
 
@@ -28,10 +27,7 @@
 #define LIST_MAX      (1u << 22)  /* PID_MAX_LIMIT */
 #define NS_PER_SECOND 1000000000ull
 
-/*
- * PROCMAP_QUERY of <linux/fs.h>, which Debian 12's headers do not have yet. Input: the address to
- * look for and the buffer for the name. Output: one mapping.
- */
+/* PROCMAP_QUERY, which Debian 12's headers lack. In: address and name buffer. Out: one mapping. */
 struct map_query {
 	uint64_t size;
 	uint64_t flags;
@@ -372,10 +368,7 @@ const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len)
 				best = path;
 				best_len = path_len;
 			}
-			/*
-			 * On a hybrid machine the group of the unified hierarchy may be "/", which
-			 * carries no information.
-			 */
+			/* On a hybrid machine the unified group may be "/", which tells nothing. */
 			if (unified && path_len > 1)
 				break;
 		}
@@ -524,10 +517,7 @@ int proc_read(struct proc_reader *proc, uint32_t pid, struct proc_process *ret_p
 		return (int)n;
 	if (!proc_parse_stat((const char *)proc->buffer, (size_t)n, &process))
 		return n ? -EBADMSG : -ESRCH;
-	/*
-	 * Most processes of a machine are kernel threads: they belong to root and are in the
-	 * initial namespaces.
-	 */
+	/* Kernel threads, most of all processes, are root's, in the initial namespaces. */
 	if (!process.kernel_thread) {
 		n = read_once(proc, pid, 0, "status");
 		if (n < 0)
@@ -668,10 +658,7 @@ static bool line_executable(const char *line, size_t len)
 	return blank && len - (size_t)(blank - line) > 4 && blank[3] == 'x';
 }
 
-/*
- * Emits the whole lines of the buffer, and moves the remainder to the begin of the buffer; *len
- * becomes its length.
- */
+/* Emits the whole lines, and moves the remainder to the begin; *len becomes its length. */
 static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count, proc_mapping_fn *each,
 	void *user)
 {
@@ -697,8 +684,7 @@ static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count, pr
 }
 
 /*
- * Queries the executable mappings one by one (Linux 6.11), so that the kernel does not print the
- * other three quarters. -ENOTTY if the kernel does not have this request.
+ * Queries executable mappings (Linux 6.11): the kernel need not print the others. -ENOTTY: too old.
  */
 static int query_maps(struct proc_reader *proc, int fd, proc_mapping_fn *each, void *user)
 {
@@ -820,10 +806,7 @@ bool proc_parse_application(const char *args, size_t len, const char **ret_name,
 	return false;
 }
 
-/*
- * Where the name of the file begins in the program's path. A title that a program has set ("sshd:
- * root@pts/0") is not a path.
- */
+/* Where the file's name begins. A title set by a program ("sshd: root@pts/0") is not a path. */
 static size_t program_name_begin(const char *program, size_t len)
 {
 	const char *blank = memchr(program, ' ', len);

@@ -1,17 +1,17 @@
 /*
  * Processes as /proc shows them.
  *
- * A reader owns one buffer that every call reuses, so returned texts are borrowed until the next
- * call. A process may end at any time: calls then return -ESRCH (or -ENOENT if it does not have the
- * requested item any more). -EACCES and -EPERM mean that a right is missing. Only links that the
- * kernel makes itself are followed; a target cannot redirect them.
- *
  *   struct proc_reader proc;
  *   proc_open(&proc, &diag);
  *   proc_list(&proc, &pids, &diag);                       every process
  *   proc_read(&proc, pid, &process);                      its facts
  *   proc_read_maps(&proc, pid, each_mapping, user);       its code
  *   proc_close(&proc);
+ *
+ * Every call reuses the reader's buffer: returned texts are borrowed until the next one. Calls
+ * return -ESRCH once the process has ended (-ENOENT if it has no such item any more), -EACCES or
+ * -EPERM if a right is missing. Only links that the kernel makes are followed, so a target cannot
+ * redirect them.
  */
 #ifndef SPOOR_MACHINE_PROC_H
 #define SPOOR_MACHINE_PROC_H
@@ -50,19 +50,14 @@ struct id_list {
 struct proc_process {
 	uint32_t pid;
 	uint32_t parent_pid;
-	/*
-	 * the last number of NSpid: its pid in its own namespace; equal to pid in the initial
-	 * namespace
-	 */
+	/* its pid in its own namespace (last of NSpid) */
 	uint32_t inner_pid;
 	uint32_t uid; /* effective */
 	uint32_t gid;
 	uint32_t thread_count;
 	/* field 22 of stat, since boot: part of the name of its diagnostics socket */
 	uint64_t start_ticks;
-	/*
-	 * the same on CLOCK_MONOTONIC, to within a tick; 0 if it is before the begin of that clock
-	 */
+	/* the same on CLOCK_MONOTONIC, to within a tick; 0: before its begin */
 	uint64_t start_ns;
 	uint64_t resident_bytes;
 	char state; /* R S D T t Z X I */
@@ -93,19 +88,13 @@ struct proc_mapping {
 	size_t path_len;
 };
 
-/*
- * Called for each mapping; a result other than 0 ends the walk and is returned. It must not use the
- * reader.
- */
+/* A result other than 0 ends the walk and is returned. It must not use the reader. */
 typedef int proc_mapping_fn(void *user, const struct proc_mapping *mapping);
 
 int proc_open(struct proc_reader *proc, struct diag *diag);
 void proc_close(struct proc_reader *proc);
 
-/*
- * Appends every process id, in the order of /proc. The caller frees the list with
- * vec_done(&list.ids).
- */
+/* Appends every process id, in the order of /proc. Freed with vec_done(&list.ids). */
 int proc_list(struct proc_reader *proc, struct id_list *list, struct diag *diag);
 
 /* Appends the thread ids of a process. */
@@ -122,10 +111,7 @@ int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret
 /* Target of the exe link without " (deleted)". A kernel thread has none: -ENOENT. */
 int proc_read_exe(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len);
 
-/*
- * The arguments, each with a NUL, at most PROC_TEXT_MAX bytes. Length 0 for a kernel thread or a
- * zombie.
- */
+/* Each with a NUL, at most PROC_TEXT_MAX bytes. Length 0 for a kernel thread or a zombie. */
 int proc_read_arguments(struct proc_reader *proc, uint32_t pid, const char **ret_args,
 	size_t *ret_len);
 
@@ -134,9 +120,8 @@ int proc_read_variable(struct proc_reader *proc, uint32_t pid, const char *name,
 	const char **ret_value, size_t *ret_len);
 
 /*
- * The control group of a process: the path in the unified hierarchy, or else the longest path of
- * the others. *ret_hash (may be NULL) covers all of them: it is equal for processes in the same
- * groups.
+ * The path in the unified hierarchy, else the longest of the others. *ret_hash (may be NULL) covers
+ * all: it is equal for processes in the same groups.
  */
 int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len,
 	uint64_t *ret_hash);
@@ -156,40 +141,33 @@ int proc_alive(struct proc_reader *proc, uint32_t pid);
 
 /* The parsers, separate from the files. They accept any bytes. */
 
-/*
- * The line of stat: all fields except uid, gid, inner_pid and start_ns. False if it is malformed.
- */
+/* All fields of stat but uid, gid, inner_pid and start_ns. False if malformed. */
 bool proc_parse_stat(const char *text, size_t len, struct proc_process *ret_process);
 
 /* status: uid, gid and inner_pid. A missing line leaves its field unchanged. */
 void proc_parse_status(const char *text, size_t len, struct proc_process *process);
 
-/*
- * One line of maps without its newline. `line` is changed in place: the path is unescaped and
- * terminated.
- */
+/* One line of maps without its newline. The path is unescaped and terminated in place. */
 bool proc_parse_mapping(char *line, size_t len, struct proc_mapping *ret_mapping);
 
 /* Picks the path of a cgroup file as proc_read_cgroup() does; NULL if it has none. In place. */
 const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len);
 
 /*
- * The id of the container that owns this cgroup: the last run of 64 hexadecimal digits, as docker,
- * podman, containerd and cri-o write it, bare or between a prefix and ".scope". False if there is
- * none.
+ * The container that owns this cgroup: the last run of 64 hexadecimal digits, bare or between a
+ * prefix and ".scope", as docker, podman, containerd and cri-o write it.
  */
 bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINER_ID_ROOM]);
 
 /*
- * The application that a .NET host runs, from its arguments (each ended by NUL): "Shop" for `dotnet
- * /app/Shop.dll`. False when no argument is an assembly. *ret_name points into the arguments.
+ * The application that a .NET host runs: "Shop" for `dotnet /app/Shop.dll`; points into `args`.
+ * False: none is an assembly.
  */
 bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len);
 
 /*
- * The arguments as one line of a table, separated by blanks. Of the program only the name of the
- * file is shown, and likewise of the application of a .NET host: "dotnet Shop.dll --urls URL".
- * Options between the two are shown as an ellipsis.
+ * The arguments as one line of a table. Folders of the program, and of the application of a .NET
+ * host, are dropped, and options between the two become an ellipsis: "dotnet Shop.dll --urls URL".
  */
 void proc_shorten_command(const char *args, size_t len, struct bytes *out);
 

@@ -1,7 +1,4 @@
-/*
- * capget(2) and capset(2) directly: two system calls with a struct whose layout never changes.
- * libcap would add a library to a static program.
- */
+/* capget(2) and capset(2) directly: two calls, against libcap in a static program. */
 #include "machine/rights.h"
 
 #include <errno.h>
@@ -181,8 +178,8 @@ int rights_begin(struct diag *diag)
 	if (rights_are_borrowed()) {
 		/*
 		 * The kernel clears this flag for a program that gains capabilities by exec, but
-		 * not if its caller held them already. The guard and other children inherit it:
-		 * they hold sockets that the user may not have.
+		 * not if its caller held them. Children inherit it: they hold sockets that the user
+		 * may not have.
 		 */
 		(void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail for 0 */
 		(void)rights_lower();            /* until a verb needs them */

@@ -2,8 +2,7 @@
  * The rights of this process, the kernel settings that they depend on, and how rights are given up.
  *
  * A program whose file has capabilities has rights that its user lacks: they are called borrowed
- * here. A path that the user names (outputs, debug files, recordings) must be opened with the
- * user's own rights, or spoor would read and write files for a user who may not. So:
+ * here. A path that the user names must be opened with the user's own rights. So:
  *
  *   rights_begin(&diag)           first in main(): drops borrowed rights, refuses setuid
  *   rights_raise()                in verbs that inspect targets; the others never have these rights
@@ -11,9 +10,9 @@
  *   rights_return()               in a child, before it becomes the user's command
  *   rights_reduce(keep)           permanently: when only `keep` is still needed, as before reading a recording
  *
- * For root, and for rights that the user has without the file, rights_raise(), rights_lower() and
- * rights_return() do nothing. The kernel keeps capabilities per thread, so these functions are
- * called before other threads start; new threads inherit.
+ * Rights that the user has without the file, and root's, are not borrowed. The kernel keeps
+ * capabilities per thread, so these functions are called before other threads start; new threads
+ * inherit.
  */
 #ifndef SPOOR_MACHINE_RIGHTS_H
 #define SPOOR_MACHINE_RIGHTS_H
@@ -52,10 +51,7 @@ struct diag;
 struct rights {
 	uint32_t euid;
 	uint32_t effective; /* of enum right */
-	/*
-	 * RIGHTS_PARANOID_UNKNOWN: the file does not exist, so the kernel may not support perf
-	 * events
-	 */
+	/* RIGHTS_PARANOID_UNKNOWN: no such file, perhaps no perf events */
 	int perf_event_paranoid;
 	int kptr_restrict;
 	uint32_t perf_event_mlock_kb;
@@ -71,10 +67,7 @@ void rights_read(struct rights *ret_rights);
 /* CAP_PERFMON, or CAP_SYS_ADMIN, which implies it. */
 bool rights_perfmon(const struct rights *rights);
 
-/*
- * May sample the kernel; may sample the whole machine. Derived from sysctls and capabilities; a
- * seccomp filter may still forbid it.
- */
+/* Derived from sysctls and capabilities; a seccomp filter may still forbid it. */
 bool rights_allow_kernel(const struct rights *rights);
 bool rights_allow_machine(const struct rights *rights);
 
@@ -88,10 +81,7 @@ bool rights_are_borrowed(void);
 int rights_begin(struct diag *diag);
 void rights_raise(void);
 
-/*
- * Drops borrowed capabilities from the effective set; rights_restore() restores the set that it
- * returned.
- */
+/* Drops borrowed capabilities from the effective set; returns the set for rights_restore(). */
 uint64_t rights_lower(void);
 
 /* Drops some capabilities, borrowed or not, to find out whether they are needed. */
@@ -102,10 +92,9 @@ void rights_restore(uint64_t before);
 void rights_return(void);
 
 /*
- * Gives up all capabilities except `keep` (of enum right) permanently, and sets no_new_privs, so
- * that programs that we start cannot gain any. If PERFMON is missing, SYS_ADMIN is kept in its
- * place. Root without SYS_PTRACE keeps all capabilities if it needs to inspect processes, because
- * the kernel lets it inspect only processes with no more capabilities than its own.
+ * Gives up all capabilities except `keep` (enum right) and sets no_new_privs for programs that we
+ * start. Without PERFMON, SYS_ADMIN is kept in its place. Root without SYS_PTRACE keeps all if it
+ * inspects processes: the kernel demands no fewer capabilities than theirs.
  */
 int rights_reduce(uint32_t keep);
 

@@ -1,11 +1,10 @@
 /*
- * /proc/PID/root is a link that only the kernel makes, so it is safe to follow. Everything below it
- * belongs to the target. openat2() with RESOLVE_IN_ROOT resolves links inside that root and never
- * leaves it; magic links (another /proc) are refused.
+ * /proc/PID/root is a link of the kernel, so it is safe to follow. Everything below it belongs to
+ * the target: RESOLVE_IN_ROOT keeps links inside that root, and magic links (another /proc) are
+ * refused.
  *
- * A path is opened twice: first with O_PATH, which has no effect on a device or a pipe, to check
- * the kind of the file; then through that descriptor, so that a file that replaced it meanwhile is
- * not opened.
+ * A path is opened twice: first with O_PATH, without effect on a device or a pipe, to check the
+ * kind of the file; then through that descriptor, so that no other file can have replaced it.
  */
 #include "machine/target_root.h"
 
@@ -29,8 +28,8 @@
 #define STATUS_ROOM 8192u
 
 /*
- * openat2() returns EAGAIN for a path with ".." if any file on the machine was renamed meanwhile.
- * The tries are limited: a target that renames all the time loses its own names only.
+ * openat2() returns EAGAIN for ".." after any rename on the machine. A target that renames all the
+ * time loses its own names only.
  */
 #define TRIES 16
 
@@ -77,10 +76,7 @@ bool target_root_is_ours(const struct target_root *root)
 	       space == target_mount_namespace((uint32_t)getpid());
 }
 
-/*
- * Files that the kernel generates (/proc, /sys) are never program images, and a link of the target
- * could lead to one that only we may read.
- */
+/* Is it of /proc or /sys: no image, but a target's link may lead to one that only we may read. */
 static bool is_made_up(int fd)
 {
 	static const unsigned long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,
@@ -96,10 +92,7 @@ static bool is_made_up(int fd)
 	return false;
 }
 
-/*
- * Takes ownership of `looked`, an O_PATH descriptor. Opens its file for reading if it is a regular
- * file of bounded size.
- */
+/* Opens the file of an O_PATH descriptor, which it takes over, if regular and of bounded size. */
 static int open_looked_at(int looked, uint64_t size_max, int *ret_fd, uint64_t *ret_size_bytes)
 {
 	cleanup(closep) int place = looked;
@@ -146,10 +139,7 @@ static int look(const struct target_root *root, const char *path, uint64_t more_
 		int fd = (int)syscall(SYS_openat2, root->fd, path, &how, sizeof(how));
 		if (fd >= 0)
 			return fd;
-		/*
-		 * Seccomp filters of old container runtimes return EPERM for unknown system calls;
-		 * a file system returns EACCES.
-		 */
+		/* Old container runtimes' seccomp filters return EPERM, file systems EACCES. */
 		if (errno == EPERM)
 			return -ENOSYS;
 		if (errno != EAGAIN || i == TRIES)

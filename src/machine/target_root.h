@@ -1,14 +1,10 @@
 /*
  * Files and memory as a target sees them.
  *
- * A path that a process in a container reports is relative to its own root. target_root_open()
- * opens that root, and target_root_open_file() resolves paths inside it, so that no link of the
- * target leads outside. Only regular files of bounded size are opened, without blocking; devices
- * and pipes are never opened. The target may still change or truncate an open file, so it is read
- * with pread(2) and never mapped.
- *
- * If the kernel has no openat2 (before Linux 5.6), no path of a target is opened: -ENOSYS, which
- * the caller reports.
+ * target_root_open() opens the target's own root, and paths are resolved inside it, so that no link
+ * leads outside. Only regular files of bounded size are opened, without blocking. The target may
+ * still change or truncate one, so it is read with pread(2) and never mapped. Without openat2
+ * (before Linux 5.6) no path is opened: -ENOSYS, which the caller reports.
  */
 #ifndef SPOOR_MACHINE_TARGET_ROOT_H
 #define SPOOR_MACHINE_TARGET_ROOT_H
@@ -34,30 +30,24 @@ int target_root_open_here(struct target_root *root, struct diag *diag);
 /* Whether it is our own root, with our mounts. False also if that is unknown. */
 bool target_root_is_ours(const struct target_root *root);
 
-/*
- * Opens a regular file for reading; the caller closes *ret_fd. -EFBIG: larger than `size_max`.
- * -EINVAL: not a regular file.
- */
+/* The caller closes *ret_fd. -EFBIG: larger than `size_max`. -EINVAL: not a regular file. */
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
-/*
- * Opens a folder as the target sees it. *ret_fd is an O_PATH descriptor, which the caller closes.
- */
+/* *ret_fd is an O_PATH descriptor, which the caller closes. */
 int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd,
 	struct diag *diag);
 
 /*
- * Like target_root_open_file(), for a file that must come from the target itself (perf map,
- * jitdump). -EINVAL: the last component of the path is a link. -EPERM: the file belongs neither to
- * the target's user nor to root. Otherwise any user who may write to its /tmp could forge names.
+ * For a file that must come from the target itself (perf map, jitdump), as others could forge it in
+ * /tmp. -EINVAL: the last component is a link. -EPERM: it is neither the target user's nor root's.
  */
 int target_root_open_word(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
 /*
- * Opens the file of a mapping, even if it was renamed or unlinked. Needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE. -EINVAL: the mapping is a memfd, not a file.
+ * Opens a mapping's file, even if renamed or unlinked. -EINVAL: it is a memfd. Needs CAP_SYS_ADMIN
+ * or CAP_CHECKPOINT_RESTORE.
  */
 int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
 	uint64_t *ret_size_bytes, struct diag *diag);
@@ -68,10 +58,7 @@ uint64_t target_mount_namespace(uint32_t pid);
 /* Opens the target's memory; the caller closes *ret_fd. -EACCES or -EPERM: we may not trace it. */
 int target_memory_open(uint32_t pid, int *ret_fd);
 
-/*
- * Reads up to `size` bytes at `address`. Returns their number, 0 if the process has ended, -EIO if
- * nothing is mapped there.
- */
+/* The number of bytes, 0 if the process has ended, -EIO if nothing is mapped at `address`. */
 ssize_t target_memory_read(int fd, uint64_t address, void *buffer, size_t size);
 
 #endif

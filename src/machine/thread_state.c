@@ -283,10 +283,7 @@ bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct th
 	char text[512];
 	ssize_t n = read_file(proc, pid, state->thread.tid, "syscall", text, sizeof(text));
 
-	/*
-	 * A loop returns to the same call with the same stack pointer, so the number of switches is
-	 * compared as well.
-	 */
+	/* A loop may repeat the same call with the same stack: compare switches as well. */
 	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) &&
 	       now.syscall == state->syscall && now.sp == state->sp && now.pc == state->pc &&
 	       state->switches &&

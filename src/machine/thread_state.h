@@ -1,10 +1,8 @@
 /*
- * The current state of a thread, read from /proc: its state, its system call, its position in the
- * kernel. The thread is not stopped, and nothing is sent to it.
- *
- * Without the right to trace the process, the system call and the kernel's function are empty and
- * `denied` is true. The kernel's whole stack is available to root only. `object` is data of the
- * process, and is read with the caller's own rights (machine/rights.h).
+ * The state of a thread, its system call and its position in the kernel, read from /proc without
+ * stopping it. Without the right to trace the process, the call and the kernel's function are empty
+ * and `denied` is true. The kernel's whole stack is for root only. `object` is data of the process,
+ * read with the caller's own rights.
  */
 #ifndef SPOOR_MACHINE_THREAD_STATE_H
 #define SPOOR_MACHINE_THREAD_STATE_H
@@ -22,10 +20,7 @@
 struct thread_state {
 	struct proc_thread thread;
 	uint64_t cpu_ns; /* used so far; 0: unknown */
-	/*
-	 * context switches so far; a waiting thread has not run if the number is the same as
-	 * before; 0: unknown
-	 */
+	/* context switches; equal: a waiting thread has not run since; 0: unknown */
 	uint64_t switches;
 	uint64_t arguments[6]; /* of the system call */
 	/* of the user stack; 0: unknown, as it runs or we may not inspect it */
@@ -55,22 +50,13 @@ uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uin
 
 /* The parsers, separate from the files. They accept any bytes. */
 
-/*
- * "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running"; false if it has another
- * form.
- */
+/* "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running" */
 bool thread_state_parse_syscall(const char *text, size_t len, struct thread_state *state);
 
-/*
- * The sum of "voluntary_ctxt_switches:" and "nonvoluntary_ctxt_switches:" in status; 0 if one of
- * them is missing.
- */
+/* "voluntary_ctxt_switches:" plus "nonvoluntary_ctxt_switches:" of status; 0: one is missing */
 uint64_t thread_state_parse_switches(const char *text, size_t len);
 
-/*
- * Lines "[<0>] futex_wait+0x12/0x80 [module]": the function names into `out`, each with a newline.
- * Lines of another form are omitted.
- */
+/* Function names of lines "[<0>] futex_wait+0x12/0x80 [module]"; other lines are omitted. */
 void thread_state_parse_stack(const char *text, size_t len, char *out, size_t room);
 
 #endif
