@@ -1,9 +1,7 @@
 /*
- * See elf.h.
- *
- * Each table is read by one pread: file header, program headers, section headers, section names,
- * notes. Segments are read first, because the loader uses them. Sections are optional: they may be
- * missing, truncated or wrong, and the file is still useful.
+ * See elf.h. Each table is read by one pread: file header, program headers, section headers,
+ * section names, notes. Segments, which the loader uses, are read first. Sections may be missing,
+ * truncated or wrong, and the file is still useful.
  */
 #include "image/elf.h"
 

@@ -1,9 +1,9 @@
 /*
- * The parts of an ELF file that symbolization needs: segments, sections, build id, link to the
- * separate debug file.
+ * The parts of an ELF file (little-endian, 32 or 64 bits) that symbolization needs. Its symbols are
+ * read by code/symbol_file.h.
  *
- * Little-endian, 32 and 64 bits. A file without a valid section table still has its segments; a
- * file without usable segments is refused. Its symbols are read by code/symbol_file.h.
+ * A file without a valid section table still has its segments; without usable segments it is
+ * refused.
  */
 #ifndef SPOOR_IMAGE_ELF_H
 #define SPOOR_IMAGE_ELF_H
@@ -71,7 +71,7 @@ struct elf {
 	uint64_t text_offset;
 };
 
-/* Reads the parts. On failure `elf` is empty. In both cases elf_done() frees it. */
+/* On failure `elf` is empty. In both cases elf_done() frees it. */
 int elf_read(struct elf *elf, const struct image_file *file, struct diag *diag);
 
 /* Converts a file offset to a load address, and back. False if no segment holds it. */
@@ -81,19 +81,14 @@ bool elf_offset_of_vaddr(const struct elf *elf, uint64_t vaddr, uint64_t *ret_of
 /* The first section of that name that has bytes in the file, or NULL. */
 const struct elf_section *elf_find_section(const struct elf *elf, const char *name);
 
-/*
- * The first library in the NEEDED list whose name begins with this prefix; false if there is none
- * that fits into `room`.
- */
+/* The first NEEDED library whose name begins with `prefix` and fits into `room`. */
 bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix,
 	char *ret_name, size_t room);
 
 /* Lower-case hexadecimal, into room for 2 * ELF_BUILD_ID_MAX + 1; "" if there is no build id. */
 void elf_build_id_text(const struct elf *elf, char *ret_text);
 
-/*
- * The SymbolMetadata JSON of ProcessMappingMetadata: type, build_id, debug_link, p_vaddr, p_offset.
- */
+/* The SymbolMetadata JSON of ProcessMappingMetadata. */
 void elf_metadata_json(const struct elf *elf, struct bytes *out);
 
 void elf_done(struct elf *elf);

@@ -1,9 +1,8 @@
 /*
  * The bytes of an image: a regular file, or memory.
  *
- * Foreign files may shrink while they are read, and reading a mapped file that shrank raises
- * SIGBUS. So files are read with pread(2), in pieces, and only the pieces that are needed; an
- * incomplete piece is -EBADMSG.
+ * Foreign files may shrink while they are read, which raises SIGBUS in a mapped file. So files are
+ * read with pread(2), only the pieces that are needed; an incomplete piece is -EBADMSG.
  */
 #ifndef SPOOR_IMAGE_IMAGE_FILE_H
 #define SPOOR_IMAGE_IMAGE_FILE_H
@@ -22,23 +21,15 @@ struct image_file {
 	uint64_t size_bytes;
 };
 
-/*
- * Reads from `fd`, which stays the caller's and must outlive the image_file. Refuses anything but a
- * regular file.
- */
+/* Refuses anything but a regular file. `fd` stays the caller's and must outlive the image_file. */
 int image_file_from_fd(struct image_file *file, int fd, struct diag *diag);
 
 void image_file_from_memory(struct image_file *file, const void *data, size_t size);
 
-/*
- * Reads exactly `size` bytes at `offset`. -EBADMSG: the file is shorter; or another negative errno.
- */
+/* Reads exactly `size` bytes. -EBADMSG: the file is shorter; or another negative errno. */
 int image_file_read(const struct image_file *file, uint64_t offset, void *buffer, size_t size);
 
-/*
- * Like image_file_read(), into memory that the caller frees. More than `limit` bytes: -EFBIG. A NUL
- * follows the last byte.
- */
+/* Like image_file_read(), into memory that the caller frees, with a NUL. -EFBIG: above `limit`. */
 int image_file_load(const struct image_file *file, uint64_t offset, uint64_t size, size_t limit,
 	uint8_t **ret_data);
 

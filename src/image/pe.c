@@ -133,8 +133,7 @@ static void read_debug(struct pe *pe, const struct image_file *file, struct dire
 }
 
 /*
- * CLI header (ECMA-335 II.25.3.3): 8 metadata (RVA, size), 64 managed-native header, which is
- * ReadyToRun's when it begins "RTR\0".
+ * CLI header (ECMA-335 II.25.3.3): 8 metadata (RVA, size), 64 the header of ReadyToRun ("RTR\0").
  */
 static void read_cli(struct pe *pe, const struct image_file *file, struct directory directory)
 {

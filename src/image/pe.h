@@ -1,8 +1,6 @@
 /*
- * The parts of a PE file that symbolization needs: sections, the identity of its symbols, and
- * whether it contains precompiled managed code.
- *
- * .NET assemblies are PE files on every system. PE32 and PE32+.
+ * The parts of a PE file (PE32 or PE32+; .NET assemblies on every system) that symbolization needs:
+ * sections, the identity of its symbols, and whether it contains precompiled managed code.
  */
 #ifndef SPOOR_IMAGE_PE_H
 #define SPOOR_IMAGE_PE_H
@@ -53,26 +51,17 @@ struct pe {
 	uint32_t r2r_size;
 };
 
-/* Reads the parts. On failure `pe` is empty. In both cases pe_done() frees it. */
+/* On failure `pe` is empty. In both cases pe_done() frees it. */
 int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag);
 
-/*
- * Converts an RVA to a file offset, and back. False if no section holds it (or it is not in the
- * file).
- */
+/* RVA to file offset, and back. False if no section of the file holds it. */
 bool pe_offset_of_rva(const struct pe *pe, uint32_t rva, uint64_t *ret_offset);
 bool pe_rva_of_offset(const struct pe *pe, uint64_t offset, uint32_t *ret_rva);
 
-/*
- * RVA of the lowest executable section: `text_offset` of the metadata. 0 if no section is
- * executable.
- */
+/* RVA of the lowest executable section (`text_offset` of the metadata); 0: none is executable. */
 uint32_t pe_text_rva(const struct pe *pe);
 
-/*
- * The SymbolMetadata JSON of ProcessMappingMetadata: type, name, signature, age, date_time,
- * perfmap_*.
- */
+/* The SymbolMetadata JSON of ProcessMappingMetadata. */
 void pe_metadata_json(const struct pe *pe, struct bytes *out);
 
 void pe_done(struct pe *pe);
