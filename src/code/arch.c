@@ -1,9 +1,7 @@
 /*
- * See arch.h.
- *
- * The byte patterns of x86-64 were read from live .NET 10.0 processes (System V calling
- * convention): code that the runtime writes itself and announces by no event. A zero in a mask is a
- * byte of an address or a displacement.
+ * See arch.h. The byte patterns of x86-64 are of code that live .NET 10.0 processes (System V
+ * calling convention) write and announce by no event. A zero in a mask is a byte of an address or a
+ * displacement.
  */
 #include "code/arch.h"
 
@@ -18,8 +16,8 @@
 static const struct arch_stub x86_64_stubs[] = {
 	/*
 	 * The copied write barriers: one block of 272 bytes, patched in place for the collector in
-	 * use. Its parts begin like this: the checked barrier, then mov [rdi], rsi followed by the
-	 * instructions for the kind of collector.
+	 * use. Its parts begin with the checked barrier, then mov [rdi], rsi and what the collector
+	 * needs.
 	 */
 	{
 		.kind = "write barrier", /* lea rax, [rip + x]; cmp rdi, [rax]; jb */
@@ -123,9 +121,9 @@ static const struct arch_stub x86_64_stubs[] = {
 		.size_bytes = 16,
 	},
 	/*
-	 * Instantiating stubs move the arguments up by one register, the last first, and put the
-	 * hidden one in its place: then movabs rax, target; jmp rax. One pattern for each number of
-	 * moves, the longest first.
+	 * Instantiating stubs move the arguments up by one register, the last first, for the hidden
+	 * one: then movabs rax, target; jmp rax. One pattern for each number of moves, the longest
+	 * first.
 	 */
 	{
 		.kind = "instantiating stub",
@@ -178,10 +176,7 @@ static const struct arch_stub x86_64_stubs[] = {
 		.len = 6,
 		.size_bytes = 96,
 	},
-	/*
-	 * What precompiled code calls through its import cells: load one or two constants, jump to
-	 * the runtime's helper.
-	 */
+	/* The target of import cells: load one or two constants, jump to the runtime's helper. */
 	{
 		.kind = "ReadyToRun helper", /* mov rsi, rdi; movabs rdi; jmp */
 		.bytes = { 0x48, 0x8b, 0xf7, 0x48, 0xbf, ANY8, 0xe9 },
@@ -219,10 +214,7 @@ static const struct arch_stub x86_64_stubs[] = {
 	},
 };
 
-/*
- * call rel32 (e8), or call of a register or of memory (ff /2) in one of its lengths, with a REX
- * prefix or without.
- */
+/* call rel32 (e8), or call of a register or memory (ff /2), with or without a REX prefix. */
 static bool x86_64_ends_with_call(const uint8_t *code, size_t size, int64_t *ret_offset)
 {
 	const uint8_t *end = code + size;
@@ -277,10 +269,7 @@ static const struct arch archs[] = {
 		.ends_with_call = x86_64_ends_with_call,
 	},
 	{
-		/*
-		 * The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48:
-		 * user addresses stay far below either.
-		 */
+		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48. */
 		.name = "aarch64",
 		.kernel_begin = UINT64_C(0xfff0000000000000),
 		.ends_with_call = aarch64_ends_with_call,

@@ -1,7 +1,4 @@
-/*
- * All properties of processor architectures that the program depends on. No other file depends on
- * the architecture.
- */
+/* All properties of processor architectures that the program depends on. */
 #ifndef SPOOR_CODE_ARCH_H
 #define SPOOR_CODE_ARCH_H
 
@@ -25,26 +22,19 @@ struct arch {
 	size_t stub_count;
 	uint8_t stub_search_back_bytes; /* how far before an address its stub may begin */
 	/*
-	 * Whether a call instruction ends where code[size] would be; NULL: unknown for this
-	 * architecture. *ret_offset is the distance from there to the target of the call; 0: the
-	 * code does not contain it.
+	 * Whether a call instruction ends before code[size]; NULL: unknown for this architecture.
+	 * *ret_offset is the distance from there to its target; 0: the code does not contain it.
 	 */
 	bool (*ends_with_call)(const uint8_t *code, size_t size, int64_t *ret_offset);
 };
 
-/*
- * The architecture by uname's machine name; for an unknown one, a table with the usual 64-bit split
- * and no stubs.
- */
+/* By uname's machine name; an unknown one has the usual 64-bit split and no stubs. */
 const struct arch *arch_by_name(const char *machine);
 
 /* The architecture that this program was built for. */
 const struct arch *arch_here(void);
 
-/*
- * The stub that holds code[at], where `code` is memory around the address. NULL if no stub is
- * recognized. *ret_begin is the offset in `code` where the stub begins.
- */
+/* The stub that holds code[at] and begins at *ret_begin; NULL: none. `code` is memory around it. */
 const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *code, size_t size,
 	size_t at, size_t *ret_begin);
 

@@ -1,10 +1,9 @@
 /*
  * See codemap.h.
  *
- * Events of two streams (live and rundown) arrive in any order relative to each other, so nothing
- * here depends on the order of arrival: from_ns and until_ns say which body owned an address.
- * `codes` only grows. The search order is updated, and overlaps are resolved, at the next lookup,
- * because additions come by the thousand and lookups in between are rare.
+ * Events of two streams (live and rundown) arrive in any order relative to each other: from_ns and
+ * until_ns say which body owned an address. `codes` only grows. The search order is updated, and
+ * overlaps are resolved, at the next lookup, because additions come by the thousand.
  *
  * Invariants of `order`: sorted by (begin, code); reach[i] = the greatest end of items 0..i, so a
  * search walks back only while reach > address.
@@ -18,16 +17,10 @@
 
 #include "base/bytes.h"
 
-/*
- * Events are stamped shortly after the code has begun to run, and the clocks of two sources are
- * compared here.
- */
+/* Events are stamped shortly after the code has begun to run, by the clock of another source. */
 #define SLACK_NS UINT64_C(250000000)
 
-/*
- * The maximum number of bodies that one search examines. A normal process reuses an address a few
- * times; a process that reports 100,000 nested ranges must not make each search that long.
- */
+/* How many bodies one search examines: a process may report 100,000 nested ranges. */
 #define WALK_MAX 4096u
 
 static uint64_t code_end_time(const struct code *code)
@@ -70,9 +63,8 @@ static struct code *find_known(struct codemap *map, const struct code *code)
 		walked++) {
 		struct code *known = &map->codes.items[i - 1];
 		/*
-		 * A rundown describes the code at the time of the rundown. If the end of the same
-		 * body is known, it came from the live stream, which would also have reported a new
-		 * begin.
+		 * A rundown describes the code at the time of the rundown. The known end came from
+		 * the live stream, which would also have reported a new begin.
 		 */
 		if (is_same_body(known, code) && known->from_ns < code->until_ns &&
 			(known->until_ns == UINT64_MAX || !code->from_ns))
@@ -190,18 +182,15 @@ static void end_at(struct code *a, struct code *b)
 		a->until_ns = b->from_ns;
 		return;
 	}
-	/*
-	 * The begin of `a` is unknown, and `a` existed after `b` had begun: so `b` existed before
-	 * it.
-	 */
+	/* `a` existed after `b` had begun, and its begin is unknown: `b` came first. */
 	if (b->until_ns > a->stood_ns)
 		b->until_ns = a->stood_ns;
 	a->from_ns = b->until_ns;
 }
 
 /*
- * Of two overlapping bodies, the earlier one ends where the later one begins. Two that existed
- * before the recording both remain.
+ * Of overlapping bodies, the earlier ends where the later begins, unless both precede the
+ * recording.
  */
 static void end_earlier(struct code *a, struct code *b)
 {
@@ -274,10 +263,7 @@ void codemap_settle(struct codemap *map)
 	}
 }
 
-/*
- * Of two bodies that covered an address at the same time: the one whose times are known more
- * exactly.
- */
+/* Of two bodies that covered an address at a time: the one with more exact times. */
 static bool owns_rather(const struct code *code, const struct code *other)
 {
 	if (code->from_ns != other->from_ns)
@@ -285,10 +271,7 @@ static bool owns_rather(const struct code *code, const struct code *other)
 	return code->until_ns != other->until_ns ? code->until_ns < other->until_ns : code > other;
 }
 
-/*
- * The body that owned the address, and the first one that came there later; each NULL if there is
- * none.
- */
+/* The owner of the address, and the first body that came there later; or NULL. */
 static struct code *find_both(struct codemap *map, uint64_t address, uint64_t time_ns,
 	struct code **ret_next)
 {
@@ -352,10 +335,7 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 	const char *path = newest ? map->modules.items[newest - 1].path : "";
 	const char *name = path;
 
-	/*
-	 * The path may be of another system: an image that was built there keeps the path of its
-	 * pdb.
-	 */
+	/* The path may be of another system, where the image's pdb was built. */
 	for (const char *c = path; *c; c++) {
 		if (*c == '/' || *c == '\\')
 			name = c + 1;
@@ -368,8 +348,7 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 }
 
 /*
- * The form that the runtime writes: "instance void  (int32,class System.String)". Either part may
- * be missing or malformed.
+ * As the runtime writes it: "instance void  (int32,class System.String)"; any part may be missing.
  */
 struct signature {
 	const char *return_type;
@@ -386,10 +365,7 @@ static struct signature take_apart(const char *text)
 	size_t open = len;
 	int depth = 0;
 
-	/*
-	 * The arguments are the last balanced pair: return types of function pointers have
-	 * parentheses too.
-	 */
+	/* The last balanced pair: types of function pointers have parentheses too. */
 	if (len && text[len - 1] == ')') {
 		for (size_t i = len; i-- > 0 && open == len;) {
 			if (text[i] == ')')
@@ -413,9 +389,8 @@ static struct signature take_apart(const char *text)
 }
 
 /*
- * PerfView splits "RETURN [Assembly] REST[Tier]", which is one line, at the first bracketed word
- * between blanks. So the return type must not contain such a word, and no part may contain a line
- * break.
+ * PerfView splits the line "RETURN [Assembly] REST[Tier]" at the first bracketed word between
+ * blanks. So RETURN must not contain one, and no part may contain a line break.
  */
 static bool is_plain_return(const char *text, size_t len)
 {

@@ -1,10 +1,9 @@
 /*
- * The managed code of one live process: the address range of each method, with the time of its
- * begin and end.
+ * The managed code of one live process: the address range of each method, from its begin to its
+ * end.
  *
- * Filled from the CLR's method and module events (clr_absorb_method()), searched by (address,
- * time). Old bodies remain, because samples before their end need them. Names are stored as UTF-8
- * parts; a full name is composed only for sampled code.
+ * Filled from method and module events (clr_absorb_method()), searched by (address, time). Old
+ * bodies remain for earlier samples. A full name is composed only for sampled code.
  */
 #ifndef SPOOR_CODE_CODEMAP_H
 #define SPOOR_CODE_CODEMAP_H
@@ -72,10 +71,7 @@ struct code_order {
 
 struct codemap {
 	struct strtab texts; /* names, signatures and paths, each stored once */
-	/*
-	 * if not NULL, used instead of `texts`: a table that several maps share and that outlives
-	 * them
-	 */
+	/* if not NULL, used instead of `texts`: borrowed, shared by several maps */
 	struct strtab *shared;
 	VEC(struct code) codes; /* in order of arrival */
 	/* by begin, then arrival; of the first `order.count` codes */
@@ -87,10 +83,7 @@ struct codemap {
 	struct map module_index; /* module id -> index + 1 of the newest item of modules */
 	uint64_t max_size_bytes; /* the map does not grow beyond this (0: no limit) */
 	uint64_t refused_count;  /* methods that were rejected because of that limit */
-	/*
-	 * a body that was not reported before came after this time, when no session was open; 0 at
-	 * first
-	 */
+	/* when no session was open: a body that was not reported before came later */
 	uint64_t since_ns;
 	uint32_t changes; /* number of methods added or removed so far */
 };
@@ -98,9 +91,8 @@ struct codemap {
 /*
  * Adds a body; its texts are copied. Adding the same range and method again only refreshes it. Of
  * two overlapping bodies, the one that came first (by from_ns) ends where the other begins; one
- * whose begin is unknown came after all bodies that came before its stood_ns. until_ns may be known
- * already; 0 and UINT64_MAX mean that the body exists. -EINVAL for an empty range, -ENOMEM, or
- * -ENOSPC at max_size_bytes.
+ * whose begin is unknown came after all bodies before its stood_ns. An until_ns of 0 or UINT64_MAX:
+ * the body exists. -EINVAL for an empty range, -ENOMEM, or -ENOSPC at max_size_bytes.
  */
 int codemap_add(struct codemap *map, const struct code *code);
 
@@ -109,22 +101,16 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns);
 
 int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns);
 
-/*
- * Sorts the new bodies into the order. Afterwards every until_ns is as exact as the events allow.
- */
+/* Sorts new bodies into the order: then every until_ns is as exact as the events allow. */
 void codemap_settle(struct codemap *map);
 
 /*
- * The body that owned `address` at `time_ns`. If there is none, the body that came to the address
- * within the next 250 ms, because events are stamped after the code has begun to run. NULL: none.
- * Valid until something is added to the map.
+ * The owner of `address` at `time_ns`, else the body that came there within the next 250 ms,
+ * because events are stamped after the code has begun to run; or NULL. Valid until a body is added.
  */
 struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns);
 
-/*
- * The first body that covers `address` and came later than `time_ns`. NULL: none. Valid until
- * something is added to the map.
- */
+/* The first body at `address` that came later, or NULL. Valid until a body is added. */
 struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns);
 
 /* Whether an event announced this module, with or without a path. */
@@ -135,18 +121,14 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 
 /*
  * The text of a ProcessSymbol: "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" for JIT code
- * (what PerfView takes apart), and "Namespace.Type::Method(args)" for ReadyToRun code in an image,
- * whose module is its mapping.
+ * (as PerfView parses it), "Namespace.Type::Method(args)" for ReadyToRun code in an image.
  */
 void codemap_symbol_text(const struct codemap *map, const struct code *code, bool in_image,
 	struct bytes *out);
 
 const char *code_tier_tag(enum code_tier tier); /* "OptimizedTier1" */
 
-/*
- * Releases memory that was reserved for growth or can be rebuilt: for a map that will rarely grow
- * again.
- */
+/* Releases memory kept for growth or that can be rebuilt, for a map that will rarely grow. */
 void codemap_trim(struct codemap *map);
 
 /* Does not include a shared table of texts. */

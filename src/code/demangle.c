@@ -1,8 +1,6 @@
 /*
- * See demangle.h.
- *
- * libiberty does the work. Its limit on recursion stays enabled, and the input is limited in
- * length, so that a name that was crafted to be expensive is cheap.
+ * See demangle.h. libiberty does the work; its limit on recursion and a limit on the length keep
+ * names that were crafted to be expensive cheap.
  */
 #include "code/demangle.h"
 
@@ -14,10 +12,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 
-/*
- * The position of "17h0123456789abcdef" at the end of "crate::function::h0123456789abcdef"; `len`
- * if it is not there.
- */
+/* Where "17h0123456789abcdef" of "crate::function::h0123456789abcdef" begins; `len`: nowhere */
 static size_t rust_hash(const char *name, size_t len)
 {
 	if (len < 20 || memcmp(name + len - 19, "::h", 3) != 0)
@@ -34,10 +29,7 @@ bool demangle(const char *name, size_t len, struct bytes *out)
 {
 	char buffer[DEMANGLE_INPUT_MAX + 1];
 
-	/*
-	 * "_Z", "_R" and the prefixed forms of macOS. Other names are not mangled, even if the
-	 * demangler would accept them.
-	 */
+	/* "_Z", "_R" and the prefixed forms of macOS: the demangler would accept others. */
 	if (len < 3 || len > DEMANGLE_INPUT_MAX || name[0] != '_' ||
 		(name[1] != 'Z' && name[1] != 'R' && memcmp(name, "__Z", 3) != 0))
 		return false;

@@ -1,9 +1,8 @@
 /*
  * Demangles names of C++ and Rust.
  *
- * "_ZN4llvm5Value7getTypeEv" -> "llvm::Value::getType()", "_RNvC5crate4main" -> "crate::main". The
- * hash of Rust is dropped. Suffixes of partial functions are kept: "foo.isra.0" is not changed,
- * "_Z3foov.cold" -> "foo() [clone .cold]".
+ *   "_ZN4llvm5Value7getTypeEv" -> "llvm::Value::getType()"    "_RNvC5crate4main" -> "crate::main", without the hash
+ *   "_Z3foov.cold" -> "foo() [clone .cold]"                   "foo.isra.0" is not changed
  */
 #ifndef SPOOR_CODE_DEMANGLE_H
 #define SPOOR_CODE_DEMANGLE_H
@@ -16,10 +15,7 @@ struct bytes;
 #define DEMANGLE_INPUT_MAX  4096u /* longer names are not demangled */
 #define DEMANGLE_OUTPUT_MAX 8192u /* longer results are truncated, with "..." */
 
-/*
- * Appends the demangled name and returns true; false, and nothing appended, if it is not a mangled
- * name.
- */
+/* Appends the demangled name; false, and nothing appended, if `name` is not mangled. */
 bool demangle(const char *name, size_t len, struct bytes *out);
 
 #endif

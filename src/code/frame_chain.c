@@ -22,10 +22,7 @@ static bool returns(const struct frame_chain *chain, size_t at, uint64_t *ret_ta
 	return chain->is_return(chain->context, chain->words[at + 1], ret_target);
 }
 
-/*
- * The number of records from `at` towards the begin of the thread, which are stored. Ends at the
- * first record without a next one.
- */
+/* The number of stored records from `at` on, up to the first one without a next. */
 static uint32_t follow(const struct frame_chain *chain, size_t at, size_t *records)
 {
 	uint64_t target;
@@ -51,9 +48,8 @@ static void add_place(struct places *places, size_t at)
 }
 
 /*
- * Whether the chain of these records passes through all managed frames except those before the
- * first record's. Small methods have no record; they are found by their return address between the
- * neighbouring records.
+ * Whether this chain passes through all managed frames from the first record's on. Small methods
+ * have no record: their return address is between the neighbouring records.
  */
 static bool passes_through(const struct frame_chain *chain, const size_t *records, uint32_t count,
 	const uint64_t *managed, uint32_t managed_count, struct places *places)
@@ -77,10 +73,7 @@ static bool passes_through(const struct frame_chain *chain, const size_t *record
 	return next == managed_count;
 }
 
-/*
- * The only record whose next record is at `at` and whose call leads to the frame of `at`. NONE:
- * there is none, or more than one.
- */
+/* The record whose next is at `at` and whose call leads to its frame. NONE: no or several. */
 static size_t previous_of(const struct frame_chain *chain, size_t at)
 {
 	uint64_t address = chain->sp + at * 8;
@@ -104,8 +97,7 @@ static size_t previous_of(const struct frame_chain *chain, size_t at)
 
 /*
  * Finds the record that certainly belongs to the chain. For a leaf that called native code, the
- * runtime reports an address shortly before the call's return address (where it left managed code);
- * for other frames it reports the exact address.
+ * runtime reports an address shortly before the return address; for other frames the exact one.
  */
 static bool find_managed(const struct frame_chain *chain, const uint64_t *managed,
 	uint32_t managed_count, struct places *places, uint32_t *ret_skipped)

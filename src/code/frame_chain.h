@@ -5,9 +5,9 @@
  * frame: the address of the caller's record, and the return address. The address of the first
  * record is unknown, and remains of earlier calls look like records too. So the walk begins at a
  * record that is certain: the one that returns to a managed frame that the runtime reported, if the
- * rest of the chain contains all other reported frames; for a thread without managed frames, the
- * record that returns to the place where libc starts threads. From there it continues towards the
- * leaf as long as exactly one record points to the current one.
+ * chain contains all other reported frames; without managed frames, the one that returns to where
+ * libc starts threads. From there it continues towards the leaf as long as exactly one record
+ * points to the current one.
  */
 #ifndef SPOOR_CODE_FRAME_CHAIN_H
 #define SPOOR_CODE_FRAME_CHAIN_H
@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 /*
- * the distance between the point where managed code was left, as the runtime reports it, and the
- * return address; at most 29 bytes were observed
+ * from where managed code was left, as the runtime reports it, to the return address; 29 bytes
+ * observed
  */
 #define FRAME_CHAIN_LEAF_REACH 64u
 
@@ -33,9 +33,8 @@ struct frame_chain {
 };
 
 /*
- * Stores return addresses, leaf first, at most `room`. Returns their number; 0 if no record is
- * certain. `managed` are the frames that the runtime reported, leaf first. The first *ret_skipped
- * of them (few) are not in the chain.
+ * Return addresses, leaf first, at most `room`: their number, 0 if no record is certain. The first
+ * *ret_skipped (few) of `managed`, the runtime's frames, leaf first, are not in the chain.
  */
 uint32_t frame_chain_find(const struct frame_chain *chain, const uint64_t *managed,
 	uint32_t managed_count, uint64_t *ret_frames, uint32_t room, uint32_t *ret_skipped);

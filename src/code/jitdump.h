@@ -1,8 +1,6 @@
 /*
- * Jitdump: the binary file in which runtimes record compiled code with times (jit-PID.dump).
- *
- * Reads CODE_LOAD, CODE_MOVE and CODE_CLOSE; other records (debug info, unwinding) are skipped.
- * Little-endian. The times are those of the file, usually CLOCK_MONOTONIC in nanoseconds. If .NET
+ * Jitdump (jit-PID.dump): the binary, little-endian file in which runtimes record compiled code
+ * with times, usually CLOCK_MONOTONIC. Records of debug info and unwinding are skipped. If .NET
  * begins the file late, code that exists already has the time of that begin.
  */
 #ifndef SPOOR_CODE_JITDUMP_H
@@ -26,9 +24,8 @@ struct jitdump_header {
 };
 
 /*
- * Adds every body to the map. Returns their number, or a negative errno (the bodies before the
- * error remain). A file that ends inside a record is still being written and is no error.
- * `ret_header` may be NULL. The input stays the caller's.
+ * Adds every body to the map. Returns their number, or a negative errno (earlier bodies remain). A
+ * file that ends inside a record is still being written: no error. `ret_header` may be NULL.
  */
 int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *ret_header,
 	struct diag *diag);

@@ -83,15 +83,9 @@ struct reader {
 	bool saw_address;
 };
 
-/*
- * Text
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* Text */
 
-/*
- * Value of a hexadecimal digit plus one, 0 for other characters. One table load a character keeps
- * the parsing of 5 MB cheap.
- */
+/* A hexadecimal digit plus one, else 0: one load a character keeps the parsing of 5 MB cheap. */
 static const uint8_t digits[256] = {
 	['0'] = 1,
 	2,
@@ -144,9 +138,7 @@ static uint8_t rank_of(char type, const char *name, size_t len)
 	return (uint8_t)(rank + (type == 'T' ? 32 : type == 't' ? 16 : 0));
 }
 
-/*
- * Appends a text and returns its offset among the texts. A lack of memory is reported at the end.
- */
+/* Appends a text and returns its offset. A lack of memory is reported at the end. */
 static uint32_t add_text(struct reader *r, const char *text, size_t len)
 {
 	uint32_t at = (uint32_t)(r->form.len - HEADER_SIZE);
@@ -183,10 +175,7 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	const char *at = line;
 	uint64_t address = 0;
 
-	/*
-	 * Kernel addresses of x86-64 begin with these digits: one comparison replaces half of the
-	 * parsing.
-	 */
+	/* Of x86-64's kernel addresses: one comparison replaces half of the parsing. */
 	if (len > 16 && !memcmp(line, "ffffffff", 8)) {
 		address = UINT32_MAX;
 		at += 8;
@@ -305,10 +294,7 @@ static void sort_items(struct reader *r)
 	r->items.count = kept;
 }
 
-/*
- * The compact form
- * -----------------------------------------------------------------------------------------------------
- */
+/* The compact form */
 
 static uint64_t sum_of(const uint8_t *data, size_t size)
 {
@@ -390,8 +376,7 @@ static uint32_t make_ranges(const struct reader *r, struct range *ranges, uint16
 		if (!range->begin)
 			range->begin = item->address;
 		/*
-		 * A mark ends the code before it; any other symbol extends at least to the end of
-		 * its page.
+		 * A mark ends the code before it; any other symbol reaches at least its page's end.
 		 */
 		range->end = item->rank ? page_end(item->address) : item->address;
 		owners[i] = number;
@@ -472,10 +457,7 @@ int kallsyms_load(const void *data, size_t size, struct kallsyms **ret_kallsyms)
 		form_size(numbers[1], numbers[2], numbers[3]) != size ||
 		sum_of((const uint8_t *)data + HEADER_SIZE, size - HEADER_SIZE) != sum)
 		return -EBADMSG;
-	/*
-	 * The sum is not a signature: it can be forged with the rest of the file. So every number
-	 * is checked too.
-	 */
+	/* The sum can be forged with the rest of the file, so every number is checked too. */
 	struct kallsyms k = {
 		.count = numbers[1], .range_count = numbers[2], .texts_size = numbers[3]
 	};

@@ -1,6 +1,5 @@
 /*
- * The kernel's function names, from the text of /proc/kallsyms or from the compact form that is
- * cached for this boot.
+ * The kernel's function names, from /proc/kallsyms or from the compact form cached for this boot.
  *
  *   kallsyms_read(&input, &k, diag)           text; -EACCES when all addresses are hidden (kptr_restrict)
  *   kallsyms_save(k, &bytes)                  to be stored; byte order and layout of this machine
@@ -31,10 +30,7 @@ struct kallsyms_hit {
 	const char *module; /* "ext4", "bpf"; "" for the kernel itself */
 };
 
-/*
- * The range of the kernel's code (module "") or of a module: from its first symbol to the end of
- * its last.
- */
+/* The code of the kernel ("") or of a module, from its first symbol to the end of its last. */
 struct kallsyms_range {
 	uint64_t begin;
 	uint64_t end; /* exclusive */
@@ -44,10 +40,7 @@ struct kallsyms_range {
 /* Text of /proc/kallsyms up to the input's end. The input stays the caller's. */
 int kallsyms_read(struct input *in, struct kallsyms **ret_kallsyms, struct diag *diag);
 
-/*
- * The compact form. -EBADMSG: truncated, or of another layout; read the text again. `data` is
- * 8-byte aligned and stays the caller's.
- */
+/* -EBADMSG: truncated, or of another layout. `data` is 8-byte aligned and stays the caller's. */
 int kallsyms_load(const void *data, size_t size, struct kallsyms **ret_kallsyms);
 void kallsyms_save(const struct kallsyms *kallsyms, struct bytes *out);
 
@@ -55,10 +48,7 @@ bool kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, struct kal
 
 uint32_t kallsyms_count(const struct kallsyms *kallsyms);
 
-/*
- * Range 0 is the kernel, the modules follow in order of their address; false if there is no range
- * of that number.
- */
+/* Range 0 is the kernel, the modules follow in order of their address; false: no such range. */
 bool kallsyms_range(const struct kallsyms *kallsyms, uint32_t number,
 	struct kallsyms_range *ret_range);
 

@@ -1,6 +1,4 @@
-/*
- * See metadata.h. ECMA-335 6th edition: II.22 tables, II.23.2 signatures, II.24 the file's streams.
- */
+/* See metadata.h. ECMA-335 6th edition: II.22 tables, II.23.2 signatures, II.24 streams. */
 #include "code/metadata.h"
 
 #include <errno.h>
@@ -16,8 +14,7 @@
 #define TEXT_MAX       6000u /* limit of one name; the rest is truncated with "..." */
 
 /*
- * Columns of each table: 2 and 4 = numbers; s g b = string, guid and blob heap; A to M = coded
- * index; other columns "xNN" = row of table NN.
+ * Columns: 2, 4 = numbers; s g b = string, guid, blob; A to M = coded index; xNN = row of table NN.
  */
 static const char *const schemas[METADATA_TABLES] = {
 	[0x00] = "2sggg",
@@ -337,10 +334,7 @@ uint32_t metadata_owner(const struct metadata *m, uint32_t method_token)
 	if (method_token >> 24 != METADATA_METHOD_DEF || !method ||
 		method > m->rows[METADATA_METHOD_DEF])
 		return 0;
-	/*
-	 * The methods of a type begin where its column says and end where the next type's begin:
-	 * the last type that begins at or before this method.
-	 */
+	/* A type's methods end where the next type's begin: the last type from this method back. */
 	for (uint32_t high = m->rows[METADATA_TYPE_DEF] + 1; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		if (cell(m, METADATA_TYPE_DEF, middle, 5) <= method)
@@ -369,10 +363,7 @@ bool metadata_add_method(const struct metadata *m, uint32_t token, struct bytes 
 	return true;
 }
 
-/*
- * Signatures
- * -----------------------------------------------------------------------------------------------------------
- */
+/* Signatures */
 
 enum element_type {
 	ELEMENT_PTR = 0x0f,
@@ -492,10 +483,7 @@ static bool add_generic(const struct metadata *m, struct cursor *c, bool foreign
 static bool add_element(const struct metadata *m, struct cursor *c, bool foreign, unsigned depth,
 	struct bytes *out)
 {
-	/*
-	 * Modifiers that do not appear in a name are skipped in a loop, so that they do not count
-	 * as depth.
-	 */
+	/* A loop over modifiers, which no name shows, so that they do not count as depth. */
 	for (;;) {
 		unsigned type = cursor_u8(c);
 

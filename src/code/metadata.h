@@ -2,7 +2,7 @@
  * ECMA-335 metadata: the names of types and methods of a managed assembly, by token.
  *
  * Works on the metadata root as one block of memory, which stays the caller's. Every index is
- * checked where it is used. A name that cannot be read is reported as missing, never guessed.
+ * checked. A name that cannot be read is reported as missing, never guessed.
  */
 #ifndef SPOOR_CODE_METADATA_H
 #define SPOOR_CODE_METADATA_H
@@ -43,8 +43,8 @@ struct metadata {
 int metadata_read(struct metadata *metadata, const void *data, size_t size);
 
 /*
- * "Namespace.Outer+Inner" of a TypeDef, TypeRef or TypeSpec token. False, and nothing appended, if
- * it cannot be read.
+ * "Namespace.Outer+Inner" of a TypeDef, TypeRef or TypeSpec. False, and nothing appended:
+ * unreadable.
  */
 bool metadata_add_type(const struct metadata *metadata, uint32_t token, struct bytes *out);
 
@@ -56,8 +56,8 @@ bool metadata_add_method(const struct metadata *metadata, uint32_t token, struct
 bool metadata_add_arguments(const struct metadata *metadata, uint32_t token, struct bytes *out);
 
 /*
- * One type of a signature, spelled as in IL. `foreign`: its tokens belong to another assembly and
- * are shown as "?". `out` NULL: the type is only skipped. False if the signature is malformed.
+ * One type of a signature, spelled as in IL; `out` NULL: only skipped. `foreign`: its tokens are
+ * another assembly's, shown as "?". False if the signature is malformed.
  */
 bool metadata_add_signature_type(const struct metadata *metadata, struct cursor *c, bool foreign,
 	struct bytes *out);

@@ -1,8 +1,6 @@
 /*
- * See method_name.h.
- *
- * Names come from files and other processes, so the text may have any form. Each part is found by
- * its brackets, the depth is limited, and unknown forms are copied unchanged.
+ * See method_name.h. Names come from files and other processes, so the text may have any form:
+ * parts are found by their brackets, the depth is limited, and unknown forms are copied unchanged.
  */
 #include "code/method_name.h"
 
@@ -77,10 +75,7 @@ static char closer_of(char c)
 	return c == '<' ? '>' : c == '[' ? ']' : c == '(' ? ')' : 0;
 }
 
-/*
- * Offset of the bracket that closes the one at `at`, or s.len. Other kinds of brackets inside need
- * not be paired: only the depth counts.
- */
+/* The bracket that closes the one at `at`, or s.len. Only the depth counts, not the kind. */
 static size_t span_close(struct span s, size_t at)
 {
 	unsigned depth = 0;
@@ -113,10 +108,7 @@ bool method_name_parse(const char *text, size_t len, struct method_name *ret_nam
 	if (!rest.len || rest.text[rest.len - 1] != ')')
 		return false;
 
-	/*
-	 * The arguments are the last balanced pair: function pointers among them have parentheses
-	 * of their own.
-	 */
+	/* The last balanced pair: function pointers among them have their own. */
 	size_t open = rest.len;
 	unsigned depth = 0;
 	for (size_t i = rest.len; i-- > 0;) {
@@ -175,10 +167,7 @@ bool method_name_parse(const char *text, size_t len, struct method_name *ret_nam
 	return true;
 }
 
-/*
- * Types
- * ------------------------------------------------------------------------------------------------------------
- */
+/* Types */
 
 static const struct {
 	const char *il;
@@ -235,10 +224,7 @@ static const struct {
 static void add_type(struct bytes *out, struct span type, unsigned depth);
 static void add_path(struct bytes *out, struct span type, unsigned depth);
 
-/*
- * Short form of a type's name: its namespace is dropped. The last dot before the nested part, arity
- * or arguments.
- */
+/* Drops the namespace: up to the last dot before the nested part, arity or arguments. */
 static struct span without_namespace(struct span name)
 {
 	size_t begin = 0;
@@ -319,9 +305,8 @@ static void add_types(struct bytes *out, struct span list, unsigned depth)
 }
 
 /*
- * A name without arity marks and with its generic arguments in angle brackets:
- * "Dictionary`2[System.Int32,System.__Canon]". What begins a part with '<' is the compiler's
- * ("<Get>d__3"), not a generic argument.
+ * "Dictionary`2[System.Int32,System.__Canon]" with angle brackets and without arity marks. A '<' at
+ * the begin of a part is the compiler's ("<Get>d__3").
  */
 static void add_generic_from(struct bytes *out, struct span name, bool part_begins, unsigned depth)
 {
@@ -399,10 +384,7 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 		bytes_text(out, "delegate*");
 		return;
 	}
-	/*
-	 * "pMT: 0x7fbcc97736a8": the runtime prints the address of a type that it has no name for
-	 * at hand.
-	 */
+	/* "pMT: 0x7fbcc97736a8": the runtime has no name at hand, only the type's address. */
 	if (span_begins(type, "pMT: ")) {
 		bytes_u8(out, '?');
 		return;
@@ -457,14 +439,9 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 	add_path(out, without_namespace(type), depth);
 }
 
-/*
- * What the compiler made
- * --------------------------------------------------------------------------------------------
- */
+/* What the compiler made */
 
-/*
- * Splits "<Get>d__3" into the text in the brackets and the text after them. False for other names.
- */
+/* Splits "<Get>d__3" into the text in the brackets and after them. False for other names. */
 static bool compiler_name(struct span name, struct span *ret_inside, struct span *ret_behind)
 {
 	if (!span_begins(name, "<"))
@@ -486,10 +463,7 @@ static struct span without_generics(struct span name)
 	return name;
 }
 
-/*
- * What numbers a lambda within its method: "1" of "0_1" (method and lambda) and of "1" (the lambda
- * alone, in a class that holds variables).
- */
+/* A lambda's number: "1" of "0_1" (method, lambda) and of "1" (in a class of variables) */
 static struct span lambda_number(struct span numbers)
 {
 	size_t begin = 0;
@@ -505,8 +479,7 @@ static struct span lambda_number(struct span numbers)
 
 /*
  * A member's name made readable: "<Main>b__0_1" is Main.lambda#1, "<Main>g__Add|0_1" is Main.Add,
- * "<Main>$" is Main. Nested ones ("<<Main>b__0>g__Add|1") are undone from the inside. Explicit
- * implementations and the rest stay.
+ * "<Main>$" is Main. Nested ones ("<<Main>b__0>g__Add|1") are undone from the inside.
  */
 static void add_member(struct bytes *out, struct span name, unsigned depth)
 {
@@ -655,10 +628,7 @@ static const char *machine_words(const struct method_name *name, struct span met
 {
 	struct span result = { name->return_type, name->return_type_len };
 
-	/*
-	 * MoveNext of an iterator says whether there is more; that of an async method returns
-	 * nothing.
-	 */
+	/* MoveNext of an iterator returns bool, that of an async method nothing. */
 	if (span_is(result, "bool") || span_ends(result, " bool"))
 		return " (iterator)";
 	if (span_is(result, "void") || span_ends(result, " void") || span_ends(method, "Async"))
@@ -666,10 +636,7 @@ static const char *machine_words(const struct method_name *name, struct span met
 	return " (state machine)";
 }
 
-/*
- * The last part of the namespace and the type: "Generic.List`1" of
- * "System.Collections.Generic.List`1".
- */
+/* "Generic.List`1" of "System.Collections.Generic.List`1" */
 static struct span with_last_namespace(struct span type)
 {
 	size_t type_begin = (size_t)(without_namespace(type).text - type.text);

@@ -1,9 +1,9 @@
 /*
- * Parses the name of a managed method and formats it for people.
+ * Parses the name of a managed method and formats it for people: "Shop.Pricing.Burn(int)".
  *
  * The file carries "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" or
  * "Namespace.Type::Method(args)", with types as IL spells them ("class System.String", "int32",
- * "!!0", "Dictionary`2<...>"). People read "Shop.Pricing.Burn(int)".
+ * "!!0", "Dictionary`2<...>").
  */
 #ifndef SPOOR_CODE_METHOD_NAME_H
 #define SPOOR_CODE_METHOD_NAME_H
@@ -40,13 +40,13 @@ enum method_name_form {
 };
 
 /*
- * Appends the name in one of the forms. Every output names methods by this function. All but the
- * raw form undo what the C# compiler made:
+ * Appends the name. Every output names methods by this function. All forms but the raw one undo what
+ * the C# compiler made:
  *   async and iterator state machines   "<Get>d__3.MoveNext" -> "Get (async)"
- *   lambdas                             "<>c.<Main>b__0_1" -> "Main.lambda#1", numbered within their method as the compiler does
+ *   lambdas                             "<>c.<Main>b__0_1" -> "Main.lambda#1", numbered within their method
  *   local functions, generic arity marks, files of file-local types
- * Code that is shared by all reference types has no type argument to name: a list of only such
- * arguments is left out, one beside others is "_".
+ * Of code that all reference types share, a list of only shared arguments is left out; beside others
+ * such an argument is "_".
  */
 void method_name_format(const struct method_name *name, enum method_name_form form,
 	struct bytes *out);

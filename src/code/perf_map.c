@@ -42,8 +42,8 @@ static void end_text(const char *text, size_t len, char **at, const char **ret_t
 }
 
 /*
- * A module id derived from the assembly's name, as maps have no ids. The top bit distinguishes it
- * from real ids, which are addresses.
+ * Derived from the assembly's name; the top bit distinguishes it from real ids, which are
+ * addresses.
  */
 static uint64_t module_of(struct codemap *map, const char *assembly)
 {
@@ -52,10 +52,7 @@ static uint64_t module_of(struct codemap *map, const char *assembly)
 	return codemap_add_module(map, id, assembly, 0) < 0 ? 0 : id;
 }
 
-/*
- * Splits "RETURN [Assembly] Type::Method(arguments)[Tier]" into the parts that the runtime's events
- * have.
- */
+/* Splits "RETURN [Assembly] Type::Method(arguments)[Tier]" as the runtime's events do. */
 static int add_managed(struct codemap *map, struct code *code, const struct method_name *m)
 {
 	size_t room = m->type_len + m->method_len + m->arguments_len + m->return_type_len +
@@ -185,8 +182,7 @@ int perf_map_read(struct input *in, struct codemap *map, struct diag *diag)
 			const char *newline = memchr(at, '\n', (size_t)(end - at));
 			const char *line_end = newline ? newline : end;
 			/*
-			 * A line without a newline is still being written, unless it is longer than
-			 * the limit.
+			 * A line without a newline is still being written, unless it is too long.
 			 */
 			if (!newline && more && end - at < (ptrdiff_t)PERF_MAP_LINE_MAX)
 				break;

@@ -3,9 +3,9 @@
  *
  *   7f3a10002000 1a0 int32 [Shop] Shop.Cart::Sum(int32[])[OptimizedTier1]
  *
- * Begin (with or without 0x) and size, both hexadecimal; the rest of the line is the name. The file
- * has no times: a later line replaces the bodies that it overlaps. Names of .NET are split into the
- * codemap's parts; any other name is stored in `name`, with an empty name space.
+ * Begin (with or without 0x) and size are hexadecimal; the rest is the name. The file has no times:
+ * a later line replaces the bodies that it overlaps. Names of .NET are split into the codemap's
+ * parts; any other is stored in `name`, with an empty name space.
  */
 #ifndef SPOOR_CODE_PERF_MAP_H
 #define SPOOR_CODE_PERF_MAP_H
@@ -21,9 +21,8 @@ struct input;
 #define PERF_MAP_SIZE_MAX (UINT64_C(512) << 20)
 
 /*
- * Adds every line to the map, from time 0 on. Malformed lines are skipped. Returns the number of
- * added bodies, or a negative errno (the bodies before the failure remain). -EMSGSIZE: the file is
- * larger than PERF_MAP_SIZE_MAX. The input stays the caller's.
+ * Adds every line from time 0 on, except malformed ones. Returns the number of bodies, or a
+ * negative errno (earlier bodies remain). -EMSGSIZE: larger than PERF_MAP_SIZE_MAX.
  */
 int perf_map_read(struct input *in, struct codemap *map, struct diag *diag);
 

@@ -1,15 +1,13 @@
 /*
- * See r2r.h. The ReadyToRun layout is that of the runtime's
- * docs/design/coreclr/botr/readytorun-format.md:
+ * See r2r.h. The layout is that of the runtime's docs/design/coreclr/botr/readytorun-format.md:
  *
  *   header     u32 "RTR\0", u16 major, u16 minor, u32 flags, u32 section count, then a section each: u32 type, u32 RVA, u32 size
  *   102        runtime functions: u32 begin, u32 end, u32 unwind (amd64); u32 begin, u32 unwind (others)
  *   103        entry points of MethodDefs: a NativeArray by row, of runtime function numbers
  *   109        entry points of generic instances: a NativeHashtable of (signature, runtime function number)
  *
- * A method owns the runtime functions from its entry up to the next entry: funclets follow their
- * method. That is valid only if all entries are known. So if one instance cannot be read, each
- * method is reduced to its first function.
+ * A method owns the runtime functions up to the next entry: its funclets follow it. If one instance
+ * cannot be read, not all entries are known, and each method is reduced to its first function.
  *
  * Invariant: `methods` is sorted by function, no two have the same.
  */
@@ -143,8 +141,8 @@ static uint32_t function_number(struct cursor *c)
 }
 
 /*
- * NativeArray: header (count << 2 | size of the index), then an index of blocks of 16, each a small
- * binary tree whose nodes say which halves exist (bits 0 and 1) and where the right one begins.
+ * NativeArray: header (count << 2 | size of the index), an index of blocks of 16, each a binary
+ * tree whose nodes say which halves exist (bits 0 and 1) and where the right one begins.
  */
 static bool array_get(const struct section *section, uint32_t index, uint32_t count, uint32_t base,
 	unsigned size_code, struct cursor *ret_cursor)
@@ -263,8 +261,7 @@ static bool read_instance(const struct r2r *image, struct cursor *c, struct inst
 
 /*
  * NativeHashtable: u8 (bits of the bucket count << 2 | size of the index), index of buckets, then
- * in each bucket pairs of a hash byte and a signed distance to the entry, counted from the
- * distance's own place.
+ * in each pairs of a hash byte and a signed distance from its own place to the entry.
  */
 static int read_instances(struct r2r *image)
 {

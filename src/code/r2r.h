@@ -5,10 +5,8 @@
  *   r2r_open(fd, &image, diag)        takes fd over, also when it fails; -ENODATA when the assembly holds no precompiled code
  *   r2r_find_rva(image, rva, &hit)    rva = address - where the image is mapped
  *
- * Sources: the ReadyToRun header's tables of runtime functions and method entry points, and the
- * ECMA-335 metadata (docs: ECMA-335 II.22 to II.24). The range of a method reaches from its entry
- * to the next method's: handlers are inside. Generic instances come from the instance table, named
- * without their type arguments.
+ * A method reaches from its entry to the next one's, so handlers are inside. Generic instances are
+ * named without their type arguments.
  */
 #ifndef SPOOR_CODE_R2R_H
 #define SPOOR_CODE_R2R_H

@@ -2,8 +2,8 @@
  * See symbol_file.h.
  *
  * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of
- * .symtab, the debug file's .symtab and the table in .gnu_debugdata. Names stay in the files and
- * are read at a lookup, so a large table costs 24 bytes a function.
+ * .symtab, the debug file's .symtab and .gnu_debugdata. Names are read at a lookup, so a large
+ * table costs 24 bytes a function.
  *
  * Invariant: `functions` is sorted by begin; among equal begins the better name comes later, so a
  * search walks backwards.
@@ -33,18 +33,12 @@
 #define MINI_PACKED_MAX (32u << 20)
 #define MINI_MAX        (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
-/*
- * Up to this size a string table is in memory while symbols with equal ranges are compared by name;
- * beyond it, the first in the table wins.
- */
+/* Up to this size symbols with equal ranges are compared by name; beyond, the first one wins. */
 #define STRINGS_LOAD_MAX (32u << 20)
 #define CHUNK_SYMBOLS    16384u
 #define PATH_LEN_MAX     4096u
 #define NAME_READ_FIRST  192u
-/*
- * How many items before an address a search examines: a symbol that covers it may have others
- * nested inside.
- */
+/* Items before an address that a search examines: a symbol may have others nested inside. */
 #define WALK_MAX 64u
 /* A symbol without a size (hand-written assembly) extends to the next one, at most this far. */
 #define UNSIZED_MAX 4096u
@@ -108,10 +102,7 @@ static struct symbol_file *new_file(void)
 	return file;
 }
 
-/*
- * One symbol table into the array
- * --------------------------------------------------------------------------------------
- */
+/* One symbol table into the array */
 
 static uint8_t rank_of(uint8_t type, uint8_t bind, uint64_t size, const char *name)
 {
@@ -209,8 +200,7 @@ static const struct elf_section *section_of_type(const struct elf *elf, uint32_t
 }
 
 /*
- * Items from `first` on are of one table. Of several names for one range only the best remains;
- * among equals the first in alphabetical order.
+ * Of the names for one range in one table (items from `first` on) the best remains, then the first.
  */
 static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_t *strings)
 {
@@ -326,10 +316,7 @@ static bool take_table(struct symbol_file *file, uint8_t number, const struct el
 	return true;
 }
 
-/*
- * The table packed inside
- * ----------------------------------------------------------------------------------------------
- */
+/* The table packed inside */
 
 static bool take_mini(struct symbol_file *file)
 {
@@ -375,10 +362,7 @@ static bool take_mini(struct symbol_file *file)
 	return taken;
 }
 
-/*
- * The separate debug file
- * ----------------------------------------------------------------------------------------------
- */
+/* The separate debug file */
 
 /* The checksum of the whole debug file, as in .gnu_debuglink. */
 static bool has_crc(const struct image_file *file, uint32_t crc)
@@ -481,8 +465,8 @@ static bool try_dirs(struct symbol_file *file, const char *build_id)
 					try_here(file, path))))
 			return true;
 		/*
-		 * A debug link is defined as a name without a folder; with a slash it would leave
-		 * the searched folders.
+		 * A debug link is a name without a folder: a slash would leave the searched
+		 * folders.
 		 */
 		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
 			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
@@ -521,10 +505,7 @@ static bool find_debug_file(struct symbol_file *file)
 		       try_path(file, path));
 }
 
-/*
- * Exports are in the full table too: of neighbours with the same range the later, better one
- * remains.
- */
+/* Exports are in the full table too: of equal ranges the later, better one remains. */
 static void drop_doubles(struct symbol_file *file)
 {
 	struct function *f = file->functions.items;
@@ -539,10 +520,7 @@ static void drop_doubles(struct symbol_file *file)
 	file->functions.count = kept;
 }
 
-/*
- * All tables together
- * --------------------------------------------------------------------------------------------------
- */
+/* All tables together */
 
 /* Symbols without a size extend to the next symbol of their section. */
 static void close_unsized(struct symbol_file *file)

@@ -1,19 +1,16 @@
 /*
- * The function names of one ELF image: from the file itself, from the table packed inside it, and
- * from its separate debug file.
+ * The function names of one ELF image: of the file, of the table packed inside it, and of its debug
+ * file. Not thread-safe.
  *
  *   struct symbol_file *file;
  *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over, also when it fails
  *   if (symbol_file_find_offset(file, address - mapping_begin + mapping_file_offset, &hit)) ...
  *   hit.name ... symbol_file_close(file);
  *
- * Opening reads the headers only; the tables are read at the first lookup. A name is returned only
- * if its symbol covers the address; the nearest symbol is not enough. Of several symbols at an
- * address the choice is deterministic: with a size, exported before local, fewer leading
- * underscores ("read", not "__read"), global before weak, then by name. A version ("@@GLIBC_2.2.5")
- * is dropped. Names are mangled as in the file; see code/demangle.h.
- *
- * Not thread-safe.
+ * Opening reads the headers only; the tables are read at the first lookup. The symbol must cover
+ * the address; the nearest one is not enough. Of several, the choice is deterministic: with a size,
+ * exported before local, fewer leading underscores, global before weak, then by name. A version
+ * ("@@GLIBC_2.2.5") is dropped. Names are mangled as in the file (code/demangle.h).
  */
 #ifndef SPOOR_CODE_SYMBOL_FILE_H
 #define SPOOR_CODE_SYMBOL_FILE_H
@@ -35,10 +32,7 @@ struct symbol_root {
 	void *context;
 };
 
-/*
- * May be all zero: then only the file itself is read. The struct and what it points to must outlive
- * the symbol_file.
- */
+/* All zero: only the file itself is read. It and its pointers must outlive the symbol_file. */
 struct symbol_search {
 	const struct symbol_root *roots; /* searched in this order for each path */
 	size_t root_count;
