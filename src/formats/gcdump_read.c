@@ -34,10 +34,7 @@ static int broken(struct file *f, const char *what)
 		(size_t)(f->c.at - f->begin));
 }
 
-/*
- * Reads a text into f->text as UTF-8. The count is in UTF-16 units, each written as one to three
- * bytes; surrogate pairs are combined.
- */
+/* Into f->text: a count of UTF-16 units, then one to three bytes each; surrogates are combined. */
 static bool take_text(struct file *f)
 {
 	uint32_t units = cursor_u32(&f->c);
@@ -128,10 +125,7 @@ static int take_types(struct file *f, struct heap_graph *graph, uint32_t **ret_s
 	for (uint32_t i = 0; i < count; i++) {
 		if (!take_text(f))
 			return broken(f, "a type that ends too early");
-		/*
-		 * Type 0 of the file, UNDEFINED, is handled like other types. Only objects that are
-		 * referred to but not described use it.
-		 */
+		/* Only objects that are referred to but not described have type 0, UNDEFINED. */
 		struct heap_type *type = vec_push(&graph->types);
 		if (!type)
 			return -ENOMEM;
@@ -175,10 +169,7 @@ static int take_node(struct file *f, struct heap_graph *graph, const struct node
 	int64_t children = take_compressed(&c);
 	if (c.short_read || size < 0 || children < 0 || (uint64_t)children > cursor_left(&c))
 		return broken(f, "a node that is torn");
-	/*
-	 * An object that is referred to but not described has only an address. It is not counted as
-	 * an object.
-	 */
+	/* Referred to but not described, it has only an address and is no object. */
 	bool seen = type || size;
 	/* Item 0 of our types is unused; roots have no address. */
 	int error = heap_graph_add_resolved(graph, seen ? cursor_u64(&address) : 0, (uint64_t)size,
@@ -243,10 +234,7 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	return error;
 }
 
-/*
- * Null, or DotNetHeapInfo: the size of all segments, then an object with seven addresses for each
- * segment.
- */
+/* Null, or DotNetHeapInfo: the size of all segments, then seven addresses for each. */
 static bool skip_segments(struct file *f)
 {
 	uint8_t tag = cursor_u8(&f->c);

@@ -1,5 +1,5 @@
 /*
- * Reads `.gcdump` files of spoor, PerfView, dotnet-gcdump and Visual Studio into a heap graph
+ * Reads `.gcdump` files of spoor, PerfView, dotnet-gcdump and Visual Studio
  * (docs/formats/gcdump.md).
  */
 #ifndef SPOOR_FORMATS_GCDUMP_READ_H
@@ -21,7 +21,7 @@ struct gcdump_origin {
 };
 
 /*
- * Fills `graph`, which is initialised; the caller resolves it afterwards. `name` is for messages.
+ * Fills the initialised `graph`; the caller resolves it afterwards. `name` is for messages.
  * -EBADMSG: malformed or truncated; the caller then discards the graph. -ENOMEM.
  */
 int gcdump_read(const uint8_t *data, size_t size, const char *name, struct heap_graph *graph,

@@ -1,7 +1,7 @@
 /*
- * FastSerialization, as its readers expect it: objects between tags, each type defined at its first
- * use. The graph is a list of types, a list of offsets, and one blob. In the blob each node has its
- * type, its children as differences of numbers, and its size if it differs from its type's.
+ * FastSerialization: objects between tags, each type defined at its first use. The graph is a list
+ * of types, a list of offsets, and one blob of nodes: type, children as differences of numbers, and
+ * size if it differs from the type's.
  */
 #include "formats/gcdump_write.h"
 
@@ -108,10 +108,7 @@ static void put_unit(struct out *out, uint32_t unit)
 	put(out, bytes, len);
 }
 
-/*
- * The count is in UTF-16 units, and each unit is encoded separately: a character beyond the first
- * plane as its two surrogates.
- */
+/* Each UTF-16 unit is counted and encoded separately, also the two of a surrogate pair. */
 static void put_text(struct out *out, const char *text)
 {
 	size_t len = strlen(text);
@@ -131,10 +128,7 @@ static void put_text(struct out *out, const char *text)
 	}
 }
 
-/*
- * Writes a signed number in groups of 7 bits, the highest first, 0x80 on all but the last. Returns
- * its length, at most 5.
- */
+/* A signed number in groups of 7 bits, the highest first, 0x80 on all but the last; the length. */
 static size_t make_compressed(int32_t value, uint8_t bytes[5])
 {
 	size_t len = 1;
@@ -300,10 +294,7 @@ int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info,
 		return diag_set(diag, -ENOMEM, "cannot write '%s': %m", name);
 	for (uint32_t node = 0; node < heap_graph_node_count(graph); node++)
 		blob_bytes += node_record(graph, node, NULL);
-	/*
-	 * Offsets in the file are 32-bit too. Beside the blob the file has 12 bytes for each node,
-	 * and the types.
-	 */
+	/* 32-bit offsets limit the file too: the blob, 12 bytes for each node, and the types. */
 	if (blob_bytes > INT32_MAX || blob_bytes + 12 * (uint64_t)heap_graph_node_count(graph) >
 					      UINT32_MAX - (UINT64_C(64) << 20)) {
 		free(out.buffer);

@@ -1,8 +1,6 @@
 /*
  * Writes heap snapshots as `.gcdump` files, which PerfView, Visual Studio and dotnet-gcdump open
- * (docs/formats/gcdump.md).
- *
- * The file is written sequentially through a small buffer: nothing of the graph is copied.
+ * (docs/formats/gcdump.md), through a small buffer: nothing of the graph is copied.
  */
 #ifndef SPOOR_FORMATS_GCDUMP_WRITE_H
 #define SPOOR_FORMATS_GCDUMP_WRITE_H
@@ -19,10 +17,7 @@ struct gcdump_info {
 	const char *machine;
 	const char *process_name;
 	const char *
-		/*
-		 * why the heap is incomplete, which is stored in the file's log; "" if it is
-		 * complete
-		 */
+		/* why the heap is incomplete, for the file's log; "" if it is complete */
 		missing;
 	const char *tool; /* "spoor 1.0" */
 	uint32_t pid;
