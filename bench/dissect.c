@@ -52,7 +52,6 @@ struct unnamed {
 static const char *const event_kinds[KIND_COUNT] = { [EVENT_OTHER] = "other",
 	[EVENT_SAMPLE] = "sample",
 	[EVENT_SWITCH] = "switch",
-	[EVENT_WAKEUP] = "wakeup",
 	[EVENT_SYSCALL] = "syscall",
 	[EVENT_PROCESS] = "process",
 	[EVENT_MAPPING] = "mapping",
