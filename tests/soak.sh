@@ -146,11 +146,11 @@ stormed=$(cat ended)
 storm_early=$(median 0.25 0.5 5)
 storm_late=$(median 0.75 1 5)
 "$spoor" report --json x.nettrace >json 2>err || fail "the file does not open"
-samples=$(number json samples)
-lost=$(number json lost)
+samples=$(value json .samples)
+lost=$(value json .lost)
 # The recording ran a little longer than the ticks were counted, by its begin and end; the spinner by as much.
 "$spoor" report --json -p $spinner x.nettrace >json.spinner 2>err || fail "no report of the program that computes"
-cpu_ms=$(($(number json.spinner selected_cpu_ns) / 1000000))
+cpu_ms=$(($(value json.spinner .selected_cpu_ns) / 1000000))
 kernel_ms=$(((end_ticks - begin_ticks) * 1000 / $(getconf CLK_TCK)))
 echo "$elapsed s: $churned processes ($((churned / elapsed)) a second), $samples samples, $lost lost, $((size / elapsed)) bytes a second"
 echo "memory $early kB in the second quarter, $late kB in the last, $most kB at most; descriptors $early_fds and $late_fds; guard $(median 0.5 1 4) kB"

@@ -61,7 +61,7 @@ if is_root; then
 	used_ms=$(tail -n 1 out | awk '{ split($1, u, /[ms]/); split($2, s, /[ms]/); print int(60000 * (u[1] + s[1]) + 1000 * (u[2] + s[2])) }')
 	code_of "$spoor" report --json x.nettrace
 	expect_code 0 "report of short children"
-	sampled_ms=$(($(number out cpu_ns) / 1000000))
+	sampled_ms=$(($(value out .cpu_ns) / 1000000))
 	# 400 children of 3 ms are more than 100 samples, so the error is far below one half.
 	[ "$used_ms" -gt 200 ] || fail "the children have computed for $used_ms ms only"
 	[ $sampled_ms -gt $((used_ms / 2)) ] || fail "of $used_ms ms that the children have computed $sampled_ms ms are sampled"

@@ -44,7 +44,8 @@ fi
 
 # The recordings that pages name. Repeated with a longer duration until one has samples of the target in its second second, and for .NET events of collections.
 enough() {
-	[ "$("$spoor" report -q files/app.nettrace -p "$pid" --from 1s --to 2s --json 2>/dev/null | grep -oE '"selected_samples":[0-9]+' | cut -d: -f2)" -gt 0 ] || return 1
+	"$spoor" report -q files/app.nettrace -p "$pid" --from 1s --to 2s --json >app.json 2>/dev/null
+	[ "$(value app.json .selected_samples)" -gt 0 ] || return 1
 	[ -z "$dotnet" ] || {
 		"$spoor" report -q files/app.nettrace --callers Burn >/dev/null 2>&1 &&
 			"$spoor" events -q files/app.nettrace -p "$pid" --event 'GC/*' --limit 1 >/dev/null 2>&1

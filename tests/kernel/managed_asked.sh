@@ -51,7 +51,7 @@ code_of "$spoor" dump -p $burner -o "$PWD/mini.core" --type mini --crash-report
 expect_code 0 "a dump"
 has err "^$PWD/mini\.core  [0-9.]+ MB"
 [ "$(head -c 4 mini.core | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "the dump is no ELF file"
-grep -q '"process_name"\|"payload"' mini.core.crashreport.json || fail "no crash report"
+json mini.core.crashreport.json '.payload | has("process_name") and (.threads | length > 0)'
 kill -0 $burner || fail "the process has ended"
 code_of "$spoor" dump -q -p $burner -o relative.core --type triage
 expect_code 0 "a dump with a relative path"

@@ -38,14 +38,14 @@ expect_code 0 "stacks of a starved pool"
 # A thread that moves all the time: its system call belongs to its frames, or "same_moment" is false. The workers do not move.
 code_of "$spoor" stacks -p $starve --json --every 1ms --count 30 --timeout 60s
 expect_code 0 "thirty rounds of a thread that swings"
-jq -c '.stacks[] | select(any(.threads[]; .name == "Swinger"))' out >swings
+value out '.stacks[] | select(any(.threads[]; .name == "Swinger"))' >swings
 [ -s swings ] || fail "no stack of the thread that moves"
-jq -c 'select(any(.threads[]; .name == "Swinger" and .same_moment and .system_call == "read") and any(.frames[]; .name == "Starved.Nap()"))' swings >torn
-[ ! -s torn ] || fail "a read is joined with the frames of a sleep: $(cut -c1-600 torn)"
+value swings 'select(any(.threads[]; .name == "Swinger" and .same_moment and .system_call == "read") and any(.frames[]; .name == "Starved.Nap()"))' >torn
+[ ! -s torn ] || fail "a read is joined with the frames of a sleep: $(head -c 600 torn)"
 # Its endless loop was replaced while it ran, and is one frame.
-jq -c 'select([.frames[] | select(.name == "Starved.Swing()")] | length > 1)' swings >twice
-[ ! -s twice ] || fail "a frame occurs twice: $(cut -c1-600 twice)"
-workers=$(jq -s '[.[].stacks[] | select(any(.frames[]; .name == "Starved.Block()")) | .threads[] | select(.name == ".NET TP Worker" and .same_moment)] | length' out)
+value swings 'select([.frames[] | select(.name == "Starved.Swing()")] | length > 1)' >twice
+[ ! -s twice ] || fail "a frame occurs twice: $(head -c 600 twice)"
+workers=$(value_lines out '[.[].stacks[] | select(any(.frames[]; .name == "Starved.Block()")) | .threads[] | select(.name == ".NET TP Worker" and .same_moment)] | length')
 [ "$workers" = 90 ] || fail "$workers of 90 blocked workers have frames and state of one moment"
 kill -9 $starve
 
@@ -58,9 +58,15 @@ if [ "$(id -u)" = 0 ]; then
 	json out 'any(.stacks[].threads[]; .name == "Parked 0" and .state == "S" and .mode == "native" and .system_call == "futex")'
 	json out 'any(.stacks[].threads[]; .name == "Reader" and .state == "S" and .mode == "native" and (.waits_at | test("^(pipe|socket):")))'
 	# One stack from the kernel to the start of the thread, with the runtime's frames before and after the managed ones. (libc's functions have names where its debug file is installed.)
-	has out '"name":"(__futex[a-z_]*|libc\.so\.6\+0x[0-9a-f]+)","module":"libc\.so\.6","kind":"native"\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"System\.Threading\.Monitor\.Wait\('
-	has out '"name":"System\.Threading\.Thread\.StartCallback\(\)"[^}]*\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"(start_thread|libc\.so\.6\+0x[0-9a-f]+)"'
-	has out '"name":"\.NET Finalizer"[^]]*\],"frames":\[(\{[^}]*"kind":"kernel"\},)+\{"name":"(__futex|libc\.so\.6\+0x)[^}]*\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"(start_thread|libc\.so\.6\+0x[0-9a-f]+)"'
+	tab=$(printf '\t')
+	chain='[.frames[] | "\(.kind) \(.name)"] | join("\t")'
+	value out ".stacks[] | $chain" >chains
+	runtime="(${tab}native libcoreclr\.so[^$tab]*)+"
+	start="$runtime${tab}native (start_thread|libc\.so\.6\+0x[0-9a-f]+)"
+	has chains "native (__futex[a-z_]*|libc\.so\.6\+0x[0-9a-f]+)$runtime${tab}[a-z0-9]+ System\.Threading\.Monitor\.Wait\("
+	has chains "[a-z0-9]+ System\.Threading\.Thread\.StartCallback\(\)$start"
+	value out ".stacks[] | select(any(.threads[]; .name == \".NET Finalizer\")) | $chain" >chains
+	has chains "^(kernel [^$tab]*$tab)+native (__futex|libc\.so\.6\+0x)[^$tab]*$start"
 fi
 code_of "$spoor" stacks -p $posed --managed --dotnet-stack
 expect_code 0 "stacks in the form of dotnet-stack"
@@ -72,7 +78,7 @@ has out '^  Managed!Posed\.Sleep\(\)$'
 # Seventy rounds: as many objects, and no session is left (a process has 64 slots).
 code_of "$spoor" stacks -p $posed --every 10ms --count 70 --json --timeout 60s
 expect_code 0 "seventy rounds"
-[ "$(jq -s '[.[] | select(.sampled)] | length' out)" = 70 ] || fail "not seventy rounds"
+json_lines out '[.[] | select(.sampled)] | length == 70'
 code_of "$spoor" ps --json -p $posed
 json out '.processes[0].reachable'
 
@@ -80,7 +86,7 @@ json out '.processes[0].reachable'
 begin idle idle 100000
 code_of "$spoor" stacks -p $posed,$idle --managed --json --timeout 60s
 expect_code 0 "two processes"
-[ "$(jq -s '[.[] | select(.sampled)] | length' out)" = 2 ] || fail "not two processes: $(jq -c '[.pid, .sampled, .reason]' out)"
+json_lines out '[.[] | select(.sampled)] | length == 2'
 
 # Killed or stopped during a session: the guard ends it, the slot becomes free, and the program answers all the time.
 probe=$(dirname "$spoor")/tests/probe

@@ -72,14 +72,14 @@ for file in x.nettrace x.nettrace.zst; do
 	code_of "$spoor" report --json "$disk/$file"
 	expect_code 0 "report of $file"
 	json out '.recording.complete'
-	[ "$(number out samples)" -gt 100 ] || fail "only $(number out samples) samples are in what was written before"
+	[ "$(value out .samples)" -gt 100 ] || fail "only $(value out .samples) samples are in what was written before"
 	json out 'any(.processes[].functions[]; .name | test("^spin_(here|[0-4])$"))'
 	rm "$disk/$file"
 done
 
 # Another program fills the disk: what was written before can be read.
 has_samples() {
-	"$spoor" report --json "$1" >flushed.json && [ "$(number flushed.json samples)" -gt 50 ]
+	"$spoor" report --json "$1" >flushed.json && [ "$(value flushed.json .samples)" -gt 50 ]
 }
 for file in x.nettrace x.nettrace.zst; do
 	start recorder "$spoor" record -q -F 999 --duration 100s -p "$load" -o "$disk/$file" 2>err
@@ -88,7 +88,7 @@ for file in x.nettrace x.nettrace.zst; do
 	wait "$recorder" && fail "exit code 0 on a disk that others have filled"
 	grep -qE 'No space left on device|the disk is nearly full' err || fail "the reason is not printed"
 	opens_whole "$disk/$file"
-	[ "$(number out samples)" -gt 50 ] || fail "only $(number out samples) samples are in what was written before"
+	[ "$(value out .samples)" -gt 50 ] || fail "only $(value out .samples) samples are in what was written before"
 	rm "$disk/$file" "$disk/fill"
 done
 kill -9 "$load"

@@ -22,7 +22,7 @@ for file in a.zst b.zst; do
 	whole $file
 	json out.zst '.recording.complete'
 	json out.zst 'any(.processes[].functions[]; .name == "spin_here")'
-	cmp -s out.zst out.nettrace || [ "$(number out.zst samples)" = "$(number out.nettrace samples)" ] || fail "$file unpacked is another file"
+	cmp -s out.zst out.nettrace || [ "$(value out.zst .samples)" = "$(value out.nettrace .samples)" ] || fail "$file unpacked is another file"
 	[ "$(stat -c %s $file)" -lt "$(stat -c %s unpacked.nettrace)" ] || fail "$file is no smaller than what is in it"
 	tail -c 7 $file | od -An -tx1 | grep -q '21 00 00 00 00 00 00' || fail "$file does not end with its last block"
 done
@@ -57,7 +57,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	kill -9 "$recorder" && wait "$recorder" 2>/dev/null
 	kill -9 "$load" 2>/dev/null
 	whole k.zst
-	samples=$((samples + $(number out.zst samples)))
+	samples=$((samples + $(value out.zst .samples)))
 done
 [ "$samples" -gt 300 ] || fail "only $samples samples in ten killed recordings"
 exit 0

@@ -55,7 +55,7 @@ for moment in 0 100 1500 3000; do
 	case $moment in
 	3000)
 		json out "$spins"
-		samples=$(number out samples)
+		samples=$(value out .samples)
 		[ "$samples" -gt 1000 ] || fail "only $samples of about 3000 samples are there after SIGKILL at 3 s"
 		code_of "$spoor" report x.nettrace
 		expect_code 0 "report as text"

@@ -5,7 +5,7 @@
 
 # burns FILE: an event has a stack with Hot.Burn.
 burns() {
-	[ "$(jq -s 'any(.[]; any(.stack[]?; .function | test("Burn")))' "$1")" = true ] || fail "no stack with Burn in $1"
+	json_lines "$1" 'any(.[]; any(.stack[]?; .function // "" | test("Burn")))'
 }
 
 begin one paced 600000
@@ -35,7 +35,7 @@ traced both.nettrace 2
 has report 'nothing lost'
 "$spoor" events both.nettrace --json --provider '*SampleProfiler' >stacks.json
 burns stacks.json
-[ "$(jq -s 'any(.[]; .level == 4 and .keywords == "0x0" and .bytes == 4)' stacks.json)" = true ] || fail "no event with level, keywords and size"
+json_lines stacks.json 'any(.[]; .level == 4 and .keywords == "0x0" and .bytes == 4)'
 
 # --raw: a file for each process, with the bytes that the runtime sent.
 trace_of -p "$one,$two" --raw --duration 3s -o raw.nettrace
@@ -43,7 +43,7 @@ expect_code 0 "two programs raw"
 for pid in $one $two; do
 	[ "$(head -c 8 raw_$pid.nettrace)" = Nettrace ] && [ "$(tail -c 1 raw_$pid.nettrace | od -An -tu1 | tr -d ' ')" = 1 ] ||
 		fail "raw_$pid.nettrace is no whole trace"
-	"$spoor" events raw_$pid.nettrace --json --no-stacks | jq -r .time >times && [ -s times ] && sort -c times ||
+	"$spoor" events raw_$pid.nettrace --json --no-stacks >events.json && value events.json .time >times && [ -s times ] && sort -c times ||
 		fail "events of raw_$pid.nettrace are out of order"
 	"$spoor" events raw_$pid.nettrace --json --provider '*SampleProfiler' >stacks.json
 	burns stacks.json
