@@ -2,6 +2,7 @@
 # Dynamic events of the proxy in a trace of spoor: spoor trace --print shows them live and spoor events from the file, by name and field. trace/gc_dynamic reads the same values as
 # TraceEvent in the same file (gc_decode).
 . "$(dirname "$0")/prelude"
+. "$top/tests/json"
 watcher
 spoor=$build/spoor
 [ -x "$spoor" ] || skip "spoor is not built"
@@ -39,7 +40,7 @@ for version in $SPOOR_GC_VERSIONS; do
 	"$spoor" events "$work/a.nettrace" --summary >"$work/summary"
 	same ".NET $version: pauses counted" "$(awk '$4 == "SpoorGCPause" { print $1 }' "$work/summary" | tr -d ,)" "$(wc -l <"$work/pauses")"
 	"$spoor" events "$work/a.nettrace" --event SpoorGCPause --json >"$work/json"
-	sed 's/.*"fields":{\([^}]*\)}.*/SpoorGCPause \1/; s/"\([A-Za-z]*\)":/\1=/g; s/,/ /g' "$work/json" | sort >"$work/found"
+	value "$work/json" '"SpoorGCPause \(.fields | to_entries | map("\(.key)=\(.value)") | join(" "))"' | sort >"$work/found"
 	grep '^SpoorGCPause ' "$work/expected" >"$work/wanted"
 	cmp -s "$work/found" "$work/wanted" || wrong ".NET $version, JSON: $(diff "$work/found" "$work/wanted" | head -n 4 | cut -c1-300)"
 done

@@ -16,29 +16,23 @@ record() {
 	[ $code = 0 ] || exit $code
 	"$build/spoor" report --raw-names --json "$file" >"$out/exec.json"
 	dotnet "$oracle" "$file" >"$out/exec.theirs"
-	burnt=$(grep -oE '"name":"managed!Hot::Burn[^"]*","self":[0-9]+' "$out/exec.theirs" | cut -d: -f5)
+	burnt=$(value "$out/exec.theirs" '[.functions[] | select(.name | test("^managed!Hot::Burn"; "i")) | .self] | add // 0')
 }
 
 # A busy machine gives it less time: until there are enough samples to compare.
 for ms in 1000 4000 16000; do
 	record $ms
-	[ "${burnt:-0}" -le 50 ] || break
+	[ "$burnt" -le 50 ] || break
 done
-
-# number FILE FILTER
-number() {
-	jq -r "$2" "$1"
-}
 
 same() {
 	[ "$2" = "$3" ] || { echo "DIFFERENT  $1: TraceEvent $2, spoor report $3" && exit 1; }
 	echo "  same  $1: $2"
 }
 
-[ "$(number "$out/exec.json" '.processes | length')" = 2 ] || { echo "the shell has no sample of its own" && exit 1; }
-same samples "$(number "$out/exec.theirs" .samples)" "$(number "$out/exec.json" .samples)"
-same frames "$(number "$out/exec.theirs" .frames)" "$(number "$out/exec.json" .names.frames)"
-same 'frames without a name' "$(number "$out/exec.theirs" .frames_unnamed)" "$(number "$out/exec.json" '.names | .frames - .named_frames')"
-same processes "$(number "$out/exec.theirs" '[.known_processes[] | select(.name == "dotnet" or .name == "Managed")] | length')" 1
-burnt=$(number "$out/exec.theirs" '[.functions[] | select(.name | test("^managed!Hot::Burn"; "i")) | .self] | add // 0')
-[ "${burnt:-0}" -gt 50 ] || { echo "TraceEvent has ${burnt:-0} samples in Hot.Burn" && exit 1; }
+json "$out/exec.json" '.processes | length == 2' # the shell and the .NET program
+same samples "$(value "$out/exec.theirs" .samples)" "$(value "$out/exec.json" .samples)"
+same frames "$(value "$out/exec.theirs" .frames)" "$(value "$out/exec.json" .names.frames)"
+same 'frames without a name' "$(value "$out/exec.theirs" .frames_unnamed)" "$(value "$out/exec.json" '.names | .frames - .named_frames')"
+same processes "$(value "$out/exec.theirs" '[.known_processes[] | select(.name == "dotnet" or .name == "Managed")] | length')" 1
+[ "$burnt" -gt 50 ] || fail "TraceEvent has $burnt samples in Hot.Burn"
