@@ -1,2 +1,3 @@
-# What there is differs between machines; which questions are asked does not.
-spoor doctor --json | tr '{},' '\n' | sed -n 's/^"name":"\([a-z_]*\)"$/\1/p'
+# The JSON has every capability on every machine.
+command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
+spoor doctor --json | jq -r '.capabilities[].name'

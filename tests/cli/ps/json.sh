@@ -1,3 +1,4 @@
-# Every member is there, and this shell is no .NET program.
-spoor ps -p $$ --json | tr ',{' '\n\n' | sed -n 's/^"\([a-z_]*\)":.*/\1/p'
-spoor ps -p $$ --json | grep -o '"dotnet":false,"kind":""'
+# Every member of the JSON exists, also for this shell, which is no .NET program.
+command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
+spoor ps -p $$ --json | jq -r 'keys_unsorted[], (.processes[0] | keys_unsorted[])'
+spoor ps -p $$ --json | jq -c '.processes[0] | {dotnet, kind}'
