@@ -9,6 +9,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 need dotnet
+need jq
 build
 peer=${DOTNET_GCDUMP:-$out/tools/dotnet-gcdump}
 [ -x "$peer" ] || dotnet tool install dotnet-gcdump --tool-path "$out/tools" >"$out/tools.log" 2>&1 || peer=
@@ -54,8 +55,7 @@ ours() {
 	shift
 	rm -f "$out/heap.gcdump"
 	snapshot "$name" "$spoor" heap --yes -p "$target" -o "$out/heap.gcdump" --json --top 1 "$@"
-	sed -n 's/^{"process".*"whole":\([a-z]*\),"missing":"\([^"]*\)","objects":\([0-9]*\),.*"stream_bytes":\([0-9]*\),"pause_ns":\([0-9]*\),"took_ns":\([0-9]*\),.*/\1 \3 \4 \5 \6 \2/p' \
-		"$out/heap-$name.log" >"$out/heap-$name.last"
+	grep '^{' "$out/heap-$name.log" | jq -r '"\(.whole) \(.objects) \(.stream_bytes) \(.pause_ns) \(.took_ns) \(.missing)"' >"$out/heap-$name.last"
 	cat "$out/heap-$name.last" >>"$out/heap-$name.facts"
 	awk -v name="$name" -v load="$(cut -d' ' -f1 /proc/loadavg)" '{ printf "%-6s %s, %d objects, stream %.0f MB, the program stood still %.2f s of %.2f s (load %s) %s\n", name, $1 == "true" ? "whole" : "NOT WHOLE", $2, $3 / 1e6, $4 / 1e9, $5 / 1e9, load,
 		$1 == "true" ? "" : substr($0, index($0, $6)) }' "$out/heap-$name.last"

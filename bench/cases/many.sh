@@ -10,6 +10,7 @@ while [ $# -gt 0 ]; do
 done
 build dissect
 need dotnet
+need jq
 mkdir -p "$out/managed"
 app=$out/managed/bin/managed/release/Managed.dll
 [ "$app" -nt tests/kernel/managed/Program.cs ] ||
@@ -58,7 +59,7 @@ done
 wait "$timer" || die "the recording failed: $(tail -n 3 "$out/many.log")"
 cat "$out/many.log"
 "$spoor" report --json "$out/many.nettrace" >"$out/many.json"
-opened=$(grep -o '"opened":\[[^]]*rundown' "$out/many.json" | wc -l)
+opened=$(jq '[.sessions[] | select(any(.opened[]; test("rundown")))] | length' "$out/many.json")
 printf '%s\n' "${started[@]}" | sort >"$out/many.pids"
 "$out/dissect" "$out/many.nettrace" | awk '$1 == "runtime" && $3 == "reachable" { print $4, $2 }' | sort >"$out/many.named"
 # Only these processes, not others of this machine.
@@ -68,7 +69,7 @@ longest=$(echo "$times" | tail -n 1)
 half=$(echo "$times" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
 echo "names of $known processes known ($opened with a rundown), the last after $longest s, half of them after $half s"
 echo "recorder at most $most kB, $(column many 1) s of CPU in ${seconds} s; guard at most $guard_most kB"
-lost=$(grep -o '"lost":[0-9]*' "$out/many.json" | head -n 1 | cut -d: -f2)
+lost=$(jq .lost "$out/many.json")
 echo "lost $lost samples; file $(stat -c %s "$out/many.nettrace") bytes"
 [ "$known" -ge "$processes" ] || echo "NOT ALL NAMED: $((processes - known)) are missing"
 rm -f "$out/many.nettrace"
