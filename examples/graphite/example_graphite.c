@@ -1,10 +1,10 @@
 /*
- * A shop that tells Graphite what happens in it.
+ * A shop that sends its events and counters to Graphite.
  *
  *   graphite HOST PORT [EVENTS [CLOSE-SECONDS]]
  *
- * Fires so many orders (1000) as fast as it can, says "fired", gives Graphite up to CLOSE-SECONDS
- * (5) to take what waits, and says what arrived and what was lost.
+ * Fires EVENTS orders (1000) as fast as possible and prints "fired". Then it sends the remaining
+ * lines for up to CLOSE-SECONDS (5), and prints how many events and lines were sent and lost.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -61,8 +61,8 @@ int main(int count, char **arguments)
 	printf("fired %lu\n", events);
 	fflush(stdout);
 	/*
-	 * Business goes on for a few intervals of the counters; the first one only begins once they
-	 * have been looked at.
+	 * Record values during several more intervals. The listener's first collection only starts
+	 * the first interval.
 	 */
 	for (unsigned i = 0; i < 10; i++) {
 		spoor_histogram_record(price, i);

@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUT_BYTES    (64u << 10)  /* lines that wait for the socket */
-#define VALUES_BYTES (256u << 10) /* lines of counters that wait for the thread */
+#define OUT_BYTES    (64u << 10)  /* buffer for lines not yet sent */
+#define VALUES_BYTES (256u << 10) /* buffer for lines of counters, from listener to sender thread */
 #define LINE_MAX_    1024u
 #define SEND_BUFFER  (64 << 10)
-#define RETRY_MS     100u  /* doubled at each failure, */
-#define RETRY_MS_MAX 5000u /* up to this */
+#define RETRY_MS     100u  /* first delay; each failure doubles it */
+#define RETRY_MS_MAX 5000u /* longest delay */
 
 struct graphite {
 	struct graphite_options options;
@@ -26,17 +26,16 @@ struct graphite {
 	uint64_t deadline_ns; /* 0: not closing; atomic */
 	struct graphite_counts counts;
 
-	/*
-	 * The thread's own. Lines from whole on are not wholly taken by the socket; bytes from sent
-	 * on are not.
-	 */
+	/* Used by the sender thread only. */
 	char out[OUT_BYTES];
-	size_t whole, sent, end;
+	size_t whole; /* end of the last line that the socket accepted completely */
+	size_t sent;  /* end of the bytes that the socket accepted */
+	size_t end;   /* end of the lines in `out` */
 	int fd;
 	uint64_t retry_ns;
 	uint32_t retry_ms;
 
-	pthread_mutex_t lock; /* what is below */
+	pthread_mutex_t lock; /* protects the members below */
 	char values[VALUES_BYTES];
 	size_t values_end;
 	uint64_t values_lost;
@@ -94,8 +93,8 @@ static void reach(struct graphite *g)
 }
 
 /*
- * Sends until `room` bytes are free in out; with room 0 only what goes without waiting. False: the
- * time of graphite_close() is over.
+ * Sends until `room` bytes are free in `out`. With room 0, sends only as much as the socket accepts
+ * without waiting. False: the time limit of graphite_close() is over.
  */
 static bool push(struct graphite *g, size_t room)
 {
@@ -121,7 +120,7 @@ static bool push(struct graphite *g, size_t room)
 				return true;
 			continue;
 		}
-		/* Graphite says nothing, but for good-bye. */
+		/* Graphite sends no data; end of file means that it has closed the connection. */
 		if (recv(g->fd, &ignored, 1, MSG_DONTWAIT) == 0) {
 			disconnect(g);
 			continue;
@@ -148,7 +147,10 @@ static bool push(struct graphite *g, size_t room)
 
 /* ---- Lines ---- */
 
-/* Graphite's own signs are ; = space and, in paths, dots: dots of names stay, they make a tree. */
+/*
+ * Replaces the characters that Graphite's protocol uses (; = space) and other special ones by '_'.
+ * Dots remain: they make a tree of names.
+ */
 static size_t put_path(char *line, size_t at, const char *text)
 {
 	for (; *text && at < LINE_MAX_ / 2; text++) {
@@ -207,8 +209,8 @@ static bool value_text(const struct spoor_value *value, char text[32])
 }
 
 /*
- * One field at the end `at` of the path: a line for a number, the fields of a struct in turn. How
- * many lines.
+ * Appends the field's name to the path at offset `at`, and puts a line for a number, or the lines of
+ * a struct's fields. Returns the number of lines.
  */
 static unsigned put_value(struct graphite *g, char *path, size_t at,
 	const struct spoor_value *value, uint64_t seconds)
@@ -254,7 +256,7 @@ static void put_event(struct graphite *g, const struct spoor_event_view *event)
 	}
 }
 
-/* ---- Counters: handed over by the thread that collects them, which must not wait ---- */
+/* ---- Counters: their listener runs on the collecting thread, which must not wait ---- */
 
 static void keep_line(struct graphite *g, const char *path, const char *suffix, const char *tags,
 	double value, uint64_t seconds)

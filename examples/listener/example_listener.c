@@ -1,8 +1,8 @@
 /*
- * A listener that prints: every event of this process, with its fields by name and type, whoever
- * declared it.
+ * A listener that prints all events of this process, with the names and values of their fields,
+ * whether they are declared or built at run time.
  *
- * Fires a few events of several kinds, which come back as lines:
+ * Fires a few events of several kinds, and prints each as a line:
  *
  *   Shop/Order Number=7 Price=2.5 Item="tea" Where={ Host="localhost" Port=8080 } Codes=[ 1 2 3 ]
  */
@@ -21,7 +21,7 @@ SPOOR_EVENT(shop, Refused, 2, SPOOR_WARNING, 0x1, (u32, Number), (boolean, Final
 	(blob, Card))
 SPOOR_EVENT(shop, Closed, 3, SPOOR_INFO, 0x2)
 
-/* UTF-16 that may stand at any address, as UTF-8; what is no character becomes a question mark. */
+/* Prints UTF-16, which may be unaligned, as UTF-8. An unpaired surrogate becomes a question mark. */
 static void print_text16(const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;
@@ -102,8 +102,8 @@ static void print_value(const struct spoor_value *value)
 }
 
 /*
- * On the listener's own thread, never under a lock: it may take its time, and only this session
- * waits.
+ * Called on the session's thread, without a lock. A slow callback delays this session only, not the
+ * threads that fire events.
  */
 static void print_event(const struct spoor_event_view *event, void *context)
 {
@@ -163,7 +163,7 @@ int main(void)
 	shop_Refused(8, true, reason, card, sizeof(card));
 	spoor_activity_stop(&activity);
 
-	/* Nothing of this one is declared anywhere. */
+	/* This provider and its event are built at run time. */
 	struct spoor_event_source *source = spoor_source_new("Shop-Live");
 	if (spoor_source_begin(source, "Weather", SPOOR_INFO, 0, &w)) {
 		spoor_write_text(&w, "City", "Z\xc3\xbcrich");
@@ -172,7 +172,7 @@ int main(void)
 	}
 	shop_Closed();
 
-	(void)spoor_session_stop(session); /* returns behind the last call of print_event */
+	(void)spoor_session_stop(session); /* returns after the last call of print_event */
 	spoor_session_free(session);
 	spoor_source_free(source);
 	spoor_stop();

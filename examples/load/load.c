@@ -1,14 +1,13 @@
 /*
- * Load for a web server on this machine: a few connections, each asking for one path after the
- * other over HTTP/1.1 keep-alive, until the time is over. No dependency but libc.
+ * Load for a web server on this machine: each connection repeats requests for one path over
+ * HTTP/1.1 keep-alive until the time is over. Depends on libc only.
  *
  *   load [-p MICROSECONDS] [-l FILE] PORT SECONDS PATH[=CONNECTIONS]...      load 5000 8 /cpu=1 /wait=4 /alloc /throw
  *
- * One thread a connection, at most one request in flight on each, and a pause between requests (2
- * ms, or what -p says), so that it stays small beside what it loads. Prints per path how many were
- * answered, how many failed, and the mean time. With -l each answer is a line of FILE:
- * CLOCK_MONOTONIC of its request and the time it took, in microseconds. Exit 1 when a path was
- * never answered.
+ * Each connection has one thread and at most one request in flight. It pauses between requests (2
+ * ms, or -p), so that the load itself uses little CPU. Prints for each path the number of answers
+ * and failures, and the mean time. With -l each answer is a line of FILE: CLOCK_MONOTONIC of its
+ * request and the time until the answer, in microseconds. Exit code 1 if a path was never answered.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,7 +50,7 @@ struct connection {
 	struct answer *answers; /* with -l */
 	size_t answer_count;
 	size_t answer_room;
-	struct path *path; /* shared with the other connections of this path, under `lock` */
+	struct path *path; /* shared by all connections of this path; protected by `lock` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,13 +92,13 @@ static int connect_to_server(void)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0 ||
 		connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		(void)close(fd); /* the failure is told by the return value */
+		(void)close(fd); /* the caller reports the failed connect */
 		return -1;
 	}
 	return fd;
 }
 
-/* Reads `size` bytes that nobody needs. */
+/* Reads `size` bytes and discards them. */
 static bool skip(int fd, size_t size)
 {
 	char buffer[4096];
@@ -113,10 +112,7 @@ static bool skip(int fd, size_t size)
 	return true;
 }
 
-/*
- * Reads up to and with `\r\n`, byte by byte as far as a head line goes; false at a line that is too
- * long.
- */
+/* Reads one header line with its `\r\n`, byte by byte. False: the line is longer than the buffer. */
 static bool read_line(int fd, char *line, size_t room)
 {
 	size_t len = 0;
@@ -149,7 +145,7 @@ static bool skip_chunks(int fd)
 	}
 }
 
-/* One answer, read whole; true when it was a 200. */
+/* Reads one complete answer. True: its status is 200. */
 static bool read_answer(int fd)
 {
 	char line[1024];
@@ -188,7 +184,7 @@ static bool ask(int fd, const char *path)
 	return send(fd, request, (size_t)len, MSG_NOSIGNAL) == len && read_answer(fd);
 }
 
-/* What there is no memory for is left out. */
+/* An answer for which memory cannot be allocated is not logged. */
 static void note_answer(struct connection *c, uint64_t begin_ns, uint64_t time_ns)
 {
 	if (c->answer_count == c->answer_room) {
@@ -216,7 +212,7 @@ static void *connection_run(void *argument)
 			fd = connect_to_server();
 		good = fd >= 0 && ask(fd, c->path->text);
 		if (!good && fd >= 0) {
-			(void)close(fd); /* a fresh connection is made for the next one */
+			(void)close(fd); /* the next request opens a new connection */
 			fd = -1;
 		}
 		uint64_t time_ns = now_ns() - started_ns;
@@ -228,7 +224,7 @@ static void *connection_run(void *argument)
 		c->path->time_ns += good ? time_ns : 0;
 		pthread_mutex_unlock(&lock);
 		if (!good)
-			pause.tv_nsec = 50 * PAUSE_NS; /* a server that is down is not hammered */
+			pause.tv_nsec = 50 * PAUSE_NS; /* do not flood a server that is down */
 		if (pause.tv_nsec)
 			(void)nanosleep(&pause, NULL); /* a shorter pause does no harm */
 		pause.tv_nsec = pause_ns;
@@ -243,7 +239,7 @@ static struct connection connections[CONNECTIONS_MAX];
 static size_t path_count;
 static size_t connection_count;
 
-/* "/cpu=2": two connections that ask for /cpu. */
+/* Parses "/cpu=2": two connections that request /cpu. */
 static bool add_path(const char *text)
 {
 	size_t len = strcspn(text, "=");

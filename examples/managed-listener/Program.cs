@@ -1,9 +1,9 @@
-// Reads the events of native threads while the garbage collector is made to run all the time.
+// Reads the events of native threads while garbage collections run all the time.
 //
 //   managed-listener LIBSPOOR LIBFIRING [EVENTS-PER-THREAD]
 //
-// Every event that is read is checked: its fields, and that each thread's come in order without a hole that was not counted. What was read and what was lost add up to what was fired.
-// No firing thread ever entered managed code: firing_threads.c looks, and is shown one that did.
+// Checks the fields of every event, and that each thread's events come in order with no gap beyond the counted losses. The events read plus the events lost are the events fired.
+// No firing thread may enter managed code: firing_threads.c detects an entry, and a control thread that does enter proves it.
 using System.Diagnostics;
 using System.Reflection;
 using System.Runtime.InteropServices;
@@ -19,7 +19,7 @@ using var listener = new SpoorListener("Firing", 8 << 20);
 long collections = 0;
 bool done = false;
 
-// Collections of every generation, with garbage to find, from start to end.
+// Collections of every generation run from start to end, and always find garbage.
 var collector = new Thread(() =>
 {
     var kept = new object[1000];
@@ -35,7 +35,7 @@ collector.Start();
 while (GC.CollectionCount(0) < 1)
     Thread.Sleep(1);
 
-// Firing goes on in the middle of collections: the native side joins its threads on a thread of ours, outside of managed code.
+// The native threads fire during collections. A separate managed thread waits for them, outside of managed code.
 if (Firing.firing_begin(Threads, perThread) != 0)
     throw new InvalidOperationException("cannot start the firing threads");
 int been = -1;

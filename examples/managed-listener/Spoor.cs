@@ -1,9 +1,9 @@
-// libspoor's pull listener for .NET: the layouts of <spoor/spoor.h> and a class that reads events. Nothing is called back: a thread of ours asks, so no thread that
-// fires ever enters managed code, whatever the collector does meanwhile.
+// libspoor's pull listener for .NET: the layouts of <spoor/spoor.h> and a class that reads events. There is no callback: a managed thread calls Read, so no thread that
+// fires events enters managed code, not even during a collection.
 using System.Runtime.InteropServices;
 using System.Text;
 
-#pragma warning disable CS0649 // what libspoor fills in
+#pragma warning disable CS0649 // libspoor writes these fields
 unsafe struct SpoorOptions
 {
     public nuint Size;
@@ -92,10 +92,10 @@ static unsafe class Native
     [DllImport("spoor")] internal static extern int spoor_event_field(SpoorEventView* view, byte* name, SpoorValue* value);
 }
 
-/// <summary>A session that is read. One thread reads; any may stop it, after which what is left can still be read.</summary>
+/// <summary>A session that one thread reads. Any thread may stop it; the remaining events can be read after that.</summary>
 sealed unsafe class SpoorListener : IDisposable
 {
-    const uint NoServer = 1; // the runtime has a diagnostics server of its own
+    const uint NoServer = 1; // the runtime has its own diagnostics server
 
     nint session;
     SpoorEventView view;
@@ -113,12 +113,12 @@ sealed unsafe class SpoorListener : IDisposable
         }
     }
 
-    /// <summary>False: nothing came in that time. Null: the session has ended and all is read.</summary>
+    /// <summary>False: no event arrived in that time. Null: the session has ended and every event has been read.</summary>
     public bool? Read(uint timeoutMs)
     {
         int result;
         view.Size = (nuint)sizeof(SpoorEventView);
-        // The runtime lets the collector go on while this waits: a P/Invoke holds nobody up.
+        // A collection can run during this wait: a thread inside a P/Invoke does not delay it.
         fixed (SpoorEventView* to = &view)
             result = Native.spoor_listener_read(session, to, timeoutMs);
         return result >= 0 ? result == 1 : null;

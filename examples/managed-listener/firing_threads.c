@@ -1,11 +1,11 @@
 /*
- * A native library in a .NET process: threads that the runtime knows nothing of, which fire events
- * until they are told to stop, or have fired so many. Program.cs reads them.
+ * A native library in a .NET process. Its threads are unknown to the runtime, and each fires a given
+ * number of events, which Program.cs reads.
  *
- * What a firing thread must never do is enter managed code: the collector would stop it, and it the
- * collector. Whether one did can be seen from here: a thread that comes into the runtime gets an
- * alternate signal stack from it. firing_control() shows that this is so, with a thread that does
- * go in.
+ * A firing thread must never enter managed code: the garbage collector would suspend it, and the
+ * thread could delay the collector. The runtime gives each thread that enters managed code an
+ * alternate signal stack, which is how this file detects an entry. firing_control() proves the
+ * method with a thread that does enter.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,8 +25,9 @@ static unsigned thread_count;
 static uint64_t per_thread;
 
 API int firing_begin(unsigned wanted_threads, uint64_t events_per_thread);
-/* How many of the threads have ever been in the runtime. */
+/* Waits for the threads. Returns how many of them have been in the runtime. */
 API int firing_end(void);
+/* Calls `managed` on a new thread. Returns 1 if the entry was detected, or -1 without a thread. */
 API int firing_control(void (*managed)(void));
 
 static bool has_been_in_runtime(void)

@@ -1,11 +1,11 @@
 /*
- * What the demo records where there is no .NET SDK: a program whose profile is known beforehand.
+ * A program with a known profile. The demo records it if the .NET SDK is not installed.
  *
  *   native [SECONDS]
  *
- * Three threads: `price_burn` computes (it must own the CPU samples: about 70 %), `tree_walk`
- * recurses 40 deep, `text_sort` spends its time in libc's qsort, and both rest four fifths of the
- * time. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
+ * Three threads: `price_burn` computes all the time and has about 70 % of the CPU samples.
+ * `tree_walk` recurses 40 levels deep, `text_sort` spends its time in libc's qsort; both sleep four
+ * fifths of the time. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
  */
 #include <math.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #define WORDS       4096u
 #define WORD_SIZE   16u
 
-/* A frame under its own name, whatever the compiler would make of it. */
+/* The compiler must neither inline nor clone this function, so that it is a frame of every stack. */
 #if __has_attribute(noipa)
 #define FRAME __attribute__((noipa))
 #else
@@ -30,7 +30,7 @@
 #endif
 
 static atomic_bool stopped;
-static _Atomic double result; /* so that no work is thrown away by the compiler */
+static _Atomic double result; /* keeps the compiler from removing the work */
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -40,14 +40,14 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Rests four times as long as the thread has computed since the last call. */
+/* Sleeps four times as long as the thread has computed since the last call. */
 static void rest(uint64_t *since_ns)
 {
 	uint64_t rest_ns = 4 * (now_ns(CLOCK_THREAD_CPUTIME_ID) - *since_ns);
 	struct timespec pause = { .tv_sec = (time_t)(rest_ns / 1000000000u),
 		.tv_nsec = (long)(rest_ns % 1000000000u) };
 
-	(void)nanosleep(&pause, NULL); /* a shorter rest does no harm */
+	(void)nanosleep(&pause, NULL); /* a shorter sleep does no harm */
 	*since_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	}
 	struct timespec pause = { .tv_sec = (time_t)seconds };
 
-	(void)nanosleep(&pause, NULL); /* a signal ends it early, or the process */
+	(void)nanosleep(&pause, NULL); /* a signal may end the sleep early */
 	stopped = true;
 	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

@@ -1,16 +1,15 @@
 /*
- * A small server that does nothing but be watched: it fires every kind of event and counter for as
- * long as it is told.
+ * A small server to try diagnostics tools on: it fires every kind of event and counter of libspoor.
  *
- *   server [SECONDS]          0, the default: until it is killed; prints its process id, then "ready"
+ *   server [SECONDS]          prints its process id, then "ready"; 0, the default: runs until it is killed
  *
  *   dotnet-trace ps
  *   dotnet-trace collect -p PID --providers Example:0xf:5 --duration 00:00:05
  *   dotnet-counters monitor -p PID --counters Example.Counters
  *
- * Thread "work" answers made-up requests: a static event with a field of each type, one made at run
- * time, an activity with one inside it, counters. Thread "burn" uses the CPU in functions with
- * names to be found in a flame graph; one of them is code made at run time.
+ * Thread "work" simulates requests. Each fires a declared event with a field of each type, an event
+ * built at run time and two nested activities, and updates counters. Thread "burn" uses the CPU in
+ * functions whose names appear in a flame graph; one of them is code generated at run time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +31,7 @@ SPOOR_PROVIDER(example, "Example")
 
 SPOOR_STRUCT(example_address, (text, Host), (u16, Port))
 
-/* Each type there is, with the same values each time, so that a reader can be held to them. */
+/* Every field type. The values are the same each time, so that a test can compare them. */
 SPOOR_EVENT(example, Everything, 1, SPOOR_INFO, 0x1, (boolean, Boolean), (i8, I8), (u8, U8),
 	(i16, I16), (u16, U16), (i32, I32), (u32, U32), (i64, I64), (u64, U64), (f32, F32),
 	(f64, F64), (char16, Char), (guid, Guid), (time, Time), (pointer, Pointer), (text, Text),
@@ -104,7 +103,7 @@ static void fire_dynamic(uint32_t number)
 __attribute__((noinline)) static void answer(uint32_t number)
 {
 	struct spoor_activity request, query;
-	double milliseconds = 1.0 + number * 37 % 100; /* 1 to 100, evenly in any stretch */
+	double milliseconds = 1.0 + number * 37 % 100; /* 1 to 100, evenly distributed */
 
 	(void)spoor_activity_start(&request, "request", NULL);
 	example_work_start(number);
@@ -153,8 +152,8 @@ __attribute__((noinline)) static uint64_t burn_inner(uint64_t value)
 typedef uint64_t made_function(uint64_t (*inner)(uint64_t), uint64_t value);
 
 /*
- * Code made at run time: calls inner(value), with a frame of its own. NULL where this processor's
- * is not known.
+ * A function generated at run time, which calls inner(value) with a frame pointer. NULL on
+ * processors other than x86-64.
  */
 static made_function *make_code(void)
 {
@@ -198,7 +197,7 @@ static void *burn(void *argument)
 	made_function *made = argument;
 	volatile uint64_t value = 1;
 
-	/* Half of the time, so that sleep shows as sleep. */
+	/* Computes half of the time, so that a profile shows sleep as well. */
 	while (!stopped) {
 		for (int i = 0; i < 20; i++)
 			value = burn_outer(made, value);

@@ -1,9 +1,9 @@
-// The web API that the demo records: each route does one thing that a profile should show as what it is.
+// The web API that the demo records. Each route does one kind of work, which a profile must show.
 //
 //   /cpu    burns 100 ms of CPU in Shop.Pricing.Burn
-//   /wait   waits 100 ms off the CPU
-//   /alloc  makes garbage of several sizes
-//   /throw  throws and catches
+//   /wait   sleeps 100 ms without a thread
+//   /alloc  allocates objects of several sizes
+//   /throw  throws and catches an exception
 //
 // Usage: dotnet Shop.dll [PORT-FILE]. It listens on a free port of 127.0.0.1 and writes the number into PORT-FILE, or to stdout.
 using Shop;
@@ -23,7 +23,7 @@ await app.StartAsync();
 var port = new Uri(app.Urls.First()).Port.ToString();
 if (args.Length > 0)
 {
-    // Whole or not at all: whoever waits for the file may read it at once.
+    // Renamed into place: a reader that waits for the file never sees a part of it.
     await File.WriteAllTextAsync(args[0] + ".new", port);
     File.Move(args[0] + ".new", args[0], overwrite: true);
 }

@@ -6,7 +6,7 @@ namespace Shop;
 
 public sealed record Offer(string Article, int Quantity, decimal Price);
 
-/// <summary>On the CPU: the route that must own the samples.</summary>
+/// <summary>Uses the CPU: this route must have most of the CPU samples.</summary>
 public static class Pricing
 {
     static readonly Offer[] offers = Enumerable.Range(1, 64)
@@ -25,7 +25,7 @@ public static class Pricing
         return new Quote(best, sum % 1000);
     }
 
-    /// <summary>Computes until the time is over. Not inlined, so that it is a frame of its own in every profile.</summary>
+    /// <summary>Computes until the time is over. Not inlined, so that it is a frame in every profile.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static double Burn(TimeSpan time)
     {
@@ -42,7 +42,7 @@ public static class Pricing
 
 public sealed record Quote(string Article, double Price);
 
-/// <summary>Off the CPU: asleep for 100 ms, with no thread held.</summary>
+/// <summary>Sleeps for 100 ms without blocking a thread.</summary>
 public static class Stock
 {
     public static async Task<IResult> WaitAsync()
@@ -54,7 +54,7 @@ public static class Stock
     static async Task AskWarehouseAsync(TimeSpan time) => await Task.Delay(time);
 }
 
-/// <summary>Allocates: many small objects, some arrays, now and then one for the large object heap.</summary>
+/// <summary>Allocates many small objects, some arrays, and sometimes an array on the large object heap.</summary>
 public static class Basket
 {
     public static int Fill(int count)
@@ -69,7 +69,7 @@ public static class Basket
 
 public sealed class PaymentRefusedException(int depth) : Exception($"refused at depth {depth}");
 
-/// <summary>Throws from a few frames down and catches.</summary>
+/// <summary>Throws an exception a few frames below the catch.</summary>
 public static class Payment
 {
     public static string Try(int depth)
