@@ -20,26 +20,6 @@
 
 #define TRY_HZ 99u
 
-/* The results that the rows are made from. */
-struct trial {
-	struct rights rights;
-	/* cpu-clock, user code, with all options that the kernel accepts */
-	struct perf_event_attr attr;
-	int own;     /* result of attribute_probe() */
-	int machine; /* for the whole machine, user code only */
-	int kernel;  /* for the calling thread, including kernel code */
-};
-
-static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
-{
-	int fd = event_open(attr, pid, cpu);
-
-	if (fd < 0)
-		return fd;
-	(void)close(fd); /* a try only */
-	return 0;
-}
-
 static void answer(struct capability *row, enum capability_answer value)
 {
 	row->answer = value;
@@ -54,66 +34,63 @@ static void from_diag(struct capability *row, enum capability_answer value, cons
 		diag->remedy);
 }
 
-static void refused(struct capability *row, const struct trial *trial, enum explain_what what,
-	int error)
+static void refused(struct capability *row, const struct capability_trials *trials,
+	enum explain_what what, int error)
 {
 	struct diag diag = { 0 };
-	int paranoid = trial->rights.perf_event_paranoid;
+	int paranoid = trials->rights.perf_event_paranoid;
 
-	if (!rights_perfmon(&trial->rights) && paranoid != RIGHTS_PARANOID_UNKNOWN &&
+	if (!rights_perfmon(&trials->rights) && paranoid != RIGHTS_PARANOID_UNKNOWN &&
 		paranoid > (int)what) {
 		/* The row names the capability, so the reason is kept short. */
 		answer(row, CAPABILITY_NO);
 		snprintf(row->reason, sizeof(row->reason),
 			"needs CAP_PERFMON (perf_event_paranoid is %d)", paranoid);
 		snprintf(row->remedy, sizeof(row->remedy), "%s",
-			trial->rights.euid == 0 ? "--cap-add PERFMON, or run it on the host"
-						: "sudo, or a spoor for one group");
+			trials->rights.euid == 0 ? "--cap-add PERFMON, or run it on the host"
+						 : "sudo, or a spoor for one group");
 		return;
 	}
 	/* fills diag, which is the purpose */
-	(void)explain_rights(&trial->rights, what, error, &diag);
+	(void)explain_rights(&trials->rights, what, error, &diag);
 	from_diag(row, CAPABILITY_NO, &diag);
 }
 
-static void own_samples(struct capability *row, const struct trial *trial)
+static void own_samples(struct capability *row, const struct capability_trials *trials)
 {
-	if (trial->own < 0) {
-		refused(row, trial, EXPLAIN_ANY, trial->own);
-	} else if (trial->kernel < 0) {
+	if (trials->own < 0) {
+		refused(row, trials, EXPLAIN_ANY, trials->own);
+	} else if (trials->kernel < 0) {
 		answer(row, CAPABILITY_LIMITED);
 		snprintf(row->reason, sizeof(row->reason),
 			"user code only: perf_event_paranoid is %d",
-			trial->rights.perf_event_paranoid);
+			trials->rights.perf_event_paranoid);
 	} else {
 		answer(row, CAPABILITY_YES);
 	}
 }
 
-static void machine_samples(struct capability *row, const struct trial *trial)
+static void machine_samples(struct capability *row, const struct capability_trials *trials)
 {
-	if (trial->machine < 0)
-		refused(row, trial, EXPLAIN_MACHINE, trial->machine);
+	if (trials->machine < 0)
+		refused(row, trials, EXPLAIN_MACHINE, trials->machine);
 	else
 		answer(row, CAPABILITY_YES);
 }
 
-static void kernel_stacks(struct capability *row, const struct trial *trial)
+static void kernel_stacks(struct capability *row, const struct capability_trials *trials)
 {
-	const struct rights *rights = &trial->rights;
+	const struct rights *rights = &trials->rights;
 
-	if (trial->kernel < 0) {
-		refused(row, trial, EXPLAIN_KERNEL, trial->kernel);
+	if (trials->kernel < 0) {
+		refused(row, trials, EXPLAIN_KERNEL, trials->kernel);
 		return;
 	}
 	/*
 	 * kptr_restrict 1 shows addresses only to processes with CAP_SYSLOG, 2 to no process; 0
 	 * leaves the decision to perf_event_paranoid.
 	 */
-	struct kernel_symbols *asked;
-	/* kernel_symbols does not depend on kptr_restrict */
-	if (kernel_symbols_open(&asked) == 0) {
-		kernel_symbols_close(asked);
+	if (trials->names_kernel) {
 		answer(row, CAPABILITY_YES);
 		return;
 	}
@@ -133,35 +110,30 @@ static void kernel_stacks(struct capability *row, const struct trial *trial)
 	answer(row, CAPABILITY_YES);
 }
 
-static void hardware_cycles(struct capability *row, const struct trial *trial)
+static void hardware_cycles(struct capability *row, const struct capability_trials *trials)
 {
-	struct perf_event_attr attr;
-	struct box box;
-
-	if (trial->own < 0) {
-		refused(row, trial, EXPLAIN_ANY, trial->own);
+	if (trials->own < 0) {
+		refused(row, trials, EXPLAIN_ANY, trials->own);
 		return;
 	}
-	int r = attribute_probe(&attr, true, TRY_HZ);
-	if (r >= 0) {
+	if (trials->cycles >= 0) {
 		answer(row, CAPABILITY_YES);
 		return;
 	}
 	answer(row, CAPABILITY_NO);
-	box_read(&box);
-	if (r == -EBUSY)
+	if (trials->cycles == -EBUSY)
 		snprintf(row->reason, sizeof(row->reason),
 			"the counters are in use; cpu-clock is used");
 	else
 		snprintf(row->reason, sizeof(row->reason), "this %s has none; cpu-clock is used",
-			box.virtualization[0] ? "virtual machine" : "machine");
+			trials->is_virtual ? "virtual machine" : "machine");
 }
 
-static void build_ids(struct capability *row, const struct trial *trial)
+static void build_ids(struct capability *row, const struct capability_trials *trials)
 {
-	if (trial->own < 0) {
-		refused(row, trial, EXPLAIN_ANY, trial->own);
-	} else if (!trial->attr.build_id) {
+	if (trials->own < 0) {
+		refused(row, trials, EXPLAIN_ANY, trials->own);
+	} else if (!trials->has_build_ids) {
 		answer(row, CAPABILITY_LIMITED);
 		snprintf(row->reason, sizeof(row->reason),
 			"the kernel is older than Linux 5.12: they are read from the files");
@@ -170,25 +142,92 @@ static void build_ids(struct capability *row, const struct trial *trial)
 	}
 }
 
-static void context_switches(struct capability *row, const struct trial *trial)
+static void context_switches(struct capability *row, const struct capability_trials *trials)
 {
-	struct perf_event_attr attr = trial->attr;
-
-	if (trial->own < 0) {
-		refused(row, trial, EXPLAIN_ANY, trial->own);
+	if (trials->own < 0) {
+		refused(row, trials, EXPLAIN_ANY, trials->own);
 		return;
 	}
-	attr.context_switch = 1;
-	attr.exclude_kernel = 1;
-	if (try_event(&attr, 0, -1) < 0) {
+	if (trials->switches < 0) {
 		answer(row, CAPABILITY_NO);
 		snprintf(row->reason, sizeof(row->reason), "the kernel is older than Linux 4.3");
-	} else if (trial->machine < 0) {
+	} else if (trials->machine < 0) {
 		answer(row, CAPABILITY_LIMITED);
 		snprintf(row->reason, sizeof(row->reason), "own processes only");
 	} else {
 		answer(row, CAPABILITY_YES);
 	}
+}
+
+static void tracepoints(struct capability *row, const struct capability_trials *trials)
+{
+	answer(row, CAPABILITY_NO);
+	if (!trials->has_tracefs) {
+		snprintf(row->reason, sizeof(row->reason), "%s",
+			trials->rights.euid == 0 ? "tracefs is not mounted"
+						 : "tracefs can be read by root only");
+		snprintf(row->remedy, sizeof(row->remedy), "%s",
+			trials->rights.euid == 0 ? "mount -t tracefs tracefs /sys/kernel/tracing"
+						 : "run it with sudo");
+		return;
+	}
+	if (trials->tracepoint < 0)
+		refused(row, trials, EXPLAIN_MACHINE, trials->tracepoint);
+	else
+		answer(row, CAPABILITY_YES);
+}
+
+static void other_processes(struct capability *row, const struct capability_trials *trials)
+{
+	const struct rights *rights = &trials->rights;
+
+	if (rights->effective & RIGHT_SYS_PTRACE) {
+		answer(row, CAPABILITY_YES);
+		return;
+	}
+	answer(row, CAPABILITY_LIMITED);
+	snprintf(row->reason, sizeof(row->reason), "of this user only: CAP_SYS_PTRACE is missing");
+	snprintf(row->remedy, sizeof(row->remedy), "%s",
+		rights->euid == 0 ? "--cap-add SYS_PTRACE, or run it on the host"
+				  : "sudo, or a spoor for one group");
+}
+
+static const struct {
+	const char *key;
+	const char *what;
+	void (*probe)(struct capability *row, const struct capability_trials *trials);
+} rows[CAPABILITY_COUNT] = {
+	{ "samples_own", "CPU samples, this user's processes", own_samples },
+	{ "samples_machine", "CPU samples, whole machine", machine_samples },
+	{ "kernel_stacks", "kernel stacks and names", kernel_stacks },
+	{ "other_processes", "memory maps, files of processes", other_processes },
+	{ "hardware_cycles", "hardware counters", hardware_cycles },
+	{ "build_ids", "build ids of mapped files", build_ids },
+	{ "context_switches", "context switches", context_switches },
+	{ "tracepoints", "tracepoints", tracepoints },
+};
+
+void capability_explain(const struct capability_trials *trials,
+	struct capability ret_table[CAPABILITY_COUNT])
+{
+	for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+		memset(&ret_table[i], 0, sizeof(ret_table[i]));
+		ret_table[i].key = rows[i].key;
+		ret_table[i].what = rows[i].what;
+		rows[i].probe(&ret_table[i], trials);
+	}
+}
+
+/* ---- trying ---- */
+
+static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = event_open(attr, pid, cpu);
+
+	if (fd < 0)
+		return fd;
+	(void)close(fd); /* a try only */
+	return 0;
 }
 
 /* The id of sched:sched_switch, with which tracepoints are tried. Negative: it cannot be read. */
@@ -206,82 +245,58 @@ static int64_t tracepoint_id(void)
 	return -1;
 }
 
-static void tracepoints(struct capability *row, const struct trial *trial)
+/* Tries sched:sched_switch. */
+static void try_tracepoint(struct capability_trials *trials)
 {
 	struct perf_event_attr attr;
 	int64_t id = tracepoint_id();
 
-	answer(row, CAPABILITY_NO);
-	if (id < 0) {
-		snprintf(row->reason, sizeof(row->reason), "%s",
-			trial->rights.euid == 0 ? "tracefs is not mounted"
-						: "tracefs can be read by root only");
-		snprintf(row->remedy, sizeof(row->remedy), "%s",
-			trial->rights.euid == 0 ? "mount -t tracefs tracefs /sys/kernel/tracing"
-						: "run it with sudo");
+	trials->has_tracefs = id >= 0;
+	if (id < 0)
 		return;
-	}
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = PERF_TYPE_TRACEPOINT;
 	attr.config = (uint64_t)id;
 	attr.sample_period = 1;
 	attr.disabled = 1;
-	int r = try_event(&attr, -1, 0);
-	if (r < 0)
-		refused(row, trial, EXPLAIN_MACHINE, r);
-	else
-		answer(row, CAPABILITY_YES);
+	trials->tracepoint = try_event(&attr, -1, 0);
 }
 
-static void other_processes(struct capability *row, const struct trial *trial)
+/* Tries what depends on cpu-clock, with all options that the kernel accepts. */
+static void try_samples(struct capability_trials *trials)
 {
-	const struct rights *rights = &trial->rights;
+	struct perf_event_attr attr, cycles;
+	struct kernel_symbols *symbols;
+	struct box box;
 
-	if (rights->effective & RIGHT_SYS_PTRACE) {
-		answer(row, CAPABILITY_YES);
+	trials->own = attribute_probe(&attr, false, TRY_HZ);
+	trials->machine = trials->kernel = trials->own;
+	if (trials->own < 0)
 		return;
+	trials->has_build_ids = attr.build_id;
+	trials->kernel = try_event(&attr, 0, -1);
+	attr.exclude_kernel = 1;
+	trials->machine = try_event(&attr, -1, 0);
+	attr.context_switch = 1;
+	trials->switches = try_event(&attr, 0, -1);
+	if (trials->kernel >= 0 && kernel_symbols_open(&symbols) == 0) {
+		kernel_symbols_close(symbols);
+		trials->names_kernel = true;
 	}
-	answer(row, CAPABILITY_LIMITED);
-	snprintf(row->reason, sizeof(row->reason), "of this user only: CAP_SYS_PTRACE is missing");
-	snprintf(row->remedy, sizeof(row->remedy), "%s",
-		rights->euid == 0 ? "--cap-add SYS_PTRACE, or run it on the host"
-				  : "sudo, or a spoor for one group");
+	trials->cycles = attribute_probe(&cycles, true, TRY_HZ);
+	if (trials->cycles < 0) {
+		box_read(&box);
+		trials->is_virtual = box.virtualization[0];
+	}
 }
-
-static const struct {
-	const char *key;
-	const char *what;
-	void (*probe)(struct capability *row, const struct trial *trial);
-} rows[CAPABILITY_COUNT] = {
-	{ "samples_own", "CPU samples, this user's processes", own_samples },
-	{ "samples_machine", "CPU samples, whole machine", machine_samples },
-	{ "kernel_stacks", "kernel stacks and names", kernel_stacks },
-	{ "other_processes", "memory maps, files of processes", other_processes },
-	{ "hardware_cycles", "hardware counters", hardware_cycles },
-	{ "build_ids", "build ids of mapped files", build_ids },
-	{ "context_switches", "context switches", context_switches },
-	{ "tracepoints", "tracepoints", tracepoints },
-};
 
 void capability_probe(struct capability ret_table[CAPABILITY_COUNT])
 {
-	struct trial trial;
+	struct capability_trials trials = { 0 };
 
-	memset(&trial, 0, sizeof(trial));
-	rights_read(&trial.rights);
-	trial.own = attribute_probe(&trial.attr, false, TRY_HZ);
-	trial.machine = trial.kernel = trial.own;
-	if (trial.own >= 0) {
-		struct perf_event_attr attr = trial.attr;
-		trial.kernel = try_event(&attr, 0, -1);
-		attr.exclude_kernel = 1;
-		trial.machine = try_event(&attr, -1, 0);
-	}
-	for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
-		memset(&ret_table[i], 0, sizeof(ret_table[i]));
-		ret_table[i].key = rows[i].key;
-		ret_table[i].what = rows[i].what;
-		rows[i].probe(&ret_table[i], &trial);
-	}
+	rights_read(&trials.rights);
+	try_samples(&trials);
+	try_tracepoint(&trials);
+	capability_explain(&trials, ret_table);
 }
