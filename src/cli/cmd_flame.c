@@ -27,7 +27,7 @@ struct flame_values {
 	const char *output;
 	unsigned format;
 	bool reverse;
-	bool offsets;
+	bool native;
 	const char *title;
 	uint64_t width;
 	bool quiet;
@@ -42,9 +42,9 @@ const struct option flame_options[] = {
 		OPTION_CHOICE, INTO(struct flame_values, format) },
 	{ 0, "reverse", NULL, "from the leaf: what the CPU was in, and who led there", OPTION_FLAG,
 		INTO(struct flame_values, reverse) },
-	{ 0, "offsets", NULL,
-		"frames without a symbol each by its own address, not one frame a module",
-		OPTION_FLAG, INTO(struct flame_values, offsets) },
+	{ 0, "native", NULL, "functions without a symbol one by one, not one frame a module",
+		OPTION_FLAG, INTO(struct flame_values, native) },
+	{ 0, "offsets", NULL, "as --native", OPTION_FLAG, INTO(struct flame_values, native) },
 	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT,
 		INTO(struct flame_values, title) },
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
@@ -124,7 +124,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	enum tree_form form = values->reverse           ? TREE_REVERSED
 			      : format == FORMAT_FOLDED ? TREE_BY_PROCESS_NAME
 							: TREE_BY_PROCESS;
-	int error = values->offsets ? 0 : profile_fold_unnamed(&s->profile, &s->names);
+	int error = values->native ? 0 : profile_fold_unnamed(&s->profile, &s->names);
 
 	if (!error)
 		error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);

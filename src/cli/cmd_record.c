@@ -426,7 +426,7 @@ static uint64_t sum_unnamed(const struct live_counts *counts)
 static void say_names(const struct live_counts *counts, struct bytes *out)
 {
 	static const char *const words[UNNAMED_CAUSE_COUNT] = {
-		[UNNAMED_NO_SYMBOLS] = "in images without a symbol for them (shown as offsets)",
+		[UNNAMED_NO_SYMBOLS] = "in images without symbols (shown by function bounds)",
 		[UNNAMED_NO_IMAGE] = "in images that could not be opened",
 		[UNNAMED_NO_MAPPING] = "outside any known mapping",
 		[UNNAMED_NO_METHOD] = "in JIT memory that no method owns",

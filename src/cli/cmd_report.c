@@ -29,6 +29,7 @@ struct report_values {
 	bool no_children;
 	bool json;
 	bool long_names;
+	bool native;
 	bool verbose;
 	bool quiet;
 	unsigned color;
@@ -52,6 +53,8 @@ const struct option report_options[] = {
 		INTO(struct report_values, top) },
 	{ 0, "long", NULL, "names with their whole namespace", OPTION_FLAG,
 		INTO(struct report_values, long_names) },
+	{ 0, "native", NULL, "functions without a symbol one by one, not one row a module",
+		OPTION_FLAG, INTO(struct report_values, native) },
 	{ 0, "json", NULL, "one JSON object, as spoor-report(1) describes it", OPTION_FLAG,
 		INTO(struct report_values, json) },
 	{ 'o', "output", "FILE", "into a file; - is standard output", OPTION_TEXT,
@@ -141,8 +144,12 @@ static int write_report(const struct report_values *values, const struct sorting
 	uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
 	bool by_total = sorting->order == TOP_TOTAL && !values->no_children;
 	bool to_file = values->output && strcmp(values->output, "-") != 0;
-	int error = top_count(&s->report, &s->profile, &s->names, sorting->order);
+	/* Programs, and who asks for the callers of a function, need each function by itself. */
+	bool folds = !values->native && !values->json && !values->callers;
+	int error = folds ? profile_fold_unnamed(&s->profile, &s->names) : 0;
 
+	if (!error)
+		error = top_count(&s->report, &s->profile, &s->names, sorting->order);
 	s->report.group_keys = sorting->keys;
 	if (!error && sorting->keys)
 		error = group_count(&s->report, &s->profile, &s->names,

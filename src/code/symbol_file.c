@@ -24,6 +24,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "code/function_bounds.h"
 #include "image/elf.h"
 #include "image/image_file.h"
 
@@ -637,6 +638,24 @@ bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct s
 
 	return elf_vaddr_of_offset(&file->elf, offset, &vaddr) &&
 	       symbol_file_find_vaddr(file, vaddr, ret_hit);
+}
+
+bool symbol_file_find_bounds(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit)
+{
+	struct symbol_hit hit = { 0 };
+	uint64_t vaddr;
+
+	if (!elf_vaddr_of_offset(&file->elf, offset, &vaddr) ||
+		!function_bounds_find(&file->file, &file->elf, vaddr, &hit.begin_vaddr,
+			&hit.end_vaddr) ||
+		!elf_offset_of_vaddr(&file->elf, hit.begin_vaddr, &hit.begin_offset) ||
+		set_name(file, FUNCTION_BOUNDS_NAME_SIZE) < 0)
+		return false;
+	function_bounds_name(hit.begin_vaddr, file->name);
+	hit.name = file->name;
+	hit.name_len = strlen(file->name);
+	*ret_hit = hit;
+	return true;
 }
 
 int symbol_file_open(int fd, const char *path, const struct symbol_search *search,

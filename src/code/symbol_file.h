@@ -71,6 +71,12 @@ int symbol_file_open_memory(const void *data, size_t size, struct symbol_file **
 bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit);
 bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct symbol_hit *ret_hit);
 
+/*
+ * For an address that no symbol covers: the bounds of its function, from the unwind table, under
+ * the name that code/function_bounds.h makes. False if the image does not list them.
+ */
+bool symbol_file_find_bounds(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit);
+
 /* Build id, debug link, first executable segment. */
 const struct elf *symbol_file_elf(const struct symbol_file *file);
 

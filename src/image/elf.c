@@ -28,6 +28,7 @@
 #define DYNAMIC_NEEDED  1u
 #define PT_LOAD         1u
 #define PT_NOTE         4u
+#define PT_GNU_EH_FRAME 0x6474e550u
 #define PF_X            1u
 #define NT_GNU_BUILD_ID 3u
 #define SHN_XINDEX      0xffffu
@@ -156,6 +157,10 @@ static int read_segments(struct elf *elf, const struct image_file *file,
 			flags = cursor_u32(&c);
 		if (type == PT_NOTE)
 			read_notes(elf, file, segment.offset, segment.file_size);
+		if (type == PT_GNU_EH_FRAME) {
+			elf->frame_header_vaddr = segment.vaddr;
+			elf->frame_header_size = segment.file_size;
+		}
 		if (type != PT_LOAD)
 			continue;
 		if (segment.offset + segment.file_size < segment.offset ||

@@ -67,6 +67,8 @@ struct elf {
 	uint8_t build_id_len;                /* 0: none */
 	char debug_link[ELF_DEBUG_LINK_MAX]; /* file name; "" if it has none */
 	uint32_t debug_link_crc;
+	uint64_t frame_header_vaddr; /* .eh_frame_hdr, sorted list of all functions; size 0: none */
+	uint64_t frame_header_size;
 	uint64_t text_vaddr; /* of the first executable segment, for the SymbolMetadata JSON */
 	uint64_t text_offset;
 };

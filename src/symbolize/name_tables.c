@@ -500,7 +500,10 @@ static void answer_symbol(struct name_tables *tables, const struct name_question
 		return;
 	if (question->wants_facts)
 		give_facts(answer, symbol_file_elf(image->file));
-	if (symbol_file_find_offset(image->file, question->place, &symbol)) {
+	bool named = symbol_file_find_offset(image->file, question->place, &symbol);
+	answer->bounds_only =
+		!named && symbol_file_find_bounds(image->file, question->place, &symbol);
+	if (named || answer->bounds_only) {
 		answer->begin = symbol.begin_offset;
 		answer->size_bytes = symbol.end_vaddr - symbol.begin_vaddr;
 		if (!demangle(symbol.name, symbol.name_len, &text))

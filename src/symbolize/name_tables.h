@@ -66,8 +66,9 @@ struct name_answer {
 	uint64_t place;
 	int error; /* negative errno if the file could not be opened; else 0 */
 	bool found;
-	bool skipped;   /* a file was not opened because the kernel offers no safe way */
-	uint64_t begin; /* file offset, or kernel address */
+	bool bounds_only; /* no symbol; begin and size are of the function, its name is made up */
+	bool skipped;     /* a file was not opened because the kernel offers no safe way */
+	uint64_t begin;   /* file offset, or kernel address */
 	uint64_t size_bytes;
 	char *name;               /* owned; demangled; for a kernel symbol with its module */
 	struct name_facts *facts; /* owned; NULL: not requested, or no ELF image */

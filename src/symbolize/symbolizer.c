@@ -601,8 +601,10 @@ static uint8_t answer_file(struct symbolizer *symbolizer, const struct symbolize
 		return answer->error == -ENOMEM ? UNNAMED_NO_MEMORY : UNNAMED_NO_IMAGE;
 	if (!answer->found)
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(symbolizer, hit, answer->begin, answer->size_bytes,
+	uint8_t state = write_native(symbolizer, hit, answer->begin, answer->size_bytes,
 		mapping->file_offset, answer->name);
+
+	return state == HIT_NAMED && answer->bounds_only ? (uint8_t)UNNAMED_NO_SYMBOLS : state;
 }
 
 /* ---- managed code ---- */

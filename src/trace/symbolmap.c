@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "code/arch.h"
 #include "code/codemap.h"
+#include "code/function_bounds.h"
 #include "code/mapping_kind.h"
 #include "trace/trace.h"
 
@@ -431,16 +432,23 @@ static uint32_t symbol_function(struct symbolmap *map, struct symbolmap_state *s
 
 	if (known)
 		return known;
-	uint32_t text = map->trace->symbols.items[symbol - 1].name;
+	const struct symbol *found = &map->trace->symbols.items[symbol - 1];
 	if (origin == ORIGIN_JIT || origin == ORIGIN_IMAGE) {
-		known = managed_function(map, state, text, NULL, mapping, origin);
+		known = managed_function(map, state, found->name, NULL, mapping, origin);
 	} else {
 		struct function function = {
-			.name = text,
+			.name = found->name,
 			.module = mapping_module(map, state, mapping, origin),
 			.kind = origin == ORIGIN_KERNEL ? FUNCTION_KERNEL : FUNCTION_NATIVE,
-			.named = true,
 		};
+		const char *text = trace_text(map->trace, found->name);
+		function.named = !function_bounds_is_name(text, strlen(text), found->begin);
+		if (!function.named) {
+			bytes_reset(&state->scratch);
+			bytes_printf(&state->scratch, "%s!%s",
+				trace_text(map->trace, function.module), text);
+			function.name = trace_add_text(map->trace, bytes_z(&state->scratch));
+		}
 		known = function_intern(map, &function);
 	}
 	if (known)

@@ -28,6 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	for (uint64_t at = 0; at < 0x4000; at += 61) {
 		(void)symbol_file_find_offset(file, at, &hit);
+		if (symbol_file_find_bounds(file, at, &hit) && hit.begin_vaddr >= hit.end_vaddr)
+			__builtin_trap();
 		if (symbol_file_find_vaddr(file, elf->text_vaddr + at, &hit) &&
 			(hit.begin_vaddr > elf->text_vaddr + at ||
 				hit.end_vaddr <= elf->text_vaddr + at))
