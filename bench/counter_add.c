@@ -29,7 +29,7 @@ static double cpu_ns(void)
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* The two threads on a CPU each: else they may take turns on one. */
+/* Each thread has its own CPU; otherwise both may run in turns on one. */
 static void pin(size_t cpu)
 {
 	cpu_set_t set;
@@ -39,7 +39,7 @@ static void pin(size_t cpu)
 	(void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-/* One loop each, so that the compiler sees what it calls. */
+/* A loop for each, so that the compiler knows the called function. */
 #define LOOP(name, statement)                              \
 	static void name(void)                             \
 	{                                                  \

@@ -1,8 +1,7 @@
 /*
- * Runs a command and writes what it cost: one line "CPU_S WALL_S RSS_KIB" is added to FILE, CPU
- * time being user and system time of the command and of all its children that it waited for
- * (wait4). The command's own exit code is passed on. Ctrl-C reaches the command, whose cost is
- * still written.
+ * Runs a command and appends its cost to FILE: one line "CPU_S WALL_S RSS_KIB". CPU time is user and
+ * system time of the command and of all children that it waited for (wait4). cputime returns the
+ * command's exit code. Ctrl-C ends the command, whose cost is still written.
  *
  *   cputime FILE COMMAND [ARGUMENT]...
  */
@@ -55,7 +54,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cannot start '%s': %s\n", argv[2], strerror(errno));
 		_exit(127);
 	}
-	(void)signal(SIGINT, SIG_IGN); /* the command ends, then we */
+	(void)signal(SIGINT, SIG_IGN); /* the command ends first, then this process */
 	(void)signal(SIGTERM, SIG_IGN);
 	while (wait4(pid, &status, 0, &cost) < 0)
 		if (errno != EINTR)

@@ -1,15 +1,15 @@
 /*
- * What a recording is made of: bytes by kind of block and event, and which frames have no name, by
- * kind, module and address.
+ * Prints the parts of a recording: bytes by kind of block and event, and the frames without a name
+ * by kind, module and address.
  *
  *   dissect FILE [PID]
  *
- * Prints "NAME VALUE" lines for scripts, then each word of a runtime ("runtime SECONDS_SINCE_BEGIN
- * reachable|refused PID"), then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS
- * NAME", managed ones and most frames first). With PID, a process of the recording that still runs,
- * the code around its unnamed addresses in managed memory follows as hexadecimal ("code ADDRESS
- * BYTES", with a bar before the address itself): from these, patterns for code/arch.c are made.
- * Managed frames are those in JIT memory and in ReadyToRun images.
+ * Prints "NAME VALUE" lines for scripts, then a line for each Runtime event ("runtime
+ * SECONDS_SINCE_BEGIN reachable|refused PID"). The frames without a name follow ("unnamed KIND FRAMES
+ * MODULE PID ADDRESS NAME"), managed ones first, sorted by their number. PID selects a process of
+ * the recording that still runs: the code around its unnamed managed addresses is printed in
+ * hexadecimal ("code ADDRESS BYTES", with a bar before the address). The patterns of code/arch.c are
+ * derived from it. Managed frames are in JIT memory or in ReadyToRun images.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +72,7 @@ static int on_event(void *context, const struct event *event)
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 	struct payload_runtime runtime;
 
-	/* Few events: printed immediately. */
+	/* Such events are rare, so they are printed here. */
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == 17 &&
 		payload_read_runtime(event->payload, event->payload_size, &trace->strings,
 			&runtime) >= 0)
@@ -107,7 +107,7 @@ static void print_blocks(const char *path)
 		bytes[kind] += size + sizeof(word);
 		count[kind]++;
 	}
-	(void)fseek(file, 0, SEEK_END); /* a file that was read can be */
+	(void)fseek(file, 0, SEEK_END); /* cannot fail: the file has been read before */
 	printf("bytes_all %ld\n", ftell(file));
 	for (unsigned i = 0; i < BLOCK_COUNT; i++)
 		if (count[i])
@@ -125,7 +125,7 @@ static int by_place(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Managed frames first: only those can be improved. */
+/* Managed frames first, because only these can be improved. */
 static int by_frames(const void *a, const void *b)
 {
 	const struct unnamed *x = a, *y = b;
@@ -135,7 +135,7 @@ static int by_frames(const void *a, const void *b)
 	return x->frames > y->frames ? -1 : x->frames < y->frames ? 1 : by_place(a, b);
 }
 
-/* "(JIT stub)" means that the code could not be read: not a name. */
+/* "(JIT stub)" counts as no name: the code could not be read. */
 static bool is_named(const struct trace *trace, const struct function *function)
 {
 	return function->named && strcmp(trace_text(trace, function->name), "(JIT stub)") != 0;

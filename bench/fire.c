@@ -15,7 +15,7 @@
 SPOOR_PROVIDER(bench, "Bench")
 SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price),
 	(text, name))
-/* Enabled by every session, while only the first session enables the other event. */
+/* Every session enables this event; only the first session enables the other one. */
 SPOOR_EVENT(bench, all, 2, SPOOR_INFO, 0x2, (u32, number), (u64, bytes), (f64, price), (text, name))
 
 #define FIRE(i, text) bench_four((i), (uint64_t)(i)*3, (i)*0.5, (text))
@@ -27,19 +27,16 @@ static void rest(void);
 #include <unistd.h>
 
 static const char *folder = "/tmp";
-static struct spoor_session *resting; /* what it is waited for between bursts */
+static struct spoor_session *resting; /* FIRE_REST() waits until it has received all events */
 
-/*
- * Until all that was fired is with the sink: on a busy machine the library's thread may need a
- * while.
- */
+/* Waits until the sink has all fired events. On a busy machine this may take seconds. */
 static void rest(void)
 {
 	if (resting)
 		(void)spoor_session_flush(resting, 10000);
 }
 
-/* Lost on the way. (A memory session also lets its oldest go when it is full: that is no loss.) */
+/* Events lost before the sink. (A full memory session overwrites its oldest events; these are not lost.) */
 static uint64_t lost_on_the_way;
 
 static void note(const struct spoor_notice *notice, void *context)
@@ -129,7 +126,7 @@ static void machine(void)
 		printf("%s %.2f\n", k ? "counter_ns" : "clock_ns",
 			fire_median(costs, 2000) * fire_ns_per_tick());
 	}
-	/* In pieces, the median of which: the other thread may be taken off its CPU. */
+	/* The median of several parts, because the other thread may lose its CPU during one of them. */
 	pthread_create(&thread, NULL, bounce, NULL);
 	for (uint64_t b = 0; b < 2000; b++) {
 		uint64_t before = __rdtsc();
@@ -152,7 +149,7 @@ static void *cost_thread(void *result)
 	return NULL;
 }
 
-/* Ends a session that was to get `fired` events. */
+/* Ends a session that should have received `fired` events. */
 static int session_finish(struct spoor_session *session, uint64_t fired, bool print)
 {
 	struct spoor_session_counts counts = { .size = sizeof(counts) };
@@ -204,7 +201,7 @@ static int cost(const char *clock, unsigned session_count, const char *kind, uns
 }
 
 /*
- * ---- Pairs: two costs in turns, within a millisecond of each other, and how near the cores were just then ----
+ * ---- Pairs: two costs measured in turns within a millisecond, with the round trip between the cores at that time ----
  */
 
 #define MOMENTS 250u
@@ -216,7 +213,7 @@ struct moment {
 	double round_trip_ns;
 };
 
-/* The other thread: bounces the ball, or fires a burst when the first one does. */
+/* The second thread: returns the ball for the round trip, or fires a burst when the first one does. */
 static struct {
 	sem_t go, done;
 	bool stop;
@@ -250,7 +247,7 @@ static void *other_thread(void *context)
 		sem_wait(&other.go);
 		if (other.stop)
 			return NULL;
-		/* Both are here before anything is measured. */
+		/* Measure only after both threads have started. */
 		while (__atomic_load_n(&other.ball, __ATOMIC_ACQUIRE) != 1)
 			;
 		__atomic_store_n(&other.ball, 2, __ATOMIC_RELEASE);
@@ -280,7 +277,7 @@ static double round_trip_ns(void)
 {
 	double costs[TRIPS / 10];
 
-	/* In tens, the median of which: the other thread may be taken off its CPU. */
+	/* The median of groups of ten, because the other thread may lose its CPU during one of them. */
 	other_begin(false);
 	for (uint64_t i = 2, k = 0; k < TRIPS / 10; k++) {
 		uint64_t before = __rdtsc();
@@ -295,7 +292,7 @@ static double round_trip_ns(void)
 	return fire_median(costs, TRIPS / 10) * fire_ns_per_tick();
 }
 
-/* Medians of those moments whose cores were between `from` and `to` apart. */
+/* Medians of the moments whose round trip took between `from` and `to`. */
 static void moments_print(const struct moment *moments, const char *name, double from, double to)
 {
 	static double one[MOMENTS], many[MOMENTS], ratios[MOMENTS], trips[MOMENTS];
@@ -403,8 +400,8 @@ struct pace {
 	double per_second;
 	double seconds;
 	size_t ring_bytes;
-	uint64_t fired; /* at the pace */
-	uint64_t first; /* before */
+	uint64_t fired; /* at the given rate */
+	uint64_t first; /* before the rate starts */
 	uint64_t cpu_ns;
 };
 
@@ -417,8 +414,8 @@ static uint64_t cpu_now_ns(clockid_t clock)
 }
 
 /*
- * Batches at fixed times, with sleep between them (the library's thread needs a CPU too); after a
- * late batch the next one follows without sleep.
+ * Fires batches at fixed times and sleeps between them, because the library's thread needs a CPU as
+ * well. After a late batch the next one follows without sleep.
  */
 static void *pace_thread(void *context)
 {
@@ -482,12 +479,12 @@ static int rate(const char *kind, unsigned thread_count, double millions, double
 		(double)fired / seconds * 1e-6);
 	int bad = finish(&session, 1, fired + first);
 	printf("lost_on_the_way %llu\n", (unsigned long long)lost_on_the_way);
-	/* What the library's thread took for each event that came through. */
+	/* CPU time of the library's thread for each received event. */
 	printf("reader_ns %.1f\n", (double)reader_ns / (double)(fired + first - lost_on_the_way));
 	return bad;
 }
 
-/* ---- Accuracy: an event lies between two reads of the clock around it ---- */
+/* ---- Accuracy: the time stamp of an event lies between two reads of the clock around it ---- */
 
 static int accuracy(void)
 {

@@ -1,7 +1,7 @@
 /*
- * What both firing programs (fire.c, fire_lttng.c) share: timing. Costs are taken a batch at a time
- * by the time stamp counter, and the median of many batches is the figure: batches that were
- * interrupted, or waited, are outliers. Each program defines FIRE(i, text) and includes this.
+ * The timing of both firing programs (fire.c, fire_lttng.c). The time stamp counter measures the
+ * cost of a batch of events; the result is the median of many batches, so that batches that were
+ * interrupted or had to wait do not count. Each program defines FIRE(i, text) and FIRE_REST().
  */
 #ifndef SPOOR_BENCH_FIRE_H
 #define SPOOR_BENCH_FIRE_H
@@ -60,10 +60,7 @@ static inline double fire_median(double *values, size_t count)
 }
 
 #ifdef FIRE
-/*
- * Cost of an event in ns: bursts of batches with a pause between (FIRE_REST), so that no buffer is
- * full.
- */
+/* Cost of an event in ns. FIRE_REST() pauses between bursts of batches, so that no buffer fills. */
 static double fire_cost(void)
 {
 	static __thread double costs[BURST * ROUNDS];
@@ -83,8 +80,9 @@ static double fire_cost(void)
 }
 
 /*
- * Cost of an event that nobody wants, over the empty loop: the median over sixteen places in the
- * code, since a loop of one cycle is faster or slower by a whole one with its alignment.
+ * Cost of a disabled event: the time of a loop with it, minus the time of the empty loop. The
+ * alignment of a loop of one cycle changes its time by a cycle, so the result is the median over
+ * sixteen alignments.
  */
 #define FIRE_SITE(n)                                                        \
 	static __attribute__((noinline)) double fire_site_##n(bool with)    \

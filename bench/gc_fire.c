@@ -1,12 +1,12 @@
 /*
- * The cost of an event for the collector that fires it: Spoor's collector beside the runtime's
- * (libclrgc.so), both in this process with the same mock of a runtime, whose sink only counts. So
- * only the collector's part is measured: test and call.
+ * The cost of an event for the collector that fires it: Spoor's library and the runtime's collector
+ * (libclrgc.so) in one process with the same mock of a runtime, which only counts the events. This
+ * measures the collector's part only: the enabled test and the call.
  *
- *   gc_fire COLLECTOR ROUNDS     prints "NAME NANOSECONDS" lines: medians over the rounds, which alternate, of CPU time
+ *   gc_fire COLLECTOR ROUNDS     prints "NAME NANOSECONDS" lines: medians of CPU time over ROUNDS, which alternate
  *
- * The event is DestroyGCHandle, which libclrgc fires for each handle that is destroyed: time with
- * the event on less time with it off.
+ * The event is DestroyGCHandle, which libclrgc fires for each destroyed handle. The cost is the time
+ * with the event enabled minus the time with it disabled.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -107,8 +107,8 @@ static double median(double *values, int count)
 }
 
 /*
- * Not inlined, and with a result that depends on the test: as in a collector, where other code
- * stands around.
+ * Not inlined, and the result depends on the test, so that the compiler generates the same code as
+ * in a collector.
  */
 __attribute__((noinline)) static unsigned test_many(unsigned count)
 {
@@ -147,7 +147,7 @@ __attribute__((noinline)) static void fire_dynamic(unsigned count)
 	}
 }
 
-/* Nanoseconds for one handle to be destroyed. */
+/* Nanoseconds for the destruction of one handle. */
 static double destroy_ns(struct gc_handle_manager *handles, struct gc_handle_store *store,
 	unsigned times)
 {

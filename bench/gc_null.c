@@ -1,6 +1,6 @@
 /*
- * libgcnull.so: a collector that does nothing. Behind the proxy, the whole time of a call is the
- * proxy's.
+ * libgcnull.so: a collector that does nothing. A call through the proxy to it takes only the time of
+ * the proxy.
  */
 #include "gc/interface.h"
 

@@ -1,12 +1,12 @@
 /*
- * The cost of a call through the proxy: with a collector that does nothing (libgcnull.so), called
- * directly and through the proxy, in one process.
+ * The cost of a call through the proxy. One process calls a collector that does nothing
+ * (libgcnull.so) directly and through the proxy.
  *
  *   gc_pass NULL-COLLECTOR PROXY ROUNDS     SPOOR_GC_COLLECTOR must name the same null collector. Prints "NAME NANOSECONDS", medians of CPU time.
  *
  * An allocation is one that reaches the collector (JIT-compiled code requests an allocation context
- * and uses it without calls), a handle is one creation and one destruction, a forwarder is any call
- * that the proxy only passes on.
+ * and uses it without calls). A handle is one creation and one destruction. A forwarder is any call
+ * that the proxy forwards without other work.
  */
 #include <dlfcn.h>
 #include <stdio.h>

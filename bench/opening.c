@@ -1,8 +1,8 @@
 /*
- * The time of a tool from its exec to its request for a session: opening COMMAND [ARGUMENT]...,
- * where PID stands for the process to trace, which is this one. This process listens on the socket
- * that a runtime would have, answers ProcessInfo, and prints the milliseconds from the exec to the
- * request for a session. Then the tool is ended.
+ * Measures the time of a tool from its exec to its request for a session: opening COMMAND
+ * [ARGUMENT]..., in which the word PID becomes the id of the process to trace, which is this one.
+ * This process listens on a diagnostics socket like a runtime, answers ProcessInfo, and prints the
+ * milliseconds from the exec to the request for a session. Then it ends the tool.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Field 22 of stat: the key in the socket's name. */
+/* Field 22 of /proc/PID/stat, the start time, is part of the socket's name. */
 static uint64_t start_ticks(void)
 {
 	char text[1024];
@@ -108,7 +108,7 @@ static void answer_info(int fd, unsigned id)
 	(void)send(fd, reply, size, MSG_NOSIGNAL);
 }
 
-/* True when it was a request for a session. */
+/* True: the request was for a session. */
 static bool serve(int listener)
 {
 	uint8_t request[65536];
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		die("opening COMMAND [ARGUMENT]...");
-	/* What marks a process as .NET from outside. */
+	/* Tools recognize a .NET process by this mapping. */
 	int memory = memfd_create("doublemapper", MFD_CLOEXEC);
 	if (memory < 0 || ftruncate(memory, 4096) < 0 ||
 		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, memory, 0) == MAP_FAILED)

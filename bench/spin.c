@@ -1,12 +1,11 @@
 /*
- * All CPUs busy, with stacks to walk: what `record` and `flame` record.
+ * Keeps all CPUs busy with deep stacks. The benchmarks `record` and `flame` record it.
  *
  *   spin SECONDS [THREADS [DEPTH [PATHS]]]
  *
- * As many threads as CPUs (or THREADS), each calling itself down through sixteen functions to a
- * depth of two thirds of DEPTH (16) to all of it, computing a little on the way and more at the
- * end. A thread takes one of PATHS (16) ways down, by turns: that bounds how many distinct stacks
- * there are. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
+ * Starts a thread for each CPU, or THREADS. Each thread recurses through sixteen functions to a
+ * depth between two thirds of DEPTH (16) and DEPTH. It computes in each function, and longest in the
+ * last one. PATHS (16) limits the number of distinct call paths, which a thread takes in turn. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,7 +31,7 @@ struct walk {
 typedef uint64_t step(struct walk *walk, unsigned depth);
 
 static atomic_bool stopped;
-static _Atomic uint64_t result; /* so that no work is thrown away by the compiler */
+static _Atomic uint64_t result; /* keeps the compiler from removing the work */
 static unsigned wanted_depth = 16;
 static unsigned wanted_paths = 16;
 static step *const steps[STEP_COUNT];
@@ -54,7 +53,7 @@ static inline uint64_t compute(uint64_t rounds)
 	return sum;
 }
 
-/* A frame: some work, and below it one more, until the depth is used up; the leaves work longer. */
+/* One frame: some work, then a call of the next one until the depth is reached. Leaves work longer. */
 #define STEP(name)                                                                        \
 	__attribute__((noinline)) static uint64_t name(struct walk *walk, unsigned depth) \
 	{                                                                                 \

@@ -1,4 +1,4 @@
-# bytes of a recording, names included, beside perf.data: --seconds S (57), --rate HZ (999), --only mix|all|web
+# bytes of a recording with names, compared with perf.data: --seconds S (57), --rate HZ (999), --only mix|all|web
 seconds=57 rate=999 only=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -12,8 +12,8 @@ done
 build dissect load
 rm -f "$out"/bytes-*.cost
 
-# both NAME: the two recorders on the process $target, one after the other: perf 6.1 takes a whole CPU once a thread of its target has
-# ended, and would leave only the other CPU to the target and spoor.
+# both NAME: records the process $target with both recorders. One after the other, because perf 6.1 uses a whole CPU after a thread of its
+# target has ended.
 both() {
 	local name=$1
 	cost "bytes-$name-spoor" "$spoor" record --no-events -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/bytes-$name.nettrace"
@@ -22,7 +22,7 @@ both() {
 	"$out/dissect" "$out/bytes-$name.nettrace" >"$out/bytes-$name.txt"
 }
 
-# tell NAME: the parts, in bytes a sample. Names are the bytes of symbols, mappings and code ranges in the event blocks.
+# tell NAME: prints the parts, in bytes a sample. Names are the bytes of symbols, mappings and code ranges in the event blocks.
 tell() {
 	local name=$1 perf_samples perf_bytes
 	perf_bytes=$(stat -c %s "$out/bytes-$name.data")
@@ -43,7 +43,7 @@ tell() {
 	eval "samples_$name=$(field samples "$out/bytes-$name.txt") perf_samples_$name=${perf_samples:-0} perf_bytes_$name=$perf_bytes"
 }
 
-# end NAME: the lines at the end; per sample, because the two recorders have different numbers of samples.
+# end NAME: prints the last lines, in bytes a sample, because the two recorders have different numbers of samples.
 end() {
 	local name=$1 samples perf_samples perf_bytes ours
 	eval "samples=\$samples_$name perf_samples=\$perf_samples_$name perf_bytes=\$perf_bytes_$name"
@@ -53,7 +53,7 @@ end() {
 	rm -f "$out/bytes-$name.data"
 }
 
-# mix: warmed up, like a program in production; all: new code and exceptions all the time, the worst case for sharing stacks.
+# mix: warmed up, like a program in production. all: new code and exceptions all the time, the worst case for sharing stacks.
 if [ -z "$only" ] || [ "$only" = mix ]; then
 	start_mix $((2 * ${seconds%.*} + 15)) steady
 	sleep 4

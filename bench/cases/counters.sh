@@ -10,7 +10,7 @@ while [ $# -gt 0 ]; do
 done
 need dotnet
 build
-# The peer, if available: DOTNET_COUNTERS, or fetched once.
+# The peer, if available: DOTNET_COUNTERS names it, or it is downloaded once.
 peer=${DOTNET_COUNTERS:-$out/tools/dotnet-counters}
 [ -x "$peer" ] || dotnet tool install dotnet-counters --tool-path "$out/tools" >"$out/tools.log" 2>&1 || peer=
 program=$out/managed/bin/managed/release/Managed.dll

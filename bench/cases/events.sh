@@ -1,4 +1,4 @@
-# the events of a file as lines, beside a program on TraceEvent: --rounds N (5), --seconds S (5), --rate EVENTS (100000)
+# printing the events of a file, compared with a program on TraceEvent: --rounds N (5), --seconds S (5), --rate EVENTS (100000)
 rounds=5 seconds=5 rate=100000
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -11,7 +11,7 @@ while [ $# -gt 0 ]; do
 done
 need dotnet
 build
-# project NAME FILE: built once, its program in $program.
+# project NAME FILE: builds a project once and sets $program to its program.
 project() {
 	program=$out/$1/bin/$1/release/$2.dll
 	[ "$program" -nt "bench/$1/$2.cs" ] ||
@@ -24,7 +24,7 @@ project printer Printer
 printer=$program
 rm -f "$out"/events-*.cost "$out/events.nettrace"
 
-# One file for both, the runtime's own bytes.
+# Both read the same file, with the bytes that the runtime sent.
 start dotnet "$flood" "$rate" $((seconds + 8)) >"$out/flood.out"
 target=$last
 until grep -q ready "$out/flood.out"; do sleep 0.1; done

@@ -1,4 +1,4 @@
-# a file to a flame graph, and the report: --seconds S (65), --rate HZ (3999), --rounds N (5), --depth N (60), --paths N (500)
+# the time from a file to a flame graph, and to the report: --seconds S (65), --rate HZ (3999), --rounds N (5), --depth N (60), --paths N (500)
 seconds=65 rate=3999 rounds=5 depth=60 paths=500
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -15,7 +15,7 @@ build spin dissect
 rm -f "$out"/flame-*.cost "$out"/flame.nettrace "$out"/flame.data
 start "$out/spin" 3600 "$(nproc)" "$depth" "$paths"
 spin=$last
-# The workload alone: perf 6.1 aborts on build ids of a form it does not know, which others on the machine may have.
+# Only the workload is recorded: perf 6.1 aborts on some forms of build ids, which other programs on the machine may have.
 start "$perf" record -p "$spin" -g -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
 peer=$last
 "$spoor" record -a -F "$rate" --duration "${seconds}s" -o "$out/flame.nettrace"
@@ -31,7 +31,7 @@ for _ in $(seq "$rounds"); do
 	cost flame-report "$spoor" report "$out/flame.nettrace"
 	cost flame-report-minute "$spoor" report "$out/flame-minute.nettrace"
 done
-# perf script is the first of two steps to a picture, and so much slower than spoor flame that two runs are enough.
+# perf script is only the first of two steps to a flame graph. It is so much slower than spoor flame that two runs are enough.
 perf_frames=0
 for _ in 1 2; do
 	cost flame-perf-script "$perf" script -i "$out/flame.data"

@@ -1,4 +1,4 @@
-# events of a standalone collector and the proxy, beside the runtime's own collector: --rounds N (7), --only fire|pass|session|allocate|trees|web
+# events of a standalone collector and the proxy, compared with the runtime's collector: --rounds N (7), --only fire|pass|session|allocate|trees|web
 rounds=7 only=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -27,7 +27,7 @@ if wanted fire; then
 	"$out/gc_fire" "$app/libclrgc.so" 15 | tee "$out/gc-fire.txt"
 fi
 
-# The proxy's share in the web load is computed from the cost and the number of calls, because its CPU time varies by more than that.
+# The proxy's share of the web load is computed from the cost and number of its calls, because it is smaller than the variation of the CPU time.
 if wanted pass || wanted web; then
 	echo "# the cost that the proxy adds to a call, over a collector that does nothing; ns"
 	SPOOR_GC_COLLECTOR=$out/libgcnull.so "$out/gc_pass" "$out/libgcnull.so" "$build/gc/libspoorgcproxy.so" 15 | tee "$out/gc-pass.txt"
@@ -49,7 +49,7 @@ if wanted session; then
 	dotnet "$watch" facts "$out/gc-burst.nettrace" gc/gc_events.def | grep -E '^(lost|dynamic SpoorBenchFour)'
 fi
 
-# alternate NAME COMMAND...: the program under the stock library, under the proxy, under the reference collector where it is built, each round.
+# alternate NAME COMMAND...: in each round, runs the program under libclrgc.so, the proxy and, if it is built, the reference collector.
 alternate() {
 	local name=$1 round
 	shift
@@ -70,7 +70,7 @@ if wanted trees; then
 	alternate trees "$app/Target" trees 18
 fi
 
-# web KIND COLLECTOR [LOG]: a run of the load; CPU microseconds of the server for a request, added to $out/gc-web-KIND.cost.
+# web KIND COLLECTOR [LOG]: runs the load and appends the CPU microseconds of the server for a request to $out/gc-web-KIND.cost.
 web() {
 	local port=$out/gc-web.port before answered
 	serve_web gc-web DOTNET_GCPath="$2" SPOOR_GC_LOG="${3:-}"
@@ -88,7 +88,7 @@ if wanted web; then
 		web stock "$app/libclrgc.so"
 		web proxy "$app/libspoorgcproxy.so"
 	done
-	# One run with the log: how many calls pass the proxy for each request.
+	# One run with the log gives the number of calls through the proxy for each request.
 	mv "$out/gc-web-proxy.cost" "$out/gc-web-kept.cost"
 	web proxy "$app/libspoorgcproxy.so" "$out/gc-web.log"
 	mv "$out/gc-web-kept.cost" "$out/gc-web-proxy.cost"
@@ -96,7 +96,7 @@ if wanted web; then
 		-v handle="$(field added_handle "$out/gc-pass.txt")" '
 		!/^#/ { allocations += $21 + $22; handles += $28; pauses++ }
 		END {
-			# A pause: a dozen readings of the clock, 1.5 us.
+			# A pause costs a dozen reads of the clock, 1.5 us.
 			ns = allocations * allocation + handles * handle + pauses * 1500
 			printf "# through the proxy in %.1f s of CPU: %d allocations that reached the collector, %d handles, %d pauses: %.2f ms\n", cpu_s, allocations, handles, pauses, ns / 1e6 >"/dev/stderr"
 			print ns / 1e9 / cpu_s * 100

@@ -1,4 +1,4 @@
-# the reference collector beside the runtime's own, binary trees: --rounds N (5), --depths "A B..." (18 20)
+# the reference collector compared with the runtime's, on binary trees: --rounds N (5), --depths "A B..." (18 20)
 rounds=5 depths='18 20'
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -19,7 +19,7 @@ for depth in $depths; do
 		cost "gcref-$depth" env DOTNET_GCName=libspoorgc.so "$suite/Suite" trees "$depth"
 		cost "gcref-$depth-peer" "$suite/Suite" trees "$depth"
 	done
-	# The same trees either way.
+	# Both runs must build the same trees.
 	cmp -s "$out/gcref-$depth.log" "$out/gcref-$depth-peer.log" || die "the trees of depth $depth differ"
 	show "gcref-$depth"
 	show "gcref-$depth-peer"

@@ -19,14 +19,14 @@ program=$out/managed/bin/managed/release/Managed.dll
 	die "tests/kernel/managed could not be built: $out/managed.log"
 rm -f "$out"/heap-*.cost "$out"/heap-*.seen "$out/orders"
 
-# status KEY: a value of /proc/PID/status of the target, KiB.
+# status KEY: prints a value of /proc/PID/status of the target, in KiB.
 status() {
 	awk -v word="$1:" '$1 == word { print $2 }' "/proc/$target/status"
 }
 
-# Every order is an object, and every second one has a note with its text: two objects an order. The program waits at the pipe.
+# Every order is an object, and every second order has a note and its text: two objects an order on average. The program then waits at the pipe.
 mkfifo "$out/orders"
-sleep 100000 >"$out/orders" & # a pipe opens when its reader comes
+sleep 100000 >"$out/orders" & # a pipe opens when both ends have been opened
 started+=("$!")
 : >"$out/heap.out"
 ORDERS=$out/orders start dotnet "$program" heap $((objects / 2)) >"$out/heap.out"
@@ -36,7 +36,7 @@ until grep -q ready "$out/heap.out"; do
 	sleep 0.2
 done
 
-# snapshot NAME COMMAND...: its cost, and the growth of the target, KiB. An incomplete one counts for the number of these only.
+# snapshot NAME COMMAND...: takes a snapshot and appends its cost, and the growth of the target in KiB. A failed or incomplete one is not counted.
 snapshot() {
 	local name=$1 before
 	shift
@@ -49,7 +49,7 @@ snapshot() {
 	fi
 }
 
-# ours NAME [OPTION...]: the same for spoor, with the figures that it prints.
+# ours NAME [OPTION...]: takes a snapshot with spoor, and appends the values that it prints.
 ours() {
 	local name=$1
 	shift
@@ -61,7 +61,7 @@ ours() {
 		$1 == "true" ? "" : substr($0, index($0, $6)) }' "$out/heap-$name.last"
 }
 
-# say NAME: the results of the complete snapshots.
+# say NAME: prints the results of the complete snapshots.
 say() {
 	[ -s "$out/heap-$1.cost" ] || { echo "$1: none was whole" && return; }
 	show "heap-$1"

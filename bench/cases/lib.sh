@@ -13,7 +13,7 @@ fire=$out/fire
 export FIRE_FOLDER=$out
 rm -f "$out"/lib-*.figures "$out"/fire*.nettrace
 
-# one NAME COMMAND...: runs it, and adds its event_ns to the figures of NAME.
+# one NAME COMMAND...: runs it, and appends its event_ns to the figures of NAME.
 one() {
 	local name=$1
 	shift
@@ -21,7 +21,7 @@ one() {
 	field event_ns "$out/one.log" >>"$out/lib-$name.figures"
 }
 
-# pair NAME COMMAND...: one and many in turns, moment by moment: the figures of NAME are the medians of each, their quotients', and those of near and far cores.
+# pair NAME COMMAND...: runs a command that measures one and many in turns, and appends the medians of both and of their quotients: for all moments, for near and for far cores.
 pair() {
 	local name=$1 which
 	shift
@@ -31,7 +31,7 @@ pair() {
 	done
 }
 
-# of_pair NAME WHICH COLUMN: the median over the rounds that had at least ten such moments; 0 when none had.
+# of_pair NAME WHICH COLUMN: prints the median over the rounds with at least ten such moments, or 0.
 of_pair() {
 	awk -v column="$3" '$1 >= 10 { print $column }' "$out/lib-$1-$2.figures" | sort -g |
 		awk '{ v[NR] = $1 } END { printf "%.4g", !NR ? 0 : NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
@@ -49,7 +49,7 @@ pair_spread() {
 	done
 }
 
-# median NAME; spread NAME for people.
+# median NAME: prints the median. spread NAME: prints median, minimum and maximum in one line.
 median() {
 	sort -g "$out/lib-$1.figures" | awk '{ v[NR] = $1 } END { printf "%.4g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
@@ -75,7 +75,7 @@ if command -v lttng-sessiond >/dev/null && cmake --build "$build" --target fire_
 fi
 [ -n "$lttng" ] || echo "LTTng-UST is not here (lttng-tools, liblttng-ust-dev): ours alone"
 
-# The same in .NET: an EventSource over EventPipe, without stacks.
+# The same event in .NET: an EventSource over EventPipe, without stacks.
 eventsource=$out/eventsource/bin/eventsource/release/eventsource.dll
 if ! command -v dotnet >/dev/null || ! dotnet build bench/eventsource -c Release --artifacts-path "$out/eventsource" -v quiet -nodeReuse:false >"$out/eventsource.log" 2>&1; then
 	echo "no .NET SDK here, or NuGet could not be reached: not beside EventSource"

@@ -1,4 +1,4 @@
-# libspoor's counters: what adding costs, alone and from two threads, beside one shared atomic number
+# libspoor's counters: the cost of adding from one and two threads, compared with one shared atomic number
 build counter_add
 "$out/counter_add" >"$out/counter_add.txt"
 echo "ns a call, CPU time of the calling thread, median of 9 runs of 20 million"

@@ -1,4 +1,4 @@
-# record beside many .NET processes: until all have names, memory and CPU of the recorder: --processes N (200), --seconds S (30)
+# record with many .NET processes: time until all have names, memory and CPU of the recorder: --processes N (200), --seconds S (30)
 processes=200 seconds=30
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -16,7 +16,7 @@ app=$out/managed/bin/managed/release/Managed.dll
 [ "$app" -nt tests/kernel/managed/Program.cs ] ||
 	dotnet build tests/kernel/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
 		>"$out/managed/build.log" 2>&1 || die "the small app could not be built: $out/managed/build.log"
-# Small heaps, no background work: the same small app, which alternates between sleeping and computing.
+# Many processes of one small program, which sleeps and computes in turn. Their heaps are small and have no background work.
 export DOTNET_gcServer=0 DOTNET_gcConcurrent=0 DOTNET_GCHeapHardLimit=0x2000000 DOTNET_TieredPGO=0
 : >"$out/many.ready"
 for i in $(seq "$processes"); do
@@ -31,7 +31,7 @@ echo "$processes processes run; load $(cut -d' ' -f1 /proc/loadavg)"
 value() {
 	sed -n "s/^$2:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$1/status" 2>/dev/null
 }
-# The file contains the time at which the names were known: that of each process's Runtime event.
+# The names of a process are known at the time of its Runtime event in the file.
 rm -f "$out/many.nettrace" "$out"/many.cost
 most=0
 "$out/cputime" "$out/many.cost" "$spoor" record -a -F 99 --duration "${seconds}s" -o "$out/many.nettrace" 2>"$out/many.log" &
@@ -62,7 +62,7 @@ cat "$out/many.log"
 opened=$(jq '[.sessions[] | select(any(.opened[]; test("rundown")))] | length' "$out/many.json")
 printf '%s\n' "${started[@]}" | sort >"$out/many.pids"
 "$out/dissect" "$out/many.nettrace" | awk '$1 == "runtime" && $3 == "reachable" { print $4, $2 }' | sort >"$out/many.named"
-# Only these processes, not others of this machine.
+# Only the processes of the benchmark, not others on this machine.
 times=$(join "$out/many.pids" "$out/many.named" | cut -d' ' -f2 | sort -g)
 known=$(join "$out/many.pids" "$out/many.named" | cut -d' ' -f1 | sort -u | wc -l)
 longest=$(echo "$times" | tail -n 1)

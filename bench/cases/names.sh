@@ -1,4 +1,4 @@
-# frames with a name on the mixed .NET program: --seconds S (30), --rate HZ (999), --code (dump the code around unnamed addresses)
+# the share of frames with a name in bench/mix, a .NET program: --seconds S (30), --rate HZ (999), --code (dump the code around unnamed addresses)
 seconds=30 rate=999 code=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -20,7 +20,7 @@ cost names-perf "$perf" record -p "$target" -g -F "$rate" -o "$out/names.data" -
 # This process only: other .NET processes on the machine may end before their names are known.
 cost names-spoor "$spoor" record -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/names.nettrace"
 "$out/dissect" "$out/names.nettrace" ${code:+"$target"} >"$out/names.txt"
-# perf names no managed frame without a map file: what it prints for them is the share that the runtime's map file would name.
+# perf has no names for managed frames without the runtime's map file.
 "$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |
 	awk 'NF && /doublemapper|anon|\.dll\)|\[unknown\] \(\/tmp\/perf/ { all++; if ($0 !~ /\[unknown\]/) named++ } END { printf "%d %d\n", all, named }' >"$out/names-perf.txt"
 "$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |

@@ -1,4 +1,4 @@
-# packed recordings, names included, beside perf record -z: --seconds S (57), --rate HZ (999), --only mix|all|web (mix and web)
+# packed recordings with names, compared with perf record -z: --seconds S (57), --rate HZ (999), --only mix|all|web (mix and web)
 seconds=57 rate=999 only=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -13,8 +13,8 @@ need zstd
 build dissect load
 rm -f "$out"/packed-*.cost
 
-# three NAME: packed, not packed, and perf -z on the process $target, one after the other: perf 6.1 takes a whole CPU once a thread of its target
-# has ended, and would leave only the other CPU to the target and spoor.
+# three NAME: records the process $target with -z, without, and with perf -z. One after the other, because perf 6.1 uses a whole CPU after a thread of
+# its target has ended.
 three() {
 	local name=$1 file=$out/packed-$1
 	cost "packed-$name-z" "$spoor" record --no-events -z -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace.zst"

@@ -1,4 +1,4 @@
-# the runtimes' events in a recording: with and without, web demo and mixed program: --rounds N (5), --seconds S (10)
+# the cost of runtime events in a recording, of the web demo and of bench/mix: --rounds N (5), --seconds S (10)
 rounds=5 seconds=10
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -11,7 +11,7 @@ done
 build load
 rm -f "$out"/runtime-*.cost "$out"/runtime-*.bytes "$out"/runtime-*.log "$out"/runtime-*.target
 
-# one NAME [OPTION]: a recording of the target; its cost, its bytes, the target's CPU meanwhile.
+# one NAME [OPTION]: records the target and appends the cost, the bytes, and the target's CPU time meanwhile.
 one() {
 	local name=$1 before
 	shift
@@ -22,7 +22,7 @@ one() {
 	"$spoor" report "$out/runtime.nettrace" >"$out/runtime-$name.report"
 }
 
-# both NAME: rounds that alternate, so that a drift of the machine affects both alike.
+# both NAME: measures with and without events in turns, so that a drift of the machine affects both.
 both() {
 	local program=$1 round kind
 	for round in $(seq "$rounds"); do

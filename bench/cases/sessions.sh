@@ -1,6 +1,6 @@
-# what the .NET sessions of record cost a web API: two of them under the same load at the same time, one without a diagnostics port: --rounds N (30), --seconds S (2), --options 'OPTIONS' of record
-# All other work on the machine affects both. So the CPU time of a request in one server, divided by that in the other, with a recording and without, is accurate to a percent, which the
-# throughput alone is not. The cost of sampling affects both and is not included (bench/run record).
+# the cost of the .NET sessions of record for a web API: two servers under the same load at the same time, one without a diagnostics port: --rounds N (30), --seconds S (2), --options 'OPTIONS' of record
+# Other work on the machine affects both servers. So the quotient of their CPU times for a request is accurate to a percent; the throughput is not. Sampling costs the same in both and
+# is not included (bench/run record measures it).
 rounds=30 seconds=2 options=''
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -29,10 +29,10 @@ both() {
 	hit closed "$1"
 	wait $other || die "the web API does not answer"
 }
-# Compiled in its last tier.
+# Warm up until the code has reached its last tier.
 both 20
 
-# one NAME [RECORDER]: a line "QUOTIENT RECORDER_US" in sessions-NAME.sum
+# one NAME [RECORDER]: runs both servers and appends a line "QUOTIENT RECORDER_US" to sessions-NAME.sum.
 one() {
 	local a b c=0
 	a=$(ticks "$open") b=$(ticks "$closed")
@@ -63,7 +63,7 @@ for round in $(seq "$rounds"); do
 done
 "$spoor" report "$out/sessions.nettrace" | sed -n 2,3p
 rm -f "$out/sessions.nettrace" "$out"/sessions-*.times
-# The quotients are as often above as below: logarithms. One line, of which RATIO takes two columns.
+# Quotients are averaged by their logarithms. Prints one line, of which RATIO uses two columns.
 figures=$(paste "$out/sessions-with.sum" "$out/sessions-without.sum" | awk '
 	{ d = log($1) - log($4); n++; s += d; q += d * d; r += $2; w += $3; o += $6 }
 	END { m = s / n; printf "%.2f %.2f %.2f %.1f %.1f", (exp(m) - 1) * 100, (n > 1 ? sqrt((q / n - m * m) / (n - 1)) * 100 : 0), r / n, w / n, o / n }')

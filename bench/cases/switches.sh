@@ -11,8 +11,8 @@ done
 build
 rm -f "$out"/switches-*
 
-# one NAME RECORDER...: a line of microseconds of CPU an exchange, of both processes, in switches-NAME.us; PIDS in RECORDER is replaced by theirs. The
-# duration of an exchange is no measure: a recorder that keeps a CPU awake makes it shorter.
+# one NAME RECORDER...: appends the CPU microseconds of both processes for an exchange to switches-NAME.us; PIDS in RECORDER becomes their ids. The
+# wall time of an exchange is no measure, because a recorder that keeps a CPU awake makes it shorter.
 one() {
 	local name=$1 shell program pids words=() recorder=
 	shift
@@ -32,7 +32,7 @@ one() {
 		recorder=$last
 	fi
 	wait "$shell" || die "perf bench sched pipe failed: $out/switches.log"
-	# The last line is the CPU time of the shell's children: 0m0.1s 0m2.3s.
+	# The last line of `times` is the CPU time of the shell's children: 0m0.1s 0m2.3s.
 	tail -n 1 "$out/switches.log" | awk -F '[ms ]+' -v loops="$loops" '{ print ($1 * 60 + $2 + $3 * 60 + $4) * 1e6 / loops }' >>"$out/switches-$name.us"
 	[ -z "$recorder" ] || wait "$recorder" || die "$name did not record"
 }

@@ -1,4 +1,4 @@
-# tracing beside dotnet-trace: --rounds N (3), --seconds S (10), --rate EVENTS (100000); --processes N at the same time, spoor alone, with that rate in each
+# tracing, compared with dotnet-trace: --rounds N (3), --seconds S (10), --rate EVENTS (100000); --processes N at the same time, spoor alone, with that rate in each
 rounds=3 seconds=10 rate=100000 processes=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -17,7 +17,7 @@ flood=$out/flood/bin/flood/release/Flood.dll
 	dotnet build bench/flood -c Release --artifacts-path "$out/flood" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/flood.log" 2>&1 ||
 	die "bench/flood could not be built: $out/flood.log"
 
-# Many processes into one file: the cost of the tracer, from its begin to the last name of the rundown.
+# Many processes into one file: the cost of the tracer from its start to the end of the rundown.
 if [ -n "$processes" ]; then
 	rm -f "$out"/trace-many.cost "$out"/flood-*.out
 	targets=
@@ -38,12 +38,12 @@ if [ -n "$processes" ]; then
 	exit 0
 fi
 
-# The peer: DOTNET_TRACE, or fetched once.
+# The peer: DOTNET_TRACE names it, or it is downloaded once.
 peer=${DOTNET_TRACE:-$out/tools/dotnet-trace}
 [ -x "$peer" ] || dotnet tool install dotnet-trace --tool-path "$out/tools" >"$out/tools.log" 2>&1 || die "no dotnet-trace: $out/tools.log"
 rm -f "$out"/trace-*.cost "$out"/opening-*
 
-# From exec to the request for a session.
+# Time from exec to the request for a session.
 for _ in $(seq 15); do
 	"$out/opening" "$spoor" trace -q -p PID -o "$out/opening.nettrace" >>"$out/opening-spoor"
 	"$out/opening" "$spoor" trace -q --raw -p PID -o "$out/opening.nettrace" >>"$out/opening-raw"

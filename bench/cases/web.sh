@@ -1,4 +1,4 @@
-# a web API under record -a at 99 Hz, names included: --rounds N (80), --seconds S (2), --attach N (10), --options 'OPTIONS' of record, --paths 'PATH=CLIENTS ...' ('/alloc=2 /throw=1')
+# a web API during record -a at 99 Hz with names: --rounds N (80), --seconds S (2), --attach N (10), --options 'OPTIONS' of record, --paths 'PATH=CLIENTS ...' ('/alloc=2 /throw=1')
 # Many short runs: the throughput of the server alone varies by a fifth within 20 s, so runs that follow each other are compared.
 rounds=80 seconds=2 attach=10 options='' paths='/alloc=2 /throw=1'
 while [ $# -gt 0 ]; do
@@ -22,11 +22,11 @@ hit() {
 	# shellcheck disable=SC2086
 	"$build/examples/load" "$@" $paths >"$out/web.load" || die "the web API does not answer: $out/web.load"
 }
-# Compiled in its last tier, its heap of its usual size.
+# Warm up until the code has reached its last tier and the heap its usual size.
 hit -p 0 "$port" 20
 
-# one NAME [RECORDER]: a run of the load; a line "REQUESTS_PER_SECOND P99_US MAX_US CPU_US_PER_REQUEST" is added to $out/web-NAME.sum. The CPU is that of
-# server and recorder: on a machine with other work it is a better measure than the throughput.
+# one NAME [RECORDER]: runs the load and appends a line "REQUESTS_PER_SECOND P99_US MAX_US CPU_US_PER_REQUEST" to $out/web-NAME.sum. CPU is the time of server
+# and recorder together; on a machine with other work it is a better measure than the throughput.
 one() {
 	local before after
 	before=$(($(ticks "$target") + $(ticks "${2:-none}")))
@@ -36,7 +36,7 @@ one() {
 		{ v[NR] = $2 } END { print NR / s, v[int(NR * 0.99)], v[NR], cpu * 1e6 / hz / NR }' >>"$out/web-$1.sum"
 }
 
-# Alternating: without, with, with, without, ... so that a drift of the machine affects both alike.
+# Order: without, with, with, without, ... so that a drift of the machine affects both.
 with() {
 	# shellcheck disable=SC2086
 	start "$spoor" record -q -a -F 99 $options -o "$out/web.nettrace"
@@ -63,7 +63,7 @@ paired() {
 	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ print $c / $(c + 4) }' | sort -g |
 		awk '{ v[NR] = $1 } END { printf "%.4f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
-# mean_pair N: the mean of the ratios of neighbouring runs and its standard error, in percent.
+# mean_pair N: prints the mean of the ratios of neighbouring runs and its standard error, in percent.
 mean_pair() {
 	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ r = 100 * $c / $(c + 4); n++; s += r; q += r * r }
 		END { m = s / n; printf "%.2f +- %.2f %%", m, (n > 1 ? sqrt((q / n - m * m) / (n - 1)) : 0) }'
@@ -75,7 +75,7 @@ echo "with / without, median of $rounds neighbours: requests/s $(paired 1), p99 
 echo "with / without, mean and standard error: requests/s $(mean_pair 1), p99 $(mean_pair 2), CPU a request $(mean_pair 4)"
 "$spoor" report "$out/web.nettrace" | sed -n 2,3p
 
-# Attaching and detaching, under a load that does not saturate the CPUs: the slowest request around each, beside that of times without.
+# Attaching and detaching, under a load that does not saturate the CPUs: the slowest request around each, compared with the slowest without.
 cpu_pause=1000
 total=$((attach * 3 * window + 2 * window))
 hit -p $cpu_pause -l "$out/web.times" "$port" "$total" &
@@ -101,7 +101,7 @@ for _ in $(seq "$attach"); do
 	sleep "$left"
 done
 wait "$load" || :
-# /proc/uptime counts sleep too, CLOCK_MONOTONIC does not: on a machine that was suspended the marks would be off.
+# /proc/uptime includes the time of a suspended machine, CLOCK_MONOTONIC does not; the marks would be wrong.
 awk -v w="$window" '
 	FNR == NR { kind[++n] = $1; from[n] = $2 * 1e6; next }
 	{ for (i = 1; i <= n; i++) if ($1 >= from[i] && $1 < from[i] + w * 1e6) { if ($2 > most[i]) most[i] = $2; count[i]++ } }

@@ -1,8 +1,8 @@
-// .NET's side of bench/run lib: what an event of the same four fields costs the firing thread through EventSource and EventPipe, in a session without stacks
-// that another thread of this program drains into a file. Prints "event_ns VALUE".
+// The .NET side of bench/run lib: the cost of an event with the same four fields for the firing thread, through EventSource and EventPipe. Another thread of this
+// program writes the session, which has no stacks, into a file. Prints "event_ns VALUE".
 //
-//   eventsource FILE           written as the documentation advises where it matters: no array, no boxing
-//   eventsource FILE plain     by WriteEvent(id, ...), as most event sources are
+//   eventsource FILE           WriteEventCore, as the documentation recommends for speed: no array, no boxing
+//   eventsource FILE plain     WriteEvent(id, ...), as in most event sources
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using Microsoft.Diagnostics.NETCore.Client;
@@ -29,7 +29,7 @@ while (!log.IsEnabled())
     Thread.Sleep(10);
 
 var costs = new double[burst * rounds];
-// The first time through compiles; the second, optimized, is the figure.
+// The first run compiles the code; the second run, optimized, is the result.
 for (int pass = 0; pass < 2; pass++)
 {
     uint number = 0;
@@ -45,7 +45,7 @@ for (int pass = 0; pass < 2; pass++)
                     log.Four(number, number * 3UL, number * 0.5, texts[number & 3]);
             costs[at++] = Stopwatch.GetElapsedTime(before).TotalNanoseconds / batch;
         }
-        Thread.Sleep(20); // nobody's buffers are full
+        Thread.Sleep(20); // so that no buffer fills
     }
 }
 session.Stop();

@@ -1,5 +1,5 @@
-// Writes events at a steady rate: Flood EVENTS_A_SECOND SECONDS [THREADS]. The source Bench-Flood has one event of a number, a text and a number; each comes with the
-// stack of one of sixteen places. Prints "ready" first, and how many it has written at the end.
+// Writes events at a steady rate: Flood EVENTS_A_SECOND SECONDS [THREADS]. The source Bench-Flood has one event with three fields: a number, a text and a number. Sixteen
+// call paths fire it in turn. Prints "ready" first, and the number of written events at the end.
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using System.Runtime.CompilerServices;

@@ -1,13 +1,13 @@
-// A bit of everything that makes managed code: what `bytes` and `names` record.
+// A workload with every kind of managed code. The benchmarks `bytes` and `names` record it.
 //
 //   dotnet Mix.dll SECONDS [steady]
 //
-// steady: without the works that compile new code, throw exceptions, wait, or make the collector stop everybody: a program that has warmed up and
-// computes on both threads all the time.
+// steady: a warmed-up program that computes on both threads all the time. Without tasks that compile new code, throw exceptions, wait, or cause
+// collections that suspend all threads.
 //
-// Two threads, always busy, go round a list of works: generics over many instantiations, LINQ, async, regular expressions (interpreted, compiled),
-// JSON both ways, expression trees, dynamic methods, exceptions, collections, delegates and interfaces. A new expression tree, dynamic
-// method and compiled expression comes up each second and thread until the end, so that code is always on its way through the tiers.
+// Two busy threads repeat a list of tasks: generics over many instantiations, LINQ, async, regular expressions (interpreted, compiled),
+// JSON in both directions, expression trees, dynamic methods, exceptions, collections, delegates and interfaces. Each thread compiles a new
+// expression tree, dynamic method and regular expression every second, so that some methods are always between two tiers.
 using System.Collections.Concurrent;
 using System.Collections.Immutable;
 using System.Diagnostics;
@@ -72,7 +72,7 @@ public static class Program
     }
 }
 
-// What is due once a second: new code is compiled now and then, as in programs that run for long.
+// True once a second: then a task compiles new code, as long-running programs do from time to time.
 sealed class Pace
 {
     readonly Stopwatch _since = Stopwatch.StartNew();
@@ -91,7 +91,7 @@ interface IWork
     long Do(Random random);
 }
 
-// Instantiations over value types (code of their own) and reference types (shared code with dictionaries).
+// Instantiations over value types (separate code) and reference types (shared code with dictionaries).
 sealed class Generics : IWork
 {
     struct Pair<TFirst, TSecond>(TFirst first, TSecond second) : IComparable<Pair<TFirst, TSecond>>
@@ -428,7 +428,7 @@ sealed class Numbers : IWork
 
     public long Do(Random random)
     {
-        var sieve = new bool[20000]; /* long enough a loop for on-stack replacement */
+        var sieve = new bool[20000]; /* the loop is long enough for on-stack replacement */
         int count = 0;
         for (int i = 2; i < sieve.Length; i++)
         {
