@@ -1,4 +1,4 @@
-# Completion of spoor for bash. All words come from `spoor help --completion`, so it knows what the installed spoor knows.
+# Completion of spoor for bash. All words come from `spoor help --completion`, so they match the installed spoor.
 _spoor()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
@@ -26,7 +26,7 @@ _spoor()
 		return
 		;;
 	PID)
-		# These verbs take .NET processes only, the others any.
+		# These verbs accept .NET processes only, the others any process.
 		case $verb in
 		trace | counters | stacks | heap | dump | env | perfmap)
 			mapfile -t COMPREPLY < <(compgen -W "$("$spoor" ps 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$current")
