@@ -21,12 +21,10 @@ PATH=$scratch/bin:$PATH
 
 # A web API at work, or a native program that computes.
 load=$(dirname "$spoor")/examples/load
-built=$(dirname "$spoor")/tests/webapi
-dll=$built/bin/webapi/release/Shop.dll
 dotnet=
 if [ ! -x "$load" ]; then
 	no_dotnet="the examples are not built"
-elif no_dotnet=$("$top/scripts/build-webapi" "$built" 2>err); then
+elif dll=$("$top/scripts/test-programs" webapi 2>err); then
 	start pid dotnet "$dll" "$scratch/port" >shop.out 2>&1
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		! until_true test -s port || break
@@ -34,7 +32,9 @@ elif no_dotnet=$("$top/scripts/build-webapi" "$built" 2>err); then
 	[ -s port ] || fail "the web API does not start: $(head -n 3 shop.out)"
 	start clients "$load" -p 20000 "$(cat port)" 600 /cpu=1 /alloc=1 /throw=1 >/dev/null
 	dotnet=1
-elif [ $? != 77 ]; then
+elif [ $? = 77 ]; then
+	no_dotnet=$dll
+else
 	fail "the web API could not be built"
 fi
 if [ -z "$dotnet" ]; then
