@@ -9,6 +9,7 @@
 #   Shop.dll                      becomes the built web API
 #
 # The folder has app.nettrace, shop.nettrace, gc.nettrace, shop.rings and a Makefile before the first example of a page runs.
+own_machine=yes
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 awk -f "$top/tests/man_examples.awk" "$top"/docs/man/*.[17] >examples

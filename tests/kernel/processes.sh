@@ -11,9 +11,9 @@ for i in 0 1 2 3 4; do
 	cp "$target" "p$i"
 done
 
-# A recording of the whole machine where rights allow it, else of the command.
+# A recording of the whole machine where rights allow it, else of the command. (Without the sessions that it would open in the programs of other tests.)
 if is_root; then
-	start recorder "$spoor" record -q -a -F 997 -o x.nettrace
+	start recorder "$spoor" record -q -a --no-dotnet -F 997 -o x.nettrace
 	until_true test -s x.nettrace || fail "no file appears"
 	start churn "$target" churn 1000 2 ./p0 ./p1 ./p2 ./p3 ./p4
 else

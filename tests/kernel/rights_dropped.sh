@@ -1,5 +1,6 @@
 #!/bin/sh
 # A running recorder drops the rights that it does not need. A user of a spoor with file capabilities cannot read or write other users' files through it.
+own_machine=yes
 . "$(dirname "$(realpath "$0")")/prelude"
 
 is_root || skip "only root has rights to drop"
