@@ -13,13 +13,11 @@
  *   }
  *   poll_set_done(&set);
  *
- * The set is built anew for each wait, so no part removes a descriptor or a deadline. Most parts are
- * state machines that try each step and need not know which descriptor is ready; those that do need
- * it keep the number that poll_set_add() returned.
- *
- * No error needs handling: if memory or the kernel fails, the wait lasts POLL_SET_RETRY_MS at most and
- * reports no descriptor, so a loop polls by time. Times are CLOCK_MONOTONIC in nanoseconds. All zero
- * is an empty set, and one thread uses it at a time. Descriptors belong to the caller.
+ * The set is built anew for each wait. Most parts try each step and need not know which descriptor
+ * is ready; others keep the number that poll_set_add() returned. No error needs handling: if memory
+ * or the kernel fails, the wait lasts POLL_SET_RETRY_MS at most and reports no descriptor, so a
+ * loop polls by time. Times are CLOCK_MONOTONIC in nanoseconds. All zero is empty, and one thread
+ * uses it at a time. Descriptors belong to the caller.
  */
 #ifndef SPOOR_BASE_POLL_SET_H
 #define SPOOR_BASE_POLL_SET_H
@@ -49,18 +47,15 @@ void poll_set_begin(struct poll_set *set, uint64_t until_ns);
 /* The number of the descriptor for poll_set_revents(). A negative descriptor is never ready. */
 uint32_t poll_set_add(struct poll_set *set, int fd, short events);
 
-/*
- * Descriptors of the loop's caller, whose revents the wait sets. At most one call for each wait.
- * `fds` is borrowed until the wait is over.
- */
+/* Descriptors of the caller, borrowed, whose revents the wait sets. Once for each wait. */
 void poll_set_add_callers(struct poll_set *set, struct pollfd *fds, size_t count);
 
 /* The wait ends no later than this. */
 void poll_set_wake(struct poll_set *set, uint64_t time_ns);
 
 /*
- * Waits until a descriptor is ready, the earliest time has come, or a signal handler has run. Returns
- * the time at the end of the wait.
+ * Returns when a descriptor is ready, the earliest time has come or a signal handler has run; the
+ * time.
  */
 uint64_t poll_set_wait(struct poll_set *set);
 
@@ -70,8 +65,8 @@ short poll_set_revents(const struct poll_set *set, uint32_t number);
 void poll_set_done(struct poll_set *set);
 
 /*
- * Waits for one descriptor. Returns its revents; 0 after the timeout (-1: none) or a signal handler;
- * POLLERR if the kernel cannot wait. May be called in a signal handler.
+ * The revents; 0 after the timeout (-1: none) or a signal handler; POLLERR: the kernel cannot wait.
+ * May be called in a signal handler.
  */
 short poll_one(int fd, short events, int timeout_ms);
 

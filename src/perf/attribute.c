@@ -76,10 +76,7 @@ uint64_t attribute_clock_period_ns(uint32_t frequency_hz)
 	for (size_t i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
 		uint64_t longer = period > ticks_ns[i] ? period : ticks_ns[i];
 		uint64_t shorter = period > ticks_ns[i] ? ticks_ns[i] : period;
-		/*
-		 * In step to within 0.05 %: the two would drift through each other's phase in
-		 * seconds, longer than many recordings.
-		 */
+		/* Equal phases within 0.05 %: they would drift too slowly for many recordings. */
 		if (distance_to_multiple(longer, shorter) <= longer / 2000)
 			return period + period / 101;
 	}
@@ -144,9 +141,7 @@ void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_
 	ret_attr->type = PERF_TYPE_SOFTWARE;
 	ret_attr->config = PERF_COUNT_SW_DUMMY;
 	ret_attr->disabled = 1;
-	/*
-	 * the event counts nothing; without this bit it would need the right to sample the kernel
-	 */
+	/* it counts nothing; without this bit it would need the right to sample the kernel */
 	ret_attr->exclude_kernel = 1;
 	/* All events that write into one ring must use the same clock. */
 	ret_attr->use_clockid = 1;

@@ -1,6 +1,6 @@
 /*
- * Every capability is tried: sysctls, capabilities, security modules and the processor all
- * influence perf_event_open(2), so no rule predicts its result.
+ * Every capability is tried, because no rule predicts the result of perf_event_open(2): sysctls,
+ * capabilities, security modules and the processor influence it.
  */
 #include "perf/capability.h"
 
@@ -86,10 +86,7 @@ static void kernel_stacks(struct capability *row, const struct capability_trials
 		refused(row, trials, EXPLAIN_KERNEL, trials->kernel);
 		return;
 	}
-	/*
-	 * kptr_restrict 1 shows addresses only to processes with CAP_SYSLOG, 2 to no process; 0
-	 * leaves the decision to perf_event_paranoid.
-	 */
+	/* kptr_restrict 1: needs CAP_SYSLOG, 2: never shown, 0: perf_event_paranoid decides. */
 	if (trials->names_kernel) {
 		answer(row, CAPABILITY_YES);
 		return;

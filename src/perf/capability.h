@@ -1,7 +1,4 @@
-/*
- * What this user can record on this machine, found by trying: each try opens an event and closes it
- * again.
- */
+/* What this user can record on this machine: each try opens an event and closes it again. */
 #ifndef SPOOR_PERF_CAPABILITY_H
 #define SPOOR_PERF_CAPABILITY_H
 

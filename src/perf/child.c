@@ -90,10 +90,7 @@ int record_child_go(struct record_child *child, const char *command, struct diag
 	int error = 0;
 	ssize_t n;
 
-	/*
-	 * MSG_NOSIGNAL is for sockets only. If the child was killed meanwhile, SIGPIPE must not end
-	 * this process.
-	 */
+	/* MSG_NOSIGNAL is for sockets only. SIGPIPE of a killed child must not end us. */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	(void)sigaction(SIGPIPE, &ignore, &before); /* valid arguments: cannot fail */
 	n = write(child->go_fd, "g", 1);

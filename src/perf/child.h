@@ -1,6 +1,6 @@
 /*
- * A command that waits for its events: forked now, exec'd later, so that the recording begins with
- * its first instruction.
+ * A command that waits for its events: forked now, exec'd later, recorded from its first
+ * instruction.
  *
  *   record_child_spawn(&child, argv, &diag);
  *   options.scope = RECORD_CHILD, options.pids = &child.pid;  recorder_open(); recorder_start();
@@ -18,23 +18,16 @@ struct record_child {
 	uint32_t pid;
 	int go_fd;
 	int error_fd;
-	/*
-	 * as in a shell: 127 the command does not exist, 126 it cannot be run; 0: it runs, or was
-	 * not started
-	 */
+	/* as in a shell: 127 no such command, 126 cannot be run; 0: runs or not started */
 	int exec_code;
 };
 
 /*
- * Starts the waiting child. Its signals are not ignored or blocked, whatever this process does with
- * them. It ends if this process ends first. `argv` ends with NULL.
+ * Starts the waiting child, which ignores and blocks no signal and ends if this process does first.
  */
 int record_child_spawn(struct record_child *child, char *const argv[], struct diag *diag);
 
-/*
- * Lets the child exec. On failure: returns the errno, with a sentence and exec_code; the child has
- * been reaped, and pid is 0.
- */
+/* Lets the child exec. On failure the child is reaped, pid is 0 and exec_code is set. */
 int record_child_go(struct record_child *child, const char *command, struct diag *diag);
 
 /* Ends a child that has not been started, and reaps it. */

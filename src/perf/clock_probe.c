@@ -1,6 +1,6 @@
 /*
- * A thread that sets its name gets a PERF_RECORD_COMM, even if the name does not change. The last
- * eight bytes of the record are the time (sample_id_all with TIME alone).
+ * A thread that sets its name, even to the same one, gets a PERF_RECORD_COMM. The last eight bytes
+ * of the record are the time (sample_id_all with TIME alone).
  */
 #include "perf/clock_probe.h"
 

@@ -1,6 +1,6 @@
 /*
- * Measures the offset between the time of perf events and CLOCK_MONOTONIC. Events are opened with
- * that clock (use_clockid), but the kernel does not confirm it.
+ * Measures the offset of perf events' time from CLOCK_MONOTONIC, as the kernel does not confirm
+ * use_clockid.
  */
 #ifndef SPOOR_PERF_CLOCK_PROBE_H
 #define SPOOR_PERF_CLOCK_PROBE_H
@@ -13,9 +13,8 @@ struct clock_probe {
 };
 
 /*
- * Lets the kernel write records about the calling thread, and reads CLOCK_MONOTONIC before and
- * after each. The closest pair of readings counts. It takes some microseconds and one event.
- * Returns a negative errno if the event cannot be opened.
+ * Reads the clock before and after each of some records about the calling thread; the closest pair
+ * counts. It takes some microseconds and one event: a negative errno if that cannot be opened.
  */
 int clock_probe_perf(struct clock_probe *ret_probe);
 

@@ -34,10 +34,7 @@ int explain_rights(const struct rights *rights, enum explain_what what, int erro
 	if (paranoid == RIGHTS_PARANOID_UNKNOWN)
 		return diag_set(diag, error, "cannot sample %s: this kernel has no perf events",
 			thing);
-	/*
-	 * The sysctls allow it, but it was refused: a security module or a seccomp filter forbids
-	 * it.
-	 */
+	/* The sysctls allow it: a security module or a seccomp filter forbids it. */
 	if (rights_perfmon(rights) || (what == EXPLAIN_MACHINE && rights_allow_machine(rights)) ||
 		(what == EXPLAIN_KERNEL && rights_allow_kernel(rights)) ||
 		(what == EXPLAIN_ANY && paranoid <= 2)) {

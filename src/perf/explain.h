@@ -1,7 +1,4 @@
-/*
- * Which right is missing, and how to get it: sentences for a refusal by perf_event_open(2), which
- * returns only EACCES or EPERM.
- */
+/* Which right is missing, and how to get it: perf_event_open(2) returns only EACCES or EPERM. */
 #ifndef SPOOR_PERF_EXPLAIN_H
 #define SPOOR_PERF_EXPLAIN_H
 

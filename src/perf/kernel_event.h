@@ -1,7 +1,4 @@
-/*
- * The system calls on perf events, one function each. Tests link functions of their own in their
- * place, so that the rest of src/perf can be tested without the kernel.
- */
+/* The system calls on perf events. Tests link their own, to test src/perf without the kernel. */
 #ifndef SPOOR_PERF_KERNEL_EVENT_H
 #define SPOOR_PERF_KERNEL_EVENT_H
 

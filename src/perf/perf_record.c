@@ -1,6 +1,6 @@
 /*
- * The layouts are those of perf_event_open(2). The fields of a sample follow the header in a fixed
- * order. Every other record has its own body, and with sample_id_all a trailer:
+ * The layouts of perf_event_open(2). A sample's fields have a fixed order after the header; other
+ * records have their own body, and with sample_id_all a trailer:
  *
  *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN?
  *   trailer  TID? TIME? ID? STREAM_ID? CPU? IDENTIFIER?
@@ -52,10 +52,7 @@ bool perf_layout_known(const struct perf_layout *layout)
 	return !(layout->sample_type & ~KNOWN_BITS);
 }
 
-/*
- * Reads the fields that a sample and a trailer share, in their common order. The caller reads
- * IDENTIFIER.
- */
+/* The fields that sample and trailer share, in their order. The caller reads IDENTIFIER. */
 static inline const uint8_t *read_thread_time(uint64_t type, const uint8_t *at,
 	struct perf_record *record)
 {
@@ -80,10 +77,7 @@ static unsigned field_count(uint64_t bits)
 static int decode_sample(uint64_t type, const uint8_t *at, const uint8_t *end,
 	struct perf_record *record)
 {
-	/*
-	 * All fields but the callchain's words have a fixed size: one check for the fields, and one
-	 * for the words.
-	 */
+	/* One check for the fields of fixed size, and one for the callchain's words. */
 	if ((size_t)(end - at) < field_count(type) * FIELD)
 		return -EBADMSG;
 	if (type & PERF_BIT_IDENTIFIER) {
@@ -340,10 +334,7 @@ struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 		bool kernel_half = kernel_begin && address >= kernel_begin;
 		bool impossible = address < FIRST_CODE_ADDRESS ||
 				  (kernel_begin && kernel_half != (part == PART_KERNEL));
-		/*
-		 * Kernel frames come first; one after user frames would break the order of the flat
-		 * list.
-		 */
+		/* Kernel frames come first; one after user frames would break the order. */
 		if (impossible || (part == PART_KERNEL && chain.count > chain.kernel_count)) {
 			chain.flags |= PERF_CHAIN_BROKEN;
 			part = PART_NONE;

@@ -1,10 +1,10 @@
 /*
- * One record of the kernel's perf ring (or of perf.data), decoded in place.
+ * One record of the kernel's perf ring (or of perf.data), decoded in place; texts and callchains
+ * are borrowed.
  *
- * The layout says which fields exist: the sample_type of the events, which all events of a ring
- * share, and sample_id_all, which appends time, thread and CPU to every record that is not a
- * sample. Bytes are in the order of this machine. Every field is checked against the end of the
- * record; texts and callchains are borrowed from it.
+ * The layout says which fields exist: the sample_type, which all events of a ring share, and
+ * sample_id_all, which appends time, thread and CPU to every record that is not a sample. Bytes are
+ * in the order of this machine. Every field is checked against the end of the record.
  *
  *   offset  size  field of every record
  *   0       4     type    enum perf_record_type
@@ -18,10 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The kernel's numbers (uapi/linux/perf_event.h); tests/kernel/test_perf_numbers.c proves that they
- * agree.
- */
+/* The kernel's numbers; tests/kernel/test_perf_numbers.c proves that they agree. */
 enum perf_record_type {
 	PERF_TYPE_MMAP = 1,
 	PERF_TYPE_LOST = 2,
@@ -73,10 +70,7 @@ struct perf_record {
 	uint16_t misc;
 	bool has_time; /* the layout has the fields for time_ns, pid, tid and cpu */
 	uint64_t time_ns;
-	/*
-	 * of the sample, or of the process that the record describes; UINT32_MAX for a thread that
-	 * has ended
-	 */
+	/* of the sample or the described process; UINT32_MAX: the thread has ended */
 	uint32_t pid;
 	uint32_t tid;
 	int32_t cpu;         /* -1 unknown */
@@ -107,9 +101,7 @@ struct perf_record {
 	/* PERF_TYPE_COMM */
 	bool exec;
 
-	/*
-	 * PERF_TYPE_FORK, PERF_TYPE_EXIT; also next or previous thread of PERF_TYPE_SWITCH_CPU_WIDE
-	 */
+	/* PERF_TYPE_FORK, _EXIT; other thread of PERF_TYPE_SWITCH_CPU_WIDE */
 	uint32_t parent_pid;
 	uint32_t parent_tid;
 
@@ -123,10 +115,7 @@ struct perf_record {
 /* Whether records of this layout can be decoded. Samples with fields beyond those listed cannot. */
 bool perf_layout_known(const struct perf_layout *layout);
 
-/*
- * Decodes one record of `size` bytes (its header must have the same size). -EBADMSG if it is
- * malformed. Nothing is copied; the texts of the record are untrusted bytes.
- */
+/* `size` must equal that in the header. -EBADMSG: malformed. Texts are untrusted and not copied. */
 int perf_record_decode(const struct perf_layout *layout, const uint8_t *data, size_t size,
 	struct perf_record *ret_record);
 
@@ -144,11 +133,10 @@ struct perf_callchain {
 };
 
 /*
- * The callchain of a sample as a flat list, leaf first: kernel frames, then user frames,
- * distinguished by the kernel's markers. An address that cannot be code (below the first page; a
- * user frame at or above `kernel_begin`, a kernel frame below it) ends its part of the chain,
- * because the unwinder found the following frames through it. `kernel_begin` is arch->kernel_begin,
- * or 0 to check nothing; `max_stack` is the kernel's limit, 0 if unknown.
+ * A sample's callchain as a flat list, leaf first: kernel frames, then user frames. An address that
+ * cannot be code (in the first page; on the other side of `kernel_begin`) ends its part, because
+ * the unwinder found the following frames through it. `kernel_begin` is arch->kernel_begin, or 0 to
+ * check nothing; `max_stack` is the kernel's limit, 0 if unknown.
  */
 struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 	uint64_t kernel_begin, uint32_t max_stack, uint64_t *frames, uint32_t room);

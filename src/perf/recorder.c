@@ -1,11 +1,11 @@
 /*
- * Opens the events. Machine-wide: one event for each CPU, with its own ring. For processes: one
- * event for each thread and CPU, inherited by the threads and processes that they start. All events
- * of a CPU write into the ring of an event on our own thread, which produces no samples and does
- * not end with the targets.
+ * Opens the events. Machine-wide: one for each CPU, with its own ring. For processes: one for each
+ * thread and CPU, inherited by the threads and processes that they start; all of a CPU write into
+ * the ring of an event on our own thread, which produces no samples and does not end with the
+ * targets.
  *
- * If the kernel refuses an event, the recorder tries with less: without kernel code, with smaller
- * rings, or machine-wide if a process has too many threads. Each such step is reported in info.
+ * If the kernel refuses an event, the recorder tries with less, and reports it in info: without
+ * kernel code, with smaller rings, or machine-wide if a process has too many threads.
  */
 #include "perf/recorder.h"
 
@@ -135,10 +135,7 @@ static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
 	return NULL;
 }
 
-/*
- * Opens the event of a CPU. A CPU that went offline meanwhile is no failure: returns 0 without an
- * event.
- */
+/* A CPU that went offline meanwhile is no failure: 0 without an event. */
 static int open_cpu(struct recorder *recorder, int32_t cpu)
 {
 	int fd = event_open(&recorder->attr, -1, cpu);
@@ -195,10 +192,7 @@ static int open_anchors(struct recorder *recorder)
 	return 0;
 }
 
-/*
- * Opens the events of one thread, one for each CPU. -ESRCH: it has ended. `doubtful`: it may have
- * inherited some already.
- */
+/* One event for each CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
 static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
@@ -247,10 +241,7 @@ static bool too_many(const struct recorder *recorder, uint32_t thread_count)
 	return events > recorder->rights.open_files_max / FILES_PART;
 }
 
-/*
- * Attaches threads until a scan finds no new one. -EMFILE: more events than descriptors; *ret_count
- * is the number of threads.
- */
+/* Attaches until a scan finds no new thread, *ret_count in all. -EMFILE: too many events. */
 static int attach_threads(struct recorder *recorder, struct proc_reader *proc, struct id_list *list,
 	struct map *attached, uint32_t *ret_count)
 {
@@ -311,10 +302,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/*
- * The initial ring size: the requested one, within our own limit and the user's limit of locked
- * memory.
- */
+/* The requested size, within our own limit and the user's limit of locked memory. */
 static size_t first_ring_bytes(const struct recorder *recorder)
 {
 	const struct rights *rights = &recorder->rights;
@@ -345,10 +333,7 @@ static int open_once(struct recorder *recorder)
 	return recorder->machine ? open_machine(recorder) : open_targets(recorder);
 }
 
-/*
- * Whether the limit on locked memory was exceeded. The kernel returns EPERM for that too; it was
- * the limit if the last event was opened but has no ring.
- */
+/* EPERM may mean the limit on locked memory: then the last event is open, without a ring. */
 static bool rings_too_large(const struct recorder *recorder, int error)
 {
 	if ((error != -EPERM && error != -ENOMEM) || !recorder->events.count)
@@ -506,8 +491,7 @@ static int check_options(const struct recorder_options *options, const struct ri
 }
 
 /*
- * Opens a pidfd for each target, so that its end is recognized even if its pid is reused. Targets
- * that do not exist stay in the list, marked as ended.
+ * A pidfd recognizes a target's end even if its pid is reused. Missing targets are marked as ended.
  */
 static int hold_targets(struct recorder *recorder, struct diag *diag)
 {
@@ -597,10 +581,9 @@ static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
 
 /*
  * The kernel restarts the timer of a task's event at each switch to that task: a server that
- * switches 100,000 times a second uses 7 % more CPU. An inherited event begins with a whole period,
- * so a task that lives for less than a period is never sampled. The events of CPUs have neither
- * fault. They are used for single processes too, as long as the samples of other processes are few
- * enough.
+ * switches 100,000 times a second uses 7 % more CPU, and a task that lives for less than a period
+ * is never sampled. The events of CPUs have neither fault, so they are used for single processes
+ * too, as long as the samples of other processes are few enough.
  */
 static bool prefers_cpus(const struct recorder *recorder)
 {
@@ -734,10 +717,7 @@ static void note_fd(struct recorder *recorder, const struct pollfd *entry)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = recorder->rings.items[i];
-		/*
-		 * A ring hangs up when its CPU goes offline. It must not be polled again, as poll()
-		 * would return immediately each time.
-		 */
+		/* Its CPU went offline: poll() would return immediately each time. */
 		if (ring->fd == entry->fd) {
 			if (entry->revents & (POLLHUP | POLLERR | POLLNVAL))
 				ring->fd = -1;

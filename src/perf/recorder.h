@@ -1,6 +1,5 @@
 /*
- * The recorder: opens perf events, probes which attributes the kernel accepts, maps the rings. It
- * parses no records.
+ * The recorder: opens perf events, probes which attributes the kernel accepts, maps the rings.
  *
  *   recorder_open(&options, &recorder, &diag);
  *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start and filter_by_pid)
@@ -9,11 +8,10 @@
  *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
  *
  * One ring for each CPU holds the samples and the sideband (mmap2, comm, fork, exit, lost,
- * throttle) of that CPU, ordered by time. Every record has the layout of info->sample_type (with
- * sample_id_all): a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN}, and all other records
- * end with {TID TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one,
- * PERIOD only for hardware cycles. There is no IP: the callchain begins with it. The time is
- * CLOCK_MONOTONIC.
+ * throttle) of that CPU, ordered by time, in the layout of info->sample_type (with sample_id_all):
+ * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN}, and all other records end with {TID
+ * TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only
+ * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC.
  */
 #ifndef SPOOR_PERF_RECORDER_H
 #define SPOOR_PERF_RECORDER_H
@@ -40,10 +38,7 @@ enum record_scope {
 	RECORD_PIDS,
 	/* `pids` are thread ids: these threads only, and none that they start */
 	RECORD_THREADS,
-	/*
-	 * pids[0] is our own child before its exec: begins at the exec, or earlier with
-	 * filter_by_pid
-	 */
+	/* pids[0] is our child before its exec, which begins it (not if filter_by_pid) */
 	RECORD_CHILD,
 };
 
@@ -89,30 +84,21 @@ struct recorder_info {
 	bool idle_excluded;    /* no samples of idle CPUs */
 	bool build_ids;        /* mmap2 records carry them */
 	bool lost_counts;      /* recorder_read_lost() is supported */
-	/*
-	 * machine-wide rings for RECORD_PIDS or RECORD_CHILD, if allowed and affordable: the caller
-	 * drops the records of other processes
-	 */
+	/* the rings are machine-wide: the caller drops records of other processes */
 	bool filter_by_pid;
-	/*
-	 * limit.error: a right is missing, so less is recorded, as the sentence says; with a remedy
-	 */
+	/* limit.error: a right is missing, so less is recorded; with a remedy */
 	struct diag limit;
 };
 
 /*
- * -EACCES: rights are missing (the diag says which, and what to do). -ESRCH: the process does not
- * exist or has ended. -ENXIO: one of `cpus` does not exist or is offline. -EMFILE: more events are
- * needed than files may be open, and the right to record machine-wide is missing. The recorder does
- * not run yet.
+ * The recorder does not run yet. -EACCES: rights are missing (the diag has a remedy). -ESRCH: the
+ * process has ended. -ENXIO: one of `cpus` is offline. -EMFILE: more events than files are allowed,
+ * and the right to record machine-wide is missing.
  */
 int recorder_open(const struct recorder_options *options, struct recorder **ret_recorder,
 	struct diag *diag);
 
-/*
- * Whether this process may open any perf event, at least for its own threads: 0, or -EACCES with
- * the reason. It tries independently of a recorder.
- */
+/* Whether this process may open any perf event at all: 0, or -EACCES with the reason. */
 int recorder_refusal(struct diag *diag);
 
 void recorder_close(struct recorder *recorder);
@@ -126,30 +112,25 @@ void recorder_stop(struct recorder *recorder);
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index);
 
 /*
- * Adds a descriptor for each ring (readable when a quarter full) and for each target process
- * (readable when it has ended). recorder_note_wait() follows the wait: it notes the processes that
- * have ended and the rings that hung up.
+ * Adds a descriptor for each ring (readable when a quarter full) and each target process (readable
+ * when it has ended). recorder_note_wait() notes those that have ended or hung up.
  */
 void recorder_await(struct recorder *recorder, struct poll_set *set);
 void recorder_note_wait(struct recorder *recorder, const struct poll_set *set);
 
-/* Targets (pids of the options) that were alive at the last recorder_note_poll(). */
+/* Targets (pids of the options) that were alive at the last recorder_note_wait(). */
 uint32_t recorder_targets_left(const struct recorder *recorder);
 
 /*
- * Machine-wide only: opens events for CPUs that came online (a CPU that comes back keeps its ring).
- * Call it about once a second; it is cheap if nothing changed. Returns the number of new CPUs;
- * info->ring_count grows, ring pointers stay valid. `changed` is called for each CPU that came
- * online or went offline.
+ * Machine-wide: opens events for CPUs that came online, cheaply; once a second. A CPU that comes
+ * back keeps its ring. Returns the number of new CPUs; info->ring_count grows, ring pointers stay
+ * valid. `changed` is called for each CPU that came online or went offline.
  */
 typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
 	struct diag *diag);
 
-/*
- * Records that the kernel could not write, by its own count. False if the kernel does not count
- * them.
- */
+/* Records that the kernel could not write; false if it does not count them. */
 bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost);
 
 #endif

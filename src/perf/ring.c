@@ -1,10 +1,7 @@
 /*
- * The kernel writes at data_head; we read up to it and write data_tail. The head is loaded with
- * acquire before the records are read, the tail is stored with release after them: the pairing that
- * the kernel documents.
- *
- * Positions only grow; their low bits are the place in the ring. Invariant: released <= tail <=
- * head, head - released <= size.
+ * The head is loaded with acquire before the records are read, the tail is stored with release
+ * after them: the pairing that the kernel documents. Positions only grow; their low bits are the
+ * place in the ring. Invariant: released <= tail <= head, head - released <= size.
  */
 #include "perf/ring.h"
 
@@ -56,10 +53,7 @@ static bool next_record(struct ring *ring, const uint8_t **ret_record, uint32_t 
 
 	uint64_t at = ring->tail & (ring->size_bytes - 1);
 	struct perf_event_header header;
-	/*
-	 * Records are multiples of 8 bytes, so a header never wraps. A header that seems to wrap is
-	 * corrupt.
-	 */
+	/* Records are multiples of 8 bytes, so a header that seems to wrap is corrupt. */
 	if (left > ring->size_bytes || (at & 7) || left < sizeof(header))
 		return tear(ring);
 	memcpy(&header, ring->data + at, sizeof(header));

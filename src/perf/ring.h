@@ -1,14 +1,12 @@
 /*
- * One mapped ring of the kernel: returns the records in place, and releases their space as they are
- * consumed.
+ * One mapped ring of the kernel: returns the records in place, and releases their space.
  *
  *   ring_begin(ring);                                     reads the position of the kernel
  *   while (ring_next(ring, &record, &size)) ...           a whole record each, borrowed until the next call
  *   ring_end(ring);                                       releases the space of the records
  *
- * Records that arrive during a pass are returned after the next ring_begin(), so a pass ends
- * however busy the machine is. Space is released after each eighth of the ring, so the kernel need
- * not wait for the end of the pass. Only the 8-byte header that all records have is parsed.
+ * Records that arrive during a pass wait for the next ring_begin(), so a pass ends however busy the
+ * machine is. Space is released after each eighth of the ring. Only the record's header is parsed.
  */
 #ifndef SPOOR_PERF_RING_H
 #define SPOOR_PERF_RING_H

@@ -1,10 +1,10 @@
 /*
  * Detects threads that are recorded by two events.
  *
- * While the threads of a process are attached one by one, a thread may start another. Whether the
- * new thread has inherited the event is unknown: attaching it may count it twice, and not attaching
- * it may lose it. So it is attached and noted here. The first sample with the id of an inherited
- * event proves the inheritance; then the thread's own event on that CPU is stopped.
+ * Whether a thread that is started while its process is attached has inherited the event is
+ * unknown: attaching it may count it twice, not attaching may lose it. So it is attached and noted
+ * here. The first sample with the id of an inherited event proves it; then the thread's own event
+ * on that CPU is stopped.
  */
 #ifndef SPOOR_PERF_TWINS_H
 #define SPOOR_PERF_TWINS_H
@@ -31,9 +31,7 @@ struct twins {
 /* False if memory runs out. */
 bool twins_add(struct twins *twins, uint32_t tid, int32_t cpu, uint64_t own_id, int fd);
 
-/*
- * Whether this sample is a duplicate, to be dropped. The record begins with header, id, pid, tid.
- */
+/* Whether to drop this sample as a duplicate. It begins with header, id, pid, tid. */
 bool twins_drop(struct twins *twins, int32_t cpu, const uint8_t *record, uint32_t size);
 
 void twins_done(struct twins *twins);
