@@ -1,13 +1,12 @@
 /*
- * Reading nettrace. See nettrace_read.h for how it is used, docs/formats/nettrace.md for the
- * layout.
+ * Decodes nettrace (docs/formats/nettrace.md).
  *
  * Bytes are collected until a whole block has arrived; a block of events is then decoded in place,
- * one event a call, with nothing allocated. Version 4 wraps its blocks in objects, names threads by
- * id and carries activity ids where version 6 has rows and label lists; everything else is common
+ * one event a call, without allocation. Version 4 wraps its blocks in objects, names threads by id
+ * and carries activity ids where version 6 has rows and label lists; everything else is common
  * code.
  *
- * `buffer[begin..end)` are the bytes not yet done with; `base` is the offset in the stream of
+ * `buffer[begin..end)` are the bytes to be decoded; `base` is the offset in the stream of
  * buffer[0].
  */
 #include "nettrace/nettrace_read.h"
@@ -62,10 +61,7 @@ struct id_range {
 	uint32_t at; /* in stack_indexes */
 };
 
-/*
- * A list of labels. `labels.list` is set only in the decoded event, as label_bytes may move while
- * lists are read.
- */
+/* `labels.list` is set only in the decoded event, as label_bytes may move while lists are read. */
 struct label_list {
 	uint32_t late_ns;
 	uint32_t bytes_at; /* in label_bytes, labels.list_size of them */
@@ -197,8 +193,7 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 	}
 	if (!d->buffer || d->capacity - d->end < size) {
 		/*
-		 * Room for one block and one read, not twice that: there may be many decoders. A
-		 * block that is larger is not moved while the buffer grows.
+		 * One block and one read: there may be many decoders. A larger block does not move.
 		 */
 		size_t capacity = (d->end + size) + (d->end + size) / 8;
 		if (capacity < BUFFER_LEAST)
@@ -321,10 +316,7 @@ static void count_lost(struct nettrace_decoder *d, struct row *row, uint32_t att
 {
 	uint32_t lost = attempted - row->last_sequence;
 
-	/*
-	 * Numbers that go back are a restart (a thread id used again), not two thousand million
-	 * losses.
-	 */
+	/* Numbers that go back are a restart (a reused thread id), not 2^31 losses. */
 	if (row->seen && lost < 1u << 31) {
 		d->lost += lost;
 		d->pending_lost += lost;
@@ -504,10 +496,7 @@ static uint32_t read_text16(struct nettrace_decoder *d, struct cursor *c)
 	return strtab_add(&d->trace->strings, (const char *)d->scratch.data, d->scratch.len);
 }
 
-/*
- * Methods, modules and assemblies, and the runtime itself. The rundown provider has the ids of the
- * runtime's provider for these.
- */
+/* Methods, modules, assemblies and the runtime. The rundown provider has the same ids for these. */
 static bool is_of_code(uint32_t id)
 {
 	return (id >= CLR_ID_MethodLoad && id <= CLR_ID_MethodUnloadVerbose) ||
@@ -515,10 +504,7 @@ static bool is_of_code(uint32_t id)
 	       id == CLR_ID_RuntimeInformationStart;
 }
 
-/*
- * The event kind that the analyses select by. Universal.Events go by name, Spoor's other events by
- * id.
- */
+/* The kind that analyses select by: Universal.Events by name, Spoor's other events by id. */
 static uint8_t kind_of(const struct trace *trace, const struct schema *schema)
 {
 	const char *name = trace_text(trace, schema->name);
@@ -560,8 +546,7 @@ static uint32_t find_same_schema(const struct trace *trace, const struct schema 
 
 /*
  * Our writer describes events of the runtime for readers without the runtime's list. That
- * description has no information beyond the list, and less for arrays, so it is removed from the
- * schema, as before the file was written.
+ * description has less than the list, so it is removed, as before the file was written.
  */
 static void forget_known_layout(const struct trace *trace, struct schema *schema)
 {
@@ -669,10 +654,7 @@ static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct 
 	return !c->short_read;
 }
 
-/*
- * "0,3": the fields that our writer describes as bytes although they are Booleans, or have them as
- * elements.
- */
+/* "0,3": the fields that are Booleans, or have them as elements, but are described as bytes. */
 static void restore_bools(struct schema *schema, struct span list)
 {
 	for (size_t i = 0; i < list.len; i++) {
@@ -786,10 +768,7 @@ static bool read_fields_v4(struct nettrace_decoder *d, struct cursor *c, struct 
 	return !c->short_read;
 }
 
-/*
- * The second list, which has arrays: each field is preceded by its size, and its name precedes its
- * type.
- */
+/* The second list, which has arrays: size, name and type of each field. */
 static bool read_fields_v4_sized(struct nettrace_decoder *d, struct cursor *c,
 	struct schema *schema, unsigned depth)
 {
@@ -871,10 +850,7 @@ static int read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct 
 
 /* Stacks */
 
-/*
- * The place of a range that begins with `first` in the sorted list: *ret_at. False when it overlaps
- * one in the list.
- */
+/* *ret_at: where a range belongs in the sorted list. False when it overlaps one in the list. */
 static bool place_range(const struct nettrace_decoder *d, uint32_t first, uint32_t count,
 	uint32_t *ret_at)
 {
@@ -1010,10 +986,7 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 		return broken(d, offset_of(d, at), diag,
 			"a sequence point for %u threads is too short", count);
 	forget_stacks(d);
-	/*
-	 * No event after it is older than it. A time that is later than all events so far is not
-	 * believed: older events may still follow.
-	 */
+	/* No later event is older than this. A time after all events so far is not believed. */
 	if (ticks > d->sorted_ticks)
 		d->sorted_ticks = ticks < d->last_ticks ? ticks : d->last_ticks;
 	if (flags & SEQUENCE_POINT_FORGETS_THREADS)
@@ -1024,8 +997,7 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 }
 
 /*
- * The thread of a new row. The rows of a flush precede its events, so a reused pid shows in the
- * rows first: as a second row of the main thread.
+ * A new row's thread. Rows precede their events, so a second row of a main thread is a reused pid.
  */
 static uint32_t row_thread(struct nettrace_decoder *d, uint32_t pid, uint32_t tid)
 {
@@ -1085,10 +1057,7 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 				       ? broken(d, offset_of(d, at), diag,
 						 "more than %u thread rows", ROWS_MAX)
 				       : no_memory(d, diag);
-		/*
-		 * Numbers of version 6 begin with 1 for every row, so numbers missing before the
-		 * first event count as lost too.
-		 */
+		/* Numbers begin with 1 for every row, so those before the first event are lost. */
 		d->rows.items[index].seen = true;
 		d->rows.items[index].no_cpu = !pid && !tid && span_is(name, THREAD_NO_CPU_NAME);
 		if ((!pid && !tid) || d->names_only)
@@ -1124,10 +1093,7 @@ static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
 	return vec_last(&d->label_lists);
 }
 
-/*
- * Labels from LABEL_OPCODE to LABEL_VERSION replace what the event's metadata states. False: no
- * memory.
- */
+/* These labels replace what the event's metadata states. False: no memory. */
 static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
 	struct label_list none = { 0 };
@@ -1159,8 +1125,8 @@ static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned
 }
 
 /*
- * A label with a key, or an id of a trace or span: our own late_ns is a time, of the others the
- * bytes are kept. False: no memory.
+ * A label with a key, or an id of a trace or span: bytes are kept, but for our own late_ns. False:
+ * no memory.
  */
 static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
@@ -1258,8 +1224,8 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	memset(d->activity, 0, sizeof(d->activity));
 	if (d->head.version == 6) {
 		/*
-		 * Row 0 is a row like any other (other writers use it for capture), and what an
-		 * event of row 0 doesn't say.
+		 * Row 0 is a row like any other (other writers use it for capture), and the
+		 * default.
 		 */
 		d->capture_row = find_row(d, 0);
 		d->thread_index = d->capture_row ? d->rows.items[d->capture_row].thread_index : 0;
@@ -1268,8 +1234,7 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 }
 
 /*
- * LEB128. With 10 bytes left no check is needed inside. Sets *failed when it runs out of bytes or
- * of 64 bits.
+ * LEB128. With 10 bytes left no check is needed inside. *failed: no more bytes, or above 64 bits.
  */
 static inline uint64_t varuint(const uint8_t **at, const uint8_t *end, bool *failed)
 {
@@ -1309,8 +1274,8 @@ static inline uint32_t varuint32(const uint8_t **at, const uint8_t *end, bool *f
 }
 
 /*
- * The row that has captured the event; made for version 4, where it is the thread id. 0: not
- * defined, or no memory.
+ * The row that has captured the event; made for a thread id of version 4. 0: undefined, or no
+ * memory.
  */
 static uint32_t row_for(struct nettrace_decoder *d, uint64_t id)
 {
@@ -1520,8 +1485,8 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 	if (r < 0)
 		return r;
 	/*
-	 * Of events alone: metadata records carry the mark as well, with the time at which they
-	 * were written, and older events follow them.
+	 * Not of metadata records, which have the time at which they were written: older events
+	 * follow.
 	 */
 	if (d->sorted)
 		d->sorted_ticks = d->ticks;
@@ -1680,10 +1645,7 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 		r = read_labels(d, body, diag);
 		break;
 	default:
-		/*
-		 * The format requires readers to skip unknown kinds; a removed row's index is never
-		 * used again, so nothing is lost by keeping it.
-		 */
+		/* Unknown kinds are skipped, as the format requires; a removed row may stay. */
 		break;
 	}
 	return r < 0 ? r : 1;

@@ -1,14 +1,8 @@
-/*
- * Tags of the nettrace format, for its reader and its writer (docs/formats/nettrace.md). Those of
- * version 6 unless stated otherwise.
- */
+/* Tags of nettrace (docs/formats/nettrace.md), version 6 unless stated, for reader and writer. */
 #ifndef SPOOR_NETTRACE_NETTRACE_TAGS_H
 #define SPOOR_NETTRACE_NETTRACE_TAGS_H
 
-/*
- * The upper 8 bits of a block's header word. The reader gives the objects of version 4 the same
- * numbers.
- */
+/* The upper 8 bits of a block's header word, and the reader's numbers for objects of version 4. */
 enum block_kind {
 	BLOCK_END,
 	BLOCK_TRACE,
@@ -80,10 +74,7 @@ enum label_tag {
 	LABEL_LAST = 0x80,          /* of its list; added to the kind */
 };
 
-/*
- * The key of the label that states how many nanoseconds an event happened before the time that it
- * is written with.
- */
+/* The key of a label: how many ns before its written time an event happened. */
 #define LABEL_LATE_KEY "late_ns"
 
 /* Flags of a sequence point. */

@@ -36,10 +36,7 @@
 #include "trace/payload_layout.h"
 #include "trace/trace.h"
 
-/*
- * The most that is buffered between two flushes; one event more, and the sink flushes without being
- * called for it.
- */
+/* The most that is buffered between two flushes; beyond it, the sink flushes itself. */
 #define BUFFER_EVENTS_MAX  65536u
 #define BUFFER_PAYLOAD_MAX (4u << 20)
 
@@ -50,22 +47,13 @@
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 
-/*
- * The stock reader keeps a stack's size in 16 bits, and one of exactly 8191 frames ends its
- * process.
- */
+/* The stock reader has 16 bits for a stack's size; one of exactly 8191 frames ends its process. */
 #define STACK_FRAMES_MAX 8190u
 
-/*
- * A gap in the sequence numbers, and all of them together, must stay below 2^31 for the stock
- * reader.
- */
+/* A gap in the sequence numbers, and their sum, must stay below 2^31 for the stock reader. */
 #define LOST_MAX (1u << 30)
 
-/*
- * Slots of the cache of recently used label lists, and the number of lists after which the file
- * numbers them from the start.
- */
+/* Recently used label lists, and after how many lists the file numbers them from the start. */
 #define LABELS_RECENT 64u
 #define LABELS_MAX    (1u << 20)
 
@@ -201,9 +189,8 @@ static void count_out(struct nettrace_sink *s)
 }
 
 /*
- * In place: first the bytes after the first word, with a new zero word at the end; then the first
- * word, over the old zero word. Its offset is a multiple of 4, so it is never split between two
- * pages.
+ * First the bytes after the first word, with a new zero word at the end; then the first word, over
+ * the old zero word. Its offset is a multiple of 4, so no page boundary splits it.
  */
 static int put_in_place(struct nettrace_sink *s, struct bytes *out)
 {
@@ -217,10 +204,7 @@ static int put_in_place(struct nettrace_sink *s, struct bytes *out)
 
 	if (r == 0)
 		r = write_all(s, out->data, 4, s->offset, &done);
-	/*
-	 * The zero word is still at `offset`, so the file is valid with or without the bytes after
-	 * it; cutting them is not essential.
-	 */
+	/* The file is valid with or without the bytes after the zero word. */
 	if (r < 0 && ftruncate(s->fd, (off_t)s->offset + 4) < 0)
 		errno = 0;
 	return r;
@@ -361,10 +345,7 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 		put_z(out, options->keys[i].key);
 		put_z(out, options->keys[i].value);
 	}
-	/*
-	 * Spoor's reader takes a second row of a main thread for a reused pid, if the file has this
-	 * key.
-	 */
+	/* With this key, a second row of a main thread is a reused pid to our reader. */
 	put_z(out, KEY_WRITER);
 	put_z(out, KEY_WRITER_OURS);
 	/* Fills the head up to a multiple of 4: see commit(). */
@@ -433,9 +414,9 @@ static uint32_t put_fields(struct bytes *out, const struct description *d, uint3
 }
 
 /*
- * The runtime's own events travel without a description; their rows get one from the list, for
- * readers without that list. It ends before the first field that the format cannot describe: an
- * array whose count is another field, or a text of 8-bit characters.
+ * The runtime's own events travel without a description; for readers without the list their rows
+ * get one, up to the first field that the format cannot describe: an array whose count is another
+ * field, or a text of 8-bit characters.
  */
 static bool put_known_event(struct bytes *out, const struct schema *schema)
 {
@@ -477,9 +458,8 @@ static void put_event_layout(struct bytes *out, const struct description *d, siz
 }
 
 /*
- * The schema whose row was the first of this provider and event id. In one file these have one
- * layout: readers let the last row win for all events. The first one written has the id; any other
- * layout goes under id + 0x8000.
+ * The schema whose row was the first of this provider and event id. Readers let the last row win
+ * for all events, so that schema has the id; any other layout goes under id + 0x8000.
  */
 static uint32_t first_of_event(const struct nettrace_sink *s, uint32_t schema_index)
 {
@@ -500,8 +480,8 @@ static uint32_t first_of_event(const struct nettrace_sink *s, uint32_t schema_in
 }
 
 /*
- * Whether all payloads of the schema that wait, up to LAYOUT_EVENTS_MAX from event `at` on, have
- * Booleans of one byte, or of four.
+ * Whether all waiting payloads of the schema (LAYOUT_EVENTS_MAX from event `at` on) have Booleans
+ * of one byte, or of four.
  */
 static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_bools)
 {
@@ -527,10 +507,7 @@ static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_b
 	return true;
 }
 
-/*
- * "0,3": the fields that are Booleans, or have them as elements. False: none, or more than
- * BYTE_BOOLS_MAX has room for.
- */
+/* "0,3": the fields with Booleans, as values or elements. False: none, or too many for `list`. */
 static bool list_bools(const struct schema *schema, char list[BYTE_BOOLS_MAX])
 {
 	size_t len = 0;
@@ -548,8 +525,8 @@ static bool list_bools(const struct schema *schema, char list[BYTE_BOOLS_MAX])
 }
 
 /*
- * Runtimes give Booleans of one byte and of four the same type; the size of the payloads decides.
- * Event `at` is the first one of its schema.
+ * Runtimes describe Booleans of one byte and of four alike; the payloads' sizes decide. Event `at`
+ * is the first of its schema.
  */
 static bool has_byte_bools(const struct nettrace_sink *s, uint32_t at)
 {
@@ -757,8 +734,8 @@ static void put_labels(struct nettrace_sink *s)
 }
 
 /*
- * The list for an event that is late or has an activity: a new one, or the one of an event before
- * it. False: no memory.
+ * The list, new or of an earlier event, for an event that is late or has an activity. False: no
+ * memory.
  */
 static bool keep_label(struct nettrace_sink *s, const struct event *event, uint32_t *ret_label)
 {
@@ -807,10 +784,7 @@ static void restart_stacks(struct nettrace_sink *s)
 	s->restart = true;
 }
 
-/*
- * Lists the stacks of the buffered events that have no id yet. *ret_bytes: what they take in the
- * file.
- */
+/* Lists the buffered events' stacks that have no id yet, and their size in the file. */
 static int find_new_stacks(struct nettrace_sink *s, size_t *ret_bytes)
 {
 	uint32_t count = s->trace->stacks.stacks.count;
@@ -836,10 +810,7 @@ static int find_new_stacks(struct nettrace_sink *s, size_t *ret_bytes)
 	return 0;
 }
 
-/*
- * Compares stacks by their frames from the root on; a stack that is the beginning of another one
- * comes first.
- */
+/* By frames from the root on; a stack that is the beginning of another comes first. */
 static int compare_from_root(const void *a, const void *b, void *context)
 {
 	const struct stack_table *table = context;
@@ -937,10 +908,7 @@ struct previous {
 	uint64_t time_ns;
 };
 
-/*
- * The main thread of the recorder speaks for the recording; without one, a row that makes no
- * process.
- */
+/* The recorder's main thread speaks for the recording; else, a row that makes no process. */
 static uint32_t nobodys_row(const struct nettrace_sink *s)
 {
 	uint32_t process = s->trace->recording.recorder_process;
@@ -1009,10 +977,7 @@ static int put_event_block(struct nettrace_sink *s, uint32_t *from)
 	uint32_t nobody = nobodys_row(s);
 	size_t block = block_begin(out);
 
-	/*
-	 * A longer header fills the piece up to a multiple of 4: set at the end, when the size is
-	 * known.
-	 */
+	/* A longer header fills the piece up to a multiple of 4, once the size is known. */
 	uint8_t *p = bytes_reserve(out, EVENTS_HEADER_SIZE);
 	if (!p)
 		return -ENOMEM;
@@ -1105,10 +1070,7 @@ static int nettrace_flush(struct sink *sink, struct diag *diag)
 		return r;
 	r = encode(s);
 	if (r < 0) {
-		/*
-		 * Ids that were already assigned cannot be taken back; the file stays as the last
-		 * flush left it.
-		 */
+		/* Assigned ids cannot be taken back; the file stays as the last flush left it. */
 		s->dead = r;
 		bytes_reset(&s->out);
 		return diag_set(diag, r, "cannot write '%s': %m", s->name);
@@ -1178,10 +1140,7 @@ static int nettrace_forget_stacks(struct sink *sink, struct diag *diag)
 {
 	struct nettrace_sink *s = nettrace_of(sink);
 
-	/*
-	 * What still waits refers to the old table. Once encoded it no longer does, even if the
-	 * disk does not take it yet.
-	 */
+	/* What waits refers to the old table, until it is encoded, even if the disk fails. */
 	if (s->events.count) {
 		int r = nettrace_flush(sink, diag);
 		if (r < 0 && s->events.count)
@@ -1212,8 +1171,7 @@ static int nettrace_end(struct sink *sink, struct diag *diag)
 		if (s->packed && packed_file_cut(s->packed, s->fd) < 0)
 			errno = 0; /* the file is valid with the room after the frame, too */
 		/*
-		 * A process that writes next through the same open file (as in a shell's group of
-		 * commands) continues at the end.
+		 * For a process that writes next through the same open file, as in a shell's group.
 		 */
 		if (lseek(s->fd, (off_t)s->offset + (s->packed ? 0 : 4), SEEK_SET) < 0)
 			errno = 0;
@@ -1284,10 +1242,7 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 			goto failed;
 	}
 	if (s->in_place && !s->packed) {
-		/*
-		 * The head is worth nothing in parts: with its zero word in one write, not in two
-		 * as later.
-		 */
+		/* With its zero word in one write: a part of the head is worth nothing. */
 		size_t done;
 		size_t size = s->out.len;
 		bytes_u32(&s->out, 0);

@@ -3,21 +3,17 @@
  * docs/formats/spoor-nettrace.md).
  *
  * Events are buffered; flush() numbers the new stacks (sorted from the root, so that neighbours
- * share bytes when the file is packed), threads and metadata, and writes whole blocks. On a regular
- * file that starts empty the blocks' bytes and a final zero word go in first, the word that opens
- * them last: whenever Spoor is killed, the file can be read without an error up to the last flush.
- * On anything else (pipe, O_APPEND) blocks follow one another and end() writes the end mark.
+ * share bytes when packed), threads and metadata, and writes whole blocks. On a regular file that
+ * starts empty the blocks' bytes and a final zero word go in first, the word that opens them last:
+ * whenever Spoor is killed, the file can be read up to the last flush. On anything else (pipe,
+ * O_APPEND) blocks follow one another and end() writes the end mark. Packed with zstd
+ * (packed_file.h) the same holds for the unpacked file.
  *
- * Packed with zstd (packed_file.h) it is the same file to every reader here, and to others after
- * `zstd -d`; the same promises hold for the unpacked file.
+ * When a write fails (disk full), the file is cut back to the last complete flush, and the next
+ * flush() tries again. After a failure in the middle of a write to a pipe every later call fails
+ * the same way. Writing into a closed pipe raises SIGPIPE; the program ignores it.
  *
- * When a write fails (disk full), the file is cut back to the last complete flush, the error says
- * why, and nothing is forgotten: the next flush() tries again. After a failure in the middle of a
- * write to a pipe nothing more can be written; every later call fails the same way. Writing into a
- * closed pipe raises SIGPIPE; the program ignores it.
- *
- * The events' times must not decrease; an event with an earlier time is written with the latest
- * time so far, and counted.
+ * The events' times must not decrease; an earlier time becomes the latest so far, and is counted.
  */
 #ifndef SPOOR_NETTRACE_NETTRACE_WRITE_H
 #define SPOOR_NETTRACE_NETTRACE_WRITE_H
@@ -42,10 +38,7 @@ struct nettrace_sink_options {
 	const struct nettrace_key *keys; /* own key/value pairs for the file's head; may be NULL */
 	size_t key_count;
 	bool packed; /* with zstd */
-	/*
-	 * What writes at a place of a regular file, as pwrite(2), which it is when NULL. Tests see
-	 * each state of the file this way.
-	 */
+	/* Writes at a place of a regular file, for tests; NULL: pwrite(2) */
 	ssize_t (*write_at)(int fd, const void *data, size_t size, off_t offset);
 };
 

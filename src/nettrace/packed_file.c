@@ -130,8 +130,7 @@ static bool is_tail(uint64_t offset)
 }
 
 /*
- * Extends the file by whole pages, each with its own skippable frame. If this process is killed
- * meanwhile, the file has some of these pages, all complete.
+ * Extends the file by whole pages, each with its own skippable frame: a kill leaves complete pages.
  */
 static int grow(struct packed_file *file, int fd, packed_file_write *write_at, uint64_t end)
 {
@@ -168,10 +167,7 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	struct bytes *pending = &file->pending;
 	size_t size = pending->len;
 	uint64_t tail = file->tail + size;
-	/*
-	 * Aligned: then none of these writes crosses a page of this process, so the kernel copies
-	 * each in one step.
-	 */
+	/* Aligned: no write crosses a page of this process, and the kernel copies it at once. */
 	_Alignas(16) uint8_t head[16];
 	_Alignas(4) uint8_t room_size[4];
 	int result;
@@ -196,9 +192,7 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	if (pending->failed || end - file->tail > UINT32_MAX)
 		return pending->failed ? -ENOMEM : -EFBIG;
 	if (!file->end) {
-		/*
-		 * The beginning is worth nothing in parts, but it is less than a page: one write.
-		 */
+		/* Parts of it are worth nothing, but it is less than a page: one write. */
 		uint8_t *room = bytes_reserve(pending, end - size);
 		if (!room)
 			return -ENOMEM;
