@@ -60,8 +60,7 @@ static int absorb_mapping(struct trace *trace, const struct event *event)
 	struct mapping *mapping = index ? &trace->mappings.items[index] : NULL;
 	if (mapping && mapping->begin == read.begin) {
 		/*
-		 * A second event of a known mapping: it has grown, or, if it names another process,
-		 * the mapping belongs to the kernel and thus to all processes.
+		 * It has grown; or another process names it: it is the kernel's, in all processes.
 		 */
 		if (read.end > mapping->end)
 			mapping->end = read.end;
@@ -460,10 +459,7 @@ static uint64_t module_key(uint32_t process, uint64_t module_id)
 	return KEY_MODULE | (hash_u64(module_id ^ hash_u64(process)) & ID_MASK);
 }
 
-/*
- * ModuleLoad, ModuleDCEnd: the file of the methods of this module, including those whose events
- * came earlier.
- */
+/* The file of the methods of this module, including those whose events came earlier. */
 static int absorb_module(struct trace *trace, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -495,10 +491,7 @@ static int absorb_module(struct trace *trace, const struct event *event)
 	return 1;
 }
 
-/*
- * MethodLoadVerbose of other writers' files, and MethodDCEndVerbose of traces, ours too; our
- * recordings have CodeAdded.
- */
+/* Of other writers' files, and MethodDCEndVerbose of traces; our recordings have CodeAdded. */
 static int absorb_method(struct trace *trace, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -627,10 +620,7 @@ int absorb_event(struct trace *trace, const struct event *event, struct diag *di
 
 int absorb_end(struct trace *trace, uint64_t gap_count, uint64_t first_ns, uint64_t last_ns)
 {
-	/*
-	 * Item 0 is unused. The Loss events of a file include the events that are missing by the
-	 * sequence numbers.
-	 */
+	/* Item 0 is unused. Loss events include what is missing by the sequence numbers. */
 	if (!gap_count || trace->losses.count > 1)
 		return 0;
 	struct loss *loss = vec_push(&trace->losses);

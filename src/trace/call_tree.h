@@ -1,11 +1,10 @@
 /*
- * A call tree: stacks merged from the root or from the leaf.
+ * A call tree: stacks merged from the root or from the leaf, built by `analysis/tree.c`.
  *
- * `analysis/tree.c` builds it, `report/` and `render/` print it. Nodes are in order of creation, so
- * a parent's index is lower than its children's; node 1 is the root, which has all samples.
- * Children are a list, in no particular order until call_tree_sort(). With `by_process` the nodes
- * at depth 1 are processes, and `what` is an index in trace.processes; everywhere else it is a
- * function of the symbolmap.
+ * Nodes are in order of creation, so a parent's index is lower than its children's; node 1 is the
+ * root, which has all samples. Children are a list, unordered until call_tree_sort(). With
+ * `by_process` the nodes at depth 1 are processes, and `what` is an index in trace.processes;
+ * everywhere else it is a function of the symbolmap.
  */
 #ifndef SPOOR_TRACE_CALL_TREE_H
 #define SPOOR_TRACE_CALL_TREE_H
@@ -41,19 +40,13 @@ struct call_tree {
 /* The root, empty. */
 int call_tree_init(struct call_tree *tree, bool by_process, bool reversed);
 
-/*
- * A new child of `parent`; the caller knows that it has none that is `what`. 0 when there is no
- * memory.
- */
+/* A new child of `parent`, which must have none that is `what`. 0 when there is no memory. */
 uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t what);
 
 /* Sums self into total, from the leaves up. Call it once, when all is added. */
 void call_tree_sum(struct call_tree *tree);
 
-/*
- * Puts every list of children in order. `compare` is as for qsort, with `context`. False when there
- * is no memory: then some lists are not in order.
- */
+/* Sorts every list of children; `compare` as for qsort. False: no memory, some are not sorted. */
 bool call_tree_sort(struct call_tree *tree,
 	int (*compare)(const struct call_tree *tree, uint32_t a, uint32_t b, void *context),
 	void *context);

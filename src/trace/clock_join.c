@@ -72,10 +72,7 @@ static void tell_alone(const struct clock_thread *own, uint64_t time_ns, uint32_
 	*cpu_ns = 0;
 }
 
-/*
- * The i-th of `count` parts of a whole: they add up to it, and none differs from another by more
- * than one.
- */
+/* The i-th of `count` parts of a whole, which differ by at most one and add up to it. */
 static uint64_t part_of(uint64_t whole, uint64_t count, uint64_t i)
 {
 	return whole / count + (i < whole % count);
@@ -106,8 +103,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Divides the CPU time that the thread has used and no sample has received yet among the interval's
- * first `count` samples, except the time that is held back for the next interval.
+ * Divides the thread's unassigned CPU time among the interval's first `count` samples, except what
+ * is held back for the next interval.
  */
 static void spread(struct clock_join *join, struct clock_thread *own, uint32_t count,
 	const struct join_reading *from, const struct join_reading *to)
@@ -225,10 +222,7 @@ static void settle_thread(struct clock_join *join, struct clock_thread *own, uin
 		memmove(own->readings.items, own->readings.items + settled,
 			own->readings.count * sizeof(own->readings.items[0]));
 	}
-	/*
-	 * If the next reading is still to come, the samples wait for it; if there is none, the
-	 * clock has not advanced.
-	 */
+	/* The samples wait for the next reading; without one the clock did not advance. */
 	if (own->readings.count < 2)
 		drop_samples(join, own, samples_until(own, until_ns));
 	give_up_waiting(join, own, until_ns, each, context);

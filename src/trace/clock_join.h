@@ -1,12 +1,11 @@
 /*
- * Stacks sampled at intervals of wall-clock time, joined with the CPU clocks of their threads: the
- * CPU time of each sample.
+ * The CPU time of each sample: stacks sampled at intervals of wall-clock time, joined with the CPU
+ * clocks of their threads.
  *
- * A sampler that stops a program every millisecond and walks all its threads shows their stacks,
- * not whether they run. A thread's CPU clock shows how long it ran, not with which stack. Between
- * two readings of its clock, what a thread has used is divided among its samples in between;
- * samples of an interval without CPU time get 0, so a waiting thread is never shown as a running
- * one.
+ * A sampler that walks all threads every millisecond shows their stacks, not whether they run. A
+ * thread's CPU clock shows how long it ran, not with which stack. What a thread has used between
+ * two readings of its clock is divided among its samples in between; samples of an interval without
+ * CPU time get 0, so a waiting thread is never shown as a running one.
  *
  *   clock_join_clock(&join, thread, time_ns, cpu_ns);       readings of a thread's clock, in order of time; time before the first one does not count
  *   clock_join_sample(&join, thread, time_ns, stack, runs); its samples, in order of time, earlier
@@ -14,15 +13,14 @@
  *   clock_join_settle(&join, until_ns, each, context);      once all readings and samples from before until_ns are added: CPU times go to `each`
  *   clock_join_done(&join);
  *
- * A sample that says that its thread was running comes first: it is taken to have run for all of
- * its share of the interval, as far as there is time for it, and the others, most of which wait,
- * get what is left. A few samples an interval are a coarse measure: one interval has too many of
- * those that ran, the next one too few. So what those could not take is held for CLOCK_JOIN_HELD_NS
- * of CPU time at most, and what they could have taken is remembered for as much, as long as the
- * thread was seen running within CLOCK_JOIN_PATIENCE_NS. What a thread used in intervals without a
- * sample is kept until the next one, for CLOCK_JOIN_KEEP_NS; then it is reported without a stack.
- * So the shares reported for a thread add up, to the nanosecond, to the advance of its clock
- * between its first reading and the last one that was settled.
+ * A sample of a running thread is taken to have run for all of its share of the interval, as far as
+ * there is time for it; the others get the rest. A few samples an interval are a coarse measure. So
+ * what the running ones could not take is held for CLOCK_JOIN_HELD_NS of CPU time at most, and what
+ * they could have taken is remembered for as much, as long as the thread was seen running within
+ * CLOCK_JOIN_PATIENCE_NS. What a thread used in intervals without a sample is kept until the next
+ * one, for CLOCK_JOIN_KEEP_NS; then it is reported without a stack. So the shares of a thread add
+ * up exactly to the advance of its clock between its first reading and the last one that was
+ * settled.
  *
  * A clock that has not advanced needs no reading: samples from before until_ns are dropped if their
  * thread has no later reading. So when a clock advances again, the caller must add two readings:
@@ -103,10 +101,7 @@ int clock_join_sample(struct clock_join *join, uint64_t thread, uint64_t time_ns
 void clock_join_settle(struct clock_join *join, uint64_t until_ns, clock_join_fn *each,
 	void *context);
 
-/*
- * Forgets threads that have ended and have nothing left to be settled; `ended` is called for each
- * thread.
- */
+/* Forgets settled threads for which `ended` returns true. */
 void clock_join_forget(struct clock_join *join, bool (*ended)(void *context, uint64_t thread),
 	void *context);
 

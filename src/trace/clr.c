@@ -1,7 +1,5 @@
 /*
- * See clr.h.
- *
- * MethodLoadVerbose, MethodUnloadVerbose and their rundown twins, little-endian:
+ * See clr.h. MethodLoadVerbose, MethodUnloadVerbose and their equals in the rundown, little-endian:
  *
  *   offset  size  field
  *   0       8     MethodID
@@ -14,8 +12,7 @@
  *                 ClrInstanceID u16 (version 1), ReJITID u64 (version 2)
  *
  * ModuleLoad and ModuleDCEnd: ModuleID u64, AssemblyID u64, ModuleFlags u32, Reserved u32, then the
- * path of the IL image and of the native image as UTF-16 with a NUL; what follows is not needed for
- * names.
+ * paths of the IL image and of the native image as UTF-16 with a NUL; the rest is not needed.
  */
 #include "trace/clr.h"
 
@@ -33,10 +30,7 @@
 #define METHOD_TIER_SHIFT   7
 #define METHOD_TIER_MASK    7u
 
-/*
- * UTF-16 units written at most, so that a payload stays below EVENT_PAYLOAD_MAX: 2 * (2 * 4096 +
- * 20000) + 44 bytes.
- */
+/* UTF-16 units; a payload stays below EVENT_PAYLOAD_MAX: 2 * (2 * 4096 + 20000) + 44 bytes. */
 #define UNLOAD_NAME_MAX      4096u
 #define UNLOAD_SIGNATURE_MAX 20000u
 
@@ -155,8 +149,8 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 		return absorb_method(map, time_ns, UINT64_MAX, 0, &c);
 	case CLR_ID_MethodUnloadVerbose:
 		/*
-		 * Ends the method body; if the body was compiled before the session began and freed
-		 * before the rundown, this event is the only one with its name.
+		 * The only event with the name of a body of before the session, freed before a
+		 * rundown.
 		 */
 		return absorb_method(map, 0, time_ns, time_ns, &c);
 	case CLR_ID_ModuleLoad:
@@ -166,9 +160,7 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	}
 }
 
-/*
- * AssemblyLoad and AssemblyDCEnd: AssemblyID, AppDomainID and BindingID, u64 each, then the flags.
- */
+/* AssemblyLoad and AssemblyDCEnd: AssemblyID, AppDomainID, BindingID (u64), then the flags. */
 bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size)
 {
 	enum { ASSEMBLY_COLLECTIBLE = 8 };

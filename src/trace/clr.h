@@ -1,9 +1,6 @@
 /*
- * Decodes the CLR's own events that method names need: method load, unload and rundown, module load
- * and rundown.
- *
- * Payload layouts: the ETW manifest of the runtime; checked against .NET 10.0.12 (facts:
- * diagnostics-ipc.md 3.1a).
+ * Decodes the CLR's events that method names need: load, unload and rundown of methods and modules.
+ * Layouts: the runtime's manifest, checked against .NET 10.0.12 (facts: diagnostics-ipc.md 3.1a).
  */
 #ifndef SPOOR_TRACE_CLR_H
 #define SPOOR_TRACE_CLR_H
@@ -28,17 +25,13 @@ struct codemap;
 #define CLR_SAMPLE_MANAGED 2u
 
 /*
- * Takes one event of the CLR (`rundown` = 0) or of its rundown provider (1) into the map; other ids
- * are ignored. Returns 1 when the map changed, 0 when not, -EBADMSG for a payload that is too
- * short, or codemap_add()'s error.
+ * Takes one event of the CLR, or with `rundown` of its rundown provider, into the map; other ids
+ * are ignored. 1: the map changed, 0: not, -EBADMSG: too short, or codemap_add()'s error.
  */
 int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint32_t version,
 	uint64_t time_ns, const uint8_t *payload, size_t size);
 
-/*
- * Whether the event (`rundown` as above) is of an assembly that can be unloaded, and its methods
- * with it.
- */
+/* Whether the event is of an assembly that can be unloaded, with its methods. */
 bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size);
 
 /* The payload of MethodUnloadVerbose (version 1) for a body, as the runtime would write it. */

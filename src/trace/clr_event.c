@@ -1,9 +1,6 @@
 /*
- * See clr_event.h.
- *
- * The lists become three tables without pointers: all texts, all fields, and all events, which
- * refer to both by 16-bit offsets. That takes a third of what an array of structs with pointers
- * takes, and no relocations.
+ * See clr_event.h. The lists become tables of texts, fields, and events that refer to both by
+ * 16-bit offsets: a third of the size of structs with pointers, and no relocations.
  */
 #include "trace/clr_event.h"
 

@@ -1,10 +1,7 @@
 /*
  * Names and layouts of the events of the .NET runtime, and of the universal ones, which travel
- * without a description.
- *
- * The lists are clr_events.def, which is generated from the runtime's manifest, and
- * universal_events.def. All of it is constant data: the functions allocate nothing and may be
- * called from any thread.
+ * without a description: clr_events.def, generated from the runtime's manifest, and
+ * universal_events.def. All of it is constant data, for any thread.
  */
 #ifndef SPOOR_TRACE_CLR_EVENT_H
 #define SPOOR_TRACE_CLR_EVENT_H
@@ -15,10 +12,7 @@
 
 #include "trace/schema.h"
 
-/*
- * Ids by the runtime's own symbols, which are unique over all of its providers:
- * CLR_ID_MethodLoadVerbose, CLR_ID_MethodDCEndVerbose.
- */
+/* The runtime's own symbols, unique over its providers: CLR_ID_MethodLoadVerbose. */
 enum clr_event_id {
 #define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) \
 	CLR_ID_##symbol = (id),
@@ -54,9 +48,8 @@ struct clr_event {
 };
 
 /*
- * The event of this version; of a version that is not in the list, the newest one before it, whose
- * fields a newer version begins with. False: no such event. Of Universal.Events, ids 1 (cpu) and 2
- * (cswitch) are known.
+ * The event of this version, else the newest version before it, whose fields a newer one begins
+ * with. False: no such event. Of Universal.Events, ids 1 (cpu) and 2 (cswitch) are known.
  */
 bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
 	struct clr_event *ret_event);
@@ -67,8 +60,8 @@ const char *clr_field_name(const struct clr_field *field);
 bool clr_event_provider(enum provider_kind provider);
 
 /*
- * The type that a description in a file has for the field; 0 (no enum field_type): none. The format
- * has no array whose count is another field, and no text of 8-bit characters with a NUL.
+ * The field's type in a file's description; 0 (no enum field_type): the format has none for arrays
+ * whose count is another field and 8-bit texts with a NUL.
  */
 uint8_t clr_field_type(const struct clr_field *field);
 

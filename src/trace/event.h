@@ -1,9 +1,6 @@
 /*
- * The event: the unit that every source yields and every sink takes.
- *
- * An event has a time, thread, CPU and stack, and its payload exactly in the layout of its schema,
- * so a sink may copy it and a printer may decode it. All indexes in it refer to the tables of
- * `struct trace`.
+ * The event: the unit that every source yields and every sink takes. Its payload is exactly in the
+ * layout of its schema; all indexes in it refer to the tables of `struct trace`.
  */
 #ifndef SPOOR_TRACE_EVENT_H
 #define SPOOR_TRACE_EVENT_H
@@ -29,10 +26,7 @@ enum event_kind {
 #define EVENT_CPU_UNKNOWN   (-1)
 #define EVENT_ACTIVITY_SIZE 32u
 
-/*
- * Stock readers (TraceEvent) fail on events above about 65,440 bytes (facts: perfview-contract
- * B.6).
- */
+/* Stock readers (TraceEvent) fail above about 65,440 bytes (facts: perfview-contract B.6). */
 #define EVENT_PAYLOAD_MAX 65000u
 
 /* What a file states for one event: in place of its schema, or beside it. */
@@ -44,10 +38,7 @@ enum event_label_member {
 };
 
 struct event_labels {
-	/*
-	 * trace id, span id, keys and values: trace/event_label.h reads them; borrowed as the
-	 * payload is
-	 */
+	/* trace id, span id, keys and values, for trace/event_label.h; borrowed */
 	const uint8_t *list;
 	uint64_t keywords;
 	uint32_t list_size; /* 0 none */

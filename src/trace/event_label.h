@@ -1,10 +1,9 @@
 /*
- * Labels of an event that have no place of their own in `struct event`: trace id, span id, and keys
- * with values.
+ * Labels of an event that have no member in `struct event`: trace id, span id, and keys with
+ * values.
  *
- * `event_labels.list` has them as a nettrace file of version 6 has them (docs/formats/nettrace.md,
- * "Label lists"), kind by kind. They are decoded only where they are shown. Everything decoded is
- * borrowed from the bytes.
+ * `event_labels.list` has them as in a nettrace file of version 6 (docs/formats/nettrace.md, "Label
+ * lists"). They are decoded only where they are shown. Everything decoded is borrowed.
  */
 #ifndef SPOOR_TRACE_EVENT_LABEL_H
 #define SPOOR_TRACE_EVENT_LABEL_H

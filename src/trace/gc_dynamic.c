@@ -1,6 +1,5 @@
 /*
- * The table comes from the collectors' own list, with each event's fields as one text; a field's
- * text is parsed when the field is read.
+ * The table is the collectors' own list; an event's fields are one text, parsed as they are read.
  */
 #include "trace/gc_dynamic.h"
 

@@ -1,18 +1,17 @@
 /*
  * Decodes the dynamic events of a garbage collector, by name and field.
  *
- * A collector that is its own library (gc/) adds events that the runtime does not know: they are
- * all sent as the runtime's event 39, GCDynamicEvent, with a name and packed bytes inside. The
- * table here is made from the list that fires them, gc/gc_events.def. Use:
+ * A collector that is its own library (gc/) sends events that the runtime does not know as the
+ * runtime's event 39, GCDynamicEvent, with a name and packed bytes inside. The table here is made
+ * from the list that fires them, gc/gc_events.def. Use:
  *
  *   struct gc_dynamic e;
  *   if (gc_dynamic_open(payload, size, &e) == 0)
  *           while (gc_dynamic_next(&e, &field) > 0)
  *                   ... field.name, gc_dynamic_value(&field, i, text)
  *
- * A name that is not in the table has no fields, only its bytes (e.data). A version older than the
- * table's has fewer fields, a newer one bytes left over (e.rest): fields are only ever appended.
- * All pointers go into the payload, which must stay.
+ * A name that is not in the table has only its bytes (e.data). A version older than the table's has
+ * fewer fields, a newer one bytes left over (e.rest). All pointers go into the payload.
  */
 #ifndef SPOOR_TRACE_GC_DYNAMIC_H
 #define SPOOR_TRACE_GC_DYNAMIC_H
@@ -72,10 +71,7 @@ int gc_dynamic_next(struct gc_dynamic *event, struct gc_dynamic_field *ret_field
 /* Appends a field's value: a number, a text in quotes, [1,2,3]. */
 void gc_dynamic_value(const struct gc_dynamic_field *field, struct bytes *out);
 
-/*
- * Appends all: "SpoorGCPause Collection=3 Generation=0 ..."; false when the payload ended too
- * early, after what there is.
- */
+/* Appends "SpoorGCPause Collection=3 Generation=0 ..."; false: the payload ended too early. */
 bool gc_dynamic_line(struct gc_dynamic *event, struct bytes *out);
 
 #endif

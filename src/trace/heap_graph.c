@@ -174,10 +174,7 @@ int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t
 		return heap_graph_add_node(graph, address, size_bytes, type, 0);
 	int error = push_node(graph, 0, size_bytes, type);
 
-	/*
-	 * Other programs write nodes that have a size and no address. They are objects; nodes with
-	 * neither are not.
-	 */
+	/* Other programs write objects with a size and no address; with neither, it is none. */
 	if (!error && !is_root && size_bytes)
 		count_object(graph, size_bytes, type);
 	return error;
@@ -202,10 +199,7 @@ static int compare_blocks(const void *left, const void *right, void *context)
 	return a->base < b->base ? -1 : a->base > b->base;
 }
 
-/*
- * Splits a block: the nodes from the first one with an address of at least `address` on become a
- * new block. False when there is no memory.
- */
+/* Nodes from the first one at or above `address` become a new block. False: no memory. */
 static bool split_block(struct heap_graph *graph, uint32_t index, uint64_t address)
 {
 	struct heap_block *block = &graph->blocks.items[index];
@@ -266,10 +260,7 @@ static int sort_by_base(struct heap_graph *graph)
 	return 0;
 }
 
-/*
- * A block whose nodes lie on both sides of another's is taken apart: the search goes by where
- * blocks begin.
- */
+/* Splits a block around another, as the search goes by where blocks begin. */
 static int sort_blocks(struct heap_graph *graph)
 {
 	bool split = true;
@@ -285,10 +276,7 @@ static int sort_blocks(struct heap_graph *graph)
 				graph->blocks.items[index].base == next)
 				continue;
 			split = true;
-			/*
-			 * After many rounds the addresses still alternate: then each node becomes a
-			 * block.
-			 */
+			/* The addresses still alternate: then each node becomes a block. */
 			if (round < SPLIT_ROUNDS ? !split_block(graph, index, next)
 						 : !crumble_block(graph, index))
 				error = -ENOMEM;
@@ -361,10 +349,7 @@ uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address)
 	return place ? find_in(graph, block_at(graph, place), address) : 0;
 }
 
-/*
- * Most references are to nearby addresses: the block of the last find is tried before all are
- * searched.
- */
+/* Most references are to nearby addresses: the block of the last find is tried first. */
 static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint32_t *near)
 {
 	uint32_t place = *near;
@@ -376,10 +361,7 @@ static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint
 	return place ? find_in(graph, block_at(graph, place), address) : 0;
 }
 
-/*
- * In place: a node number takes 4 bytes where an address took 8, so each is written at or before
- * the address just read.
- */
+/* In place: a node number takes 4 bytes where an address took 8. */
 static void resolve_edges(struct heap_graph *graph)
 {
 	uint64_t *told = graph->told_edges.items;
@@ -416,10 +398,7 @@ static const char *group_of(const struct heap_root *root)
 	return root_kinds[root->kind <= HEAP_ROOT_OVERFLOW ? root->kind : HEAP_ROOT_OVERFLOW];
 }
 
-/*
- * What becomes a node of the root tree: its parent's number in the same list, its name, what it
- * refers to.
- */
+/* A node of the root tree: its parent's number in the same list, its name, its reference. */
 struct root_node {
 	uint32_t parent;
 	uint32_t name;   /* strtab */
@@ -474,8 +453,7 @@ static uint32_t name_static(struct heap_graph *graph, const struct heap_root *ro
 }
 
 /*
- * The value of a conditional weak table is alive as long as its key: in the graph, the key refers
- * to it.
+ * The value of a conditional weak table lives as long as its key, which refers to it in the graph.
  */
 struct dependent {
 	uint32_t key;
@@ -550,8 +528,8 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 		uint32_t object = heap_graph_find(graph, root->object);
 		uint32_t at = top;
 		/*
-		 * A static variable may point outside the objects of the walk. The key refers to a
-		 * dependent object: add_dependents().
+		 * Outside the objects, as a static variable may point; or a key's:
+		 * add_dependents().
 		 */
 		if (!object || root->dependent)
 			continue;
@@ -569,10 +547,7 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 	return error;
 }
 
-/*
- * The root tree's groups become nodes after the objects; the list is in order of arrival, so
- * children are gathered by counting.
- */
+/* The root tree's groups become nodes after the objects; children are gathered by counting. */
 static int place_roots(struct heap_graph *graph, const struct root_tree *tree, uint32_t first_edge)
 {
 	uint32_t count = tree->nodes.count;
@@ -625,9 +600,8 @@ static void name_modules(struct heap_graph *graph)
 }
 
 /*
- * Nodes can claim more references than arrived: blocks were lost, or the process claims what it
- * likes. Only those that arrived take memory; a node past their end has none. Returns how many
- * belong to nodes.
+ * Nodes can claim more references than arrived: blocks were lost, or the process lies. Only those
+ * that arrived take memory. Returns how many belong to nodes.
  */
 static uint32_t drop_missing_edges(struct heap_graph *graph)
 {

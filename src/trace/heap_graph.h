@@ -6,11 +6,11 @@
  *   heap_graph_resolve(&graph);                                                  addresses become node numbers
  *
  * Made for tens of millions of objects: 14 bytes a node (address, size and first reference 4 each,
- * type 2) and 4 a reference once it is resolved (8 before). Nodes are kept in the order of the
- * stream, which is nearly that of their addresses: a block is a run of nodes with consecutive
- * numbers and rising addresses, each within 16 GiB of the first, so that an address takes four
- * bytes. In a foreign file, nodes without an address may be between the objects; they belong to no
- * block. References are not keyed: node n owns those from edge_at[n] to edge_at[n + 1].
+ * type 2) and 4 a reference once it is resolved (8 before). Nodes keep the order of the stream,
+ * nearly that of their addresses: a block is a run of nodes with consecutive numbers and rising
+ * addresses, each within 16 GiB of the first, so that an address takes four bytes. Nodes without an
+ * address, of foreign files, belong to no block. Node n owns the references from edge_at[n] to
+ * edge_at[n + 1].
  *
  * Node 0 is "none". After the objects come the roots as additional nodes, without address and size;
  * HEAP_ROOT is the parent of all of them.
@@ -136,15 +136,14 @@ int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const ch
 
 /*
  * Turns addresses into node numbers, roots into nodes, and values of conditional weak tables into
- * references of their keys. Edges that nodes claim and that did not arrive are 0. Once; nothing may
- * be added afterwards.
+ * references of their keys. Missing edges are 0. Once; nothing may be added afterwards.
  */
 int heap_graph_resolve(struct heap_graph *graph);
 
 /*
- * The same for a graph that is read from a file, where references are node numbers already: each
- * node, then its edges; heap_graph_end_resolved() ends it and names the root. Types are pushed into
- * `types` before; nodes of one with HEAP_TYPE_ROOT are no objects.
+ * For a graph from a file, where references are node numbers already: each node, then its edges;
+ * heap_graph_end_resolved() ends it and names the root. Types are pushed into `types` before; nodes
+ * of one with HEAP_TYPE_ROOT are no objects.
  */
 int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t size_bytes,
 	uint32_t type);
@@ -162,10 +161,7 @@ uint32_t heap_graph_node_type(const struct heap_graph *graph, uint32_t node);
 /* Objects, roots, and the unused node 0. */
 uint32_t heap_graph_node_count(const struct heap_graph *graph);
 
-/*
- * The nodes that a node refers to, in the order of its fields; 0 for an address that is not an
- * object's.
- */
+/* The nodes that a node refers to, in the order of its fields; 0: not an object's address. */
 const uint32_t *heap_graph_edges(const struct heap_graph *graph, uint32_t node,
 	uint32_t *ret_count);
 

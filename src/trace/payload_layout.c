@@ -193,10 +193,7 @@ static bool can_be_wide(const struct field *field)
 	       field->type == FIELD_U16;
 }
 
-/*
- * Manifests have single values and arrays of them, nothing within one another: so each try takes
- * little time, too.
- */
+/* Single values and arrays of them, never nested: each try takes little time. */
 static bool can_be_of_manifest(const struct field *field)
 {
 	if (field->type == FIELD_ARRAY)

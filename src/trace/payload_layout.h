@@ -1,12 +1,10 @@
 /*
  * What a schema leaves open about the bytes of its payloads.
  *
- * Descriptions of runtimes up to version 4 of the format have one type for two kinds of Boolean,
- * and one for two kinds of byte arrays. The layout that uses a payload up to its last byte is the
- * right one.
- *
- * An EventSource with a manifest writes an enum of one or two bytes as an int32, and describes it
- * by its own size. Such a field is wide.
+ * Runtimes describe two kinds of Boolean as one type up to version 4 of the format, and two kinds
+ * of byte arrays. The layout that uses a payload up to its last byte is the right one. An
+ * EventSource with a manifest writes an enum of one or two bytes as an int32, and describes it by
+ * its own size: such a field is wide.
  */
 #ifndef SPOOR_TRACE_PAYLOAD_LAYOUT_H
 #define SPOOR_TRACE_PAYLOAD_LAYOUT_H
@@ -25,23 +23,14 @@
 struct schema;
 
 struct payload_layout {
-	/*
-	 * FIELD_BOOL has one byte: self-describing EventSources and native providers write so,
-	 * under the type of those with four
-	 */
+	/* FIELD_BOOL has one byte, not four: self-describing and native sources */
 	bool byte_bools;
 	uint64_t wide; /* bit i: field i has four bytes */
-	/*
-	 * the count of an array of bytes has four bytes: EventSources with a manifest write so,
-	 * instead of two
-	 */
+	/* byte arrays have a count of four bytes, not two: EventSources with a manifest */
 	bool counted_by_4;
 };
 
-/*
- * Whether fields that end at `end`, and elements at offsets that end at `located` (NULL: none), use
- * the payload up to its last byte.
- */
+/* Whether fields up to `end`, and elements up to `located` (NULL: none), use the whole payload. */
 bool payload_is_used_up(const uint8_t *end, const uint8_t *located, const uint8_t *payload_end);
 
 bool payload_is_wide(struct payload_layout layout, const struct schema *schema, uint32_t i);
@@ -51,8 +40,8 @@ bool payload_layout_fits(const struct schema *schema, struct payload_layout layo
 	const uint8_t *payload, uint32_t size);
 
 /*
- * The first one that fits; then the one with wide fields that fits, if there is only one; if none
- * does, the one of the format's page: Booleans of four bytes, counts of two.
+ * The first one that fits; else the only one with wide fields that fits; else the one of the
+ * format's page: Booleans of four bytes, counts of two.
  */
 struct payload_layout payload_layout_of(const struct schema *schema, const uint8_t *payload,
 	uint32_t size);

@@ -1,9 +1,7 @@
 /*
  * The contents of a report, as plain data: filled by `analysis/`, printed by `report/` and
- * `render/`.
- *
- * All times are of the recording's clock; all weights are nanoseconds of CPU. Fields with "all" are
- * of the whole recording, the others of the samples that pass the filter.
+ * `render/`. Times are of the recording's clock; weights are ns of CPU. Fields with "all" are of
+ * the whole recording, the others of the samples that pass the filter.
  */
 #ifndef SPOOR_TRACE_REPORT_H
 #define SPOOR_TRACE_REPORT_H
@@ -106,10 +104,7 @@ struct report {
 	const struct trace *trace;
 	const struct symbolmap *names;
 	const char *file; /* borrowed; as it is to be named to a person, or NULL */
-	/*
-	 * borrowed: options that make the same selection, " -p 4711", for a shell; NULL when there
-	 * is none
-	 */
+	/* borrowed: options of this selection for a shell, " -p 4711"; NULL: none */
 	const char *arguments;
 	bool one_process; /* they have a -p */
 	/* borrowed: the filter's options, "-p 4711"; NULL when there is none */
@@ -118,18 +113,13 @@ struct report {
 	uint64_t duration_ns; /* sampled time: without what the recorder did afterwards */
 	uint64_t cpu_count;   /* 0 unknown */
 	double rate_hz;       /* 0 unknown */
-	/*
-	 * share of the machine's CPU time that was sampled, 0 to 1; negative: unknown, or nothing
-	 * was sampled
-	 */
+	/* sampled share of the machine's CPU time, 0 to 1; negative: unknown or none */
 	double busy;
 	uint64_t all_samples;
 	uint64_t all_cpu_ns;
 	uint64_t samples;
 	uint64_t cpu_ns;
-	/*
-	 * of cpu_ns, by the kind of the innermost frame; one without a name is of FUNCTION_UNKNOWN
-	 */
+	/* of cpu_ns, by the innermost frame's kind; no name: FUNCTION_UNKNOWN */
 	uint64_t kind_ns[FUNCTION_KIND_COUNT];
 	uint64_t frames; /* of the samples */
 	uint64_t named_frames;

@@ -1,8 +1,6 @@
 /*
- * How a payload reads: provider, event, fields.
- *
- * The events of section 3 and 4 of the file's page (docs/formats/spoor-nettrace.md) are in
- * `spoor_events.def`; a source may add any other at run time.
+ * How a payload reads: provider, event, fields. `spoor_events.def` has the events of sections 3 and
+ * 4 of docs/formats/spoor-nettrace.md; a source may add others at run time.
  */
 #ifndef SPOOR_TRACE_SCHEMA_H
 #define SPOOR_TRACE_SCHEMA_H
@@ -50,10 +48,7 @@ struct field {
 	uint32_t name;   /* strtab */
 	uint8_t type;    /* enum field_type */
 	uint8_t element; /* type of each element, where there are any */
-	/*
-	 * one deeper than this follow: the fields of an object (as value or element), or the one
-	 * field that describes elements with elements
-	 */
+	/* how many fields deeper than this follow: an object's, or an element's */
 	uint16_t depth;
 	uint16_t count; /* of a fixed array */
 };
@@ -92,10 +87,7 @@ enum known_event_id {
 #undef EVENT
 };
 
-/*
- * How a known event is written into the file. Field letters: V Z S B G 1(u8) 4(u32) 8(u64) D(f64),
- * [ before a letter = array.
- */
+/* A known event in a file. Letters: V Z S B G 1(u8) 4(u32) 8(u64) D(f64), [ before one = array. */
 struct known_event_info {
 	enum provider_kind provider;
 	uint32_t event_id;

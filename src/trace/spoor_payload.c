@@ -10,10 +10,7 @@
 #include "base/strtab.h"
 #include "base/text.h"
 
-/*
- * Text of one payload: 30,000 UTF-16 units in all leave 5,000 of EVENT_PAYLOAD_MAX's bytes for the
- * rest, terminators included.
- */
+/* 30,000 UTF-16 units in all leave 5,000 of EVENT_PAYLOAD_MAX's bytes for the rest. */
 #define UNITS_MAX      30000u
 #define TEXT_UNITS_MAX 8000u
 /* One UTF-8 text of the universal events; two of them stay under EVENT_PAYLOAD_MAX. */
@@ -119,8 +116,8 @@ bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 	bytes_varuint(out, symbol->mapping_id);
 	bytes_varuint(out, symbol->begin);
 	/*
-	 * TraceEvent ignores a symbol whose end equals its begin. So a method of one byte, such as
-	 * Object's constructor (a single `ret`), is extended by one byte of the padding after it.
+	 * TraceEvent ignores a symbol of one byte, such as Object's constructor (a single `ret`):
+	 * add a byte of the padding after it.
 	 */
 	bytes_varuint(out, symbol->end - symbol->begin > 1 && symbol->end > symbol->begin
 				   ? symbol->end - 1

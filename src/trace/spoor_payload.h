@@ -1,15 +1,13 @@
 /*
- * The payloads of Spoor's own events and of the universal ones: encoding and decoding in one file.
+ * The payloads of Spoor's own events and of the universal ones: encoding and decoding.
  *
- * payload_X() appends the payload of an event to `out` in the layout of its schema;
- * payload_read_X() reads it back, filling the same struct. Texts are UTF-8 with any content
- * (invalid bytes become U+FFFD in the file), and NULL is the empty one. They are cut so that no
- * payload passes EVENT_PAYLOAD_MAX; writers return true when something was cut. Memory that runs
- * out shows in out->failed.
+ * payload_X() appends the payload in the layout of its schema; payload_read_X() reads it back into
+ * the same struct. Texts may have any content (invalid UTF-8 becomes U+FFFD in the file), and NULL
+ * is the empty one. They are cut below EVENT_PAYLOAD_MAX; writers then return true. Memory that
+ * runs out shows in out->failed.
  *
- * Readers return 0 or -EBADMSG. Decoded texts are in the string table given (which never removes
- * any, so they stay valid as long as the table); fields that a later version of Spoor appended are
- * ignored.
+ * Readers return 0 or -EBADMSG. Decoded texts are in the string table given, valid as long as the
+ * table; fields that a later version of Spoor appended are ignored.
  */
 #ifndef SPOOR_TRACE_SPOOR_PAYLOAD_H
 #define SPOOR_TRACE_SPOOR_PAYLOAD_H
@@ -192,10 +190,7 @@ struct payload_runtime {
 /* How much CPU time a thread has used so far, from a begin of the writer's choice on. */
 struct payload_thread_clock {
 	uint64_t run_ns;
-	/*
-	 * not the thread itself: CPU time of its process in threads that began and ended between
-	 * two readings
-	 */
+	/* CPU time of its process, in threads that lived between two readings */
 	bool rest;
 };
 

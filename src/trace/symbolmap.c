@@ -1,10 +1,8 @@
 /*
- * See symbolmap.h.
- *
- * Mappings, symbols and code ranges are three tables of spans, each sorted by (owner, begin) and
- * carrying the largest end so far, so that the spans that cover an address are found by a binary
- * search and a short walk back, overlaps included. The function of an address is kept, because the
- * same addresses are in thousands of stacks: first in a small direct-mapped cache, then in a map.
+ * See symbolmap.h. Mappings, symbols and code ranges are three tables of spans, each sorted by
+ * (owner, begin) with the largest end so far: a binary search and a short walk back find the spans
+ * of an address. The function of an address is kept, first in a small direct-mapped cache, then in
+ * a map, because the same addresses are in thousands of stacks.
  */
 #include "trace/symbolmap.h"
 
@@ -170,9 +168,8 @@ static uint32_t symbol_at(const struct symbolmap_state *state, uint64_t mapping_
 }
 
 /*
- * The code range that owned the address: of the ranges that cover it, the one that is removed first
- * after the sample. *ret_any: whether any range covers it; then a symbol at the same place belongs
- * to one of them, and must not name another range's samples.
+ * Of the ranges that cover the address, the one that is removed first after the sample. *ret_any:
+ * any covers it; then a symbol there is one's of them, and must not name another's samples.
  */
 static const struct code_range *find_code(const struct symbolmap *map,
 	const struct symbolmap_state *state, uint32_t process, uint64_t address, uint32_t epoch,
@@ -334,8 +331,8 @@ static bool span_is_text(const char *text, size_t len, const char *word)
 }
 
 /*
- * A function from the text of managed or runtime-made code. `range` has kind, tier and module if
- * the file has a CodeAdded; `mapping` may be NULL.
+ * A function from the text of managed or runtime-made code. `range` (CodeAdded) and `mapping` may
+ * be NULL.
  */
 static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t text, const struct code_range *range, const struct mapping *mapping,
@@ -397,10 +394,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct symbolmap_state *
 		bool kernel = address >= state->kernel_begin;
 		function.kind = kernel ? FUNCTION_KERNEL : FUNCTION_UNKNOWN;
 		function.module = kernel ? state->kernel_module : 0;
-		/*
-		 * Such addresses are mostly from broken frame chains: one row for all of them, not
-		 * thousands.
-		 */
+		/* Mostly from broken frame chains: one row for all of them, not thousands. */
 		bytes_text(&state->scratch, "[unknown]");
 		if (map->form == METHOD_NAME_RAW)
 			bytes_printf(&state->scratch, " 0x%" PRIx64, address);
@@ -460,10 +454,7 @@ static uint32_t code_function(struct symbolmap *map, struct symbolmap_state *sta
 	uint32_t process, const struct code_range *range, uint32_t index,
 	const struct mapping *mapping, enum origin origin)
 {
-	/*
-	 * Ranges are numbered per process, so the memo goes by their place in memory's order:
-	 * process and index.
-	 */
+	/* Ranges are numbered per process: the memo's key is process and index. */
 	uint64_t key = (uint64_t)MEMO_CODE << 60 | (uint64_t)process << 32 | index;
 	uint32_t known = map_get(&state->memo, key);
 

@@ -1,12 +1,10 @@
 /*
  * Names as a file carries them: from (process, address, epoch) to a function.
  *
- * Built once, when a file has been read to its end (names may follow the samples they name); then
- * each address of each distinct stack is looked up once. Functions are numbered: two addresses of
- * one function give the same index.
- *
- * A method that the runtime compiled several times has a function for each way (kind and tier);
- * symbolmap_join_methods() makes one function that represents all of them.
+ * Built when a file has been read to its end, as names may follow their samples. Functions are
+ * numbered: two addresses of one function give the same index. A method that the runtime compiled
+ * several times has a function for each way (kind and tier); symbolmap_join_methods() makes one
+ * that represents all of them.
  */
 #ifndef SPOOR_TRACE_SYMBOLMAP_H
 #define SPOOR_TRACE_SYMBOLMAP_H
@@ -45,9 +43,7 @@ enum function_tier {
 };
 
 struct function {
-	/*
-	 * strtab: readable, in the form of the map; "libcoreclr.so+0x1a2b3" when there is no symbol
-	 */
+	/* strtab: in the form of the map; "libcoreclr.so+0x1a2b3" without a symbol */
 	uint32_t name;
 	uint32_t full_name; /* strtab: in the long form, which differs between overloads */
 	uint32_t module;    /* strtab: "libc.so.6", "Shop.dll", "kernel", "JIT" */
@@ -65,9 +61,7 @@ struct symbolmap {
 	void *state; /* sorted tables, private */
 };
 
-/*
- * Sorts the trace's symbols and code ranges. Names of functions are added to the trace's strings.
- */
+/* Sorts the trace's symbols and code ranges. Names are added to the trace's strings. */
 int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_form form);
 
 /* The function at `address` in `process` during `code_epoch`; never 0 unless memory ran out. */
@@ -75,23 +69,19 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	uint32_t code_epoch);
 
 /*
- * Sets `method` of every function. `weights` has one number for each function so far: kind and tier
- * of a joined one are those of the heaviest. One whose module is not known joins a method of the
- * same name. Once, when all addresses have been looked up. 0 or -ENOMEM.
+ * Sets `method` of every function, once, after all lookups. A joined one has kind and tier of the
+ * heaviest by `weights`, a number for each function; one of an unknown module joins a method of the
+ * same name. 0 or -ENOMEM.
  */
 int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights);
 
-/*
- * The function for code of this module and kind that has no symbol, whatever its address:
- * "libcoreclr.so (no symbols)". 0 when there is no memory.
- */
+/* For code without a symbol, whatever its address: "libcoreclr.so (no symbols)". 0: no memory. */
 uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function_kind kind);
 
 /*
- * On-stack replacement, in a stack that was walked by frame pointers. The code that replaces a
- * method runs in a new frame above the frame of the code it replaces. It returns into the replaced
- * code, but its saved frame pointer is that of the method's caller. So the walk finds the method
- * twice, and then the caller of the caller: the caller's own frame is lost. symbolmap_is_replaced()
+ * On-stack replacement, in a stack that was walked by frame pointers. The replacing code runs in a
+ * new frame above the replaced code's, returns into it, but saves the frame pointer of the method's
+ * caller. So the walk finds the method twice, and then the caller's caller. symbolmap_is_replaced()
  * is true for these two frames of the method, `upper` nearer to the leaf; symbolmap_lost_caller()
  * is what to show in place of the lower one (0 when there is no memory). Stacks that a runtime
  * walked have no such frames.

@@ -65,9 +65,8 @@ uint32_t trace_add_text(struct trace *trace, const char *text)
 }
 
 /*
- * by_tid has two kinds of keys: the tid alone for the newest thread of that number, and (process,
- * tid), where the process index is never 0, for the thread of one process. So equal tids in two pid
- * namespaces do not replace each other's thread at every event.
+ * The newest thread of a tid has the key tid, the thread of one process (process, tid), where the
+ * process is never 0: equal tids in two pid namespaces do not replace each other.
  */
 static uint64_t thread_key(uint32_t process, uint32_t tid)
 {

@@ -2,8 +2,8 @@
  * The tables of a trace: what events refer to by index.
  *
  * A live session fills them from the kernel's records, a reader from the file's; analyses only
- * read. Tables are arrays whose item 0 is unused, so that index 0 means none. Nothing is removed
- * from them but stacks (stack_table_reset()).
+ * read. Item 0 of each is unused: index 0 means none. Only stacks are removed
+ * (stack_table_reset()).
  */
 #ifndef SPOOR_TRACE_TRACE_H
 #define SPOOR_TRACE_TRACE_H
@@ -165,10 +165,7 @@ struct recording {
 	VEC(struct named_count) counts;
 };
 
-/*
- * Interned callchains, leaf first, kernel and user in one list. Content is compared, not only
- * hashed. Item 0 is the empty stack.
- */
+/* Interned callchains, leaf first, kernel and user in one list. Item 0 is the empty stack. */
 struct stack {
 	uint32_t at; /* of the first frame in `frames` */
 	uint32_t count;
@@ -207,45 +204,33 @@ void trace_done(struct trace *trace);
 const char *trace_text(const struct trace *trace, uint32_t index);
 uint32_t trace_add_text(struct trace *trace, const char *text);
 
-/*
- * Whether the options that the recorder wrote have this text, such as
- * "\"event\":\"thread-clocks\"".
- */
+/* Whether the recorder's options have this text, such as "\"event\":\"thread-clocks\"". */
 bool trace_options_say(const struct trace *trace, const char *what);
 
 /*
- * The newest process with this pid; made, with its main thread, when there is none.
+ * The newest process with this pid, made with its main thread when there is none;
  * trace_new_process() makes a new life of the pid in any case. 0 when there is no memory.
  */
 uint32_t trace_process(struct trace *trace, uint32_t pid);
 uint32_t trace_new_process(struct trace *trace, uint32_t pid);
 uint32_t trace_find_process(const struct trace *trace, uint32_t pid);
 
-/*
- * The newest thread `tid` of the newest process `pid`, made when there is none (or when the tid
- * belonged to another process).
- */
+/* The newest thread `tid` of process `pid`, made when there is none or the tid was another's. */
 uint32_t trace_thread(struct trace *trace, uint32_t pid, uint32_t tid);
 
 /*
- * For live sessions, which must not grow with every thread that ever ran: an ended thread (or
- * process) is no longer found by its number, and its place may be given to another. False when
- * there is no memory: then nothing is found under the new number.
+ * For live sessions, which must not grow with every thread: an ended thread (or process) is no
+ * longer found by its number, and its place may be given to another. False: no memory, and nothing
+ * is found under the new number.
  */
 void trace_forget_thread(struct trace *trace, uint32_t thread);
 void trace_forget_process(struct trace *trace, uint32_t process);
 bool trace_reuse_thread(struct trace *trace, uint32_t thread, uint32_t process, uint32_t tid);
 
-/*
- * A new mapping at the end of its process's list; 0 when there is no memory. The caller fills the
- * rest.
- */
+/* At the end of its process's list, to be filled by the caller; 0: no memory. */
 uint32_t trace_add_mapping(struct trace *trace, uint32_t process);
 
-/*
- * The mapping of `process` that covers `address`: the newest one, since later ones replace earlier.
- * 0 none.
- */
+/* The newest mapping that covers `address`, since later ones replace earlier; 0 none. */
 uint32_t trace_find_mapping(const struct trace *trace, uint32_t process, uint64_t address);
 
 /* The schema of a known event, made at its first use. 0 when there is no memory. */
