@@ -230,7 +230,7 @@ static int write_code(struct symbolizer *symbolizer, const struct symbolizer_hit
 	code->written = true;
 	bytes_reset(&symbolizer->payload);
 	payload_code_added(&symbolizer->payload,
-		&(struct payload_code){ .begin = code->begin,
+		&(struct payload_code_added){ .begin = code->begin,
 			.end = code->end,
 			.name = code->reused ? bytes_z(&symbolizer->text) : "",
 			.module = module ? module : "",
@@ -698,7 +698,7 @@ static int write_stub(struct symbolizer *symbolizer, const struct symbolizer_hit
 	if (result < 0)
 		return result;
 	bytes_reset(&symbolizer->payload);
-	payload_code_added(&symbolizer->payload, &(struct payload_code){ .begin = begin,
+	payload_code_added(&symbolizer->payload, &(struct payload_code_added){ .begin = begin,
 							 .end = end,
 							 .name = "",
 							 .module = "",

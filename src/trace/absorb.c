@@ -226,7 +226,7 @@ static int add_code(struct trace *trace, uint32_t process, const struct code_ran
 
 static int absorb_code_added(struct trace *trace, const struct event *event)
 {
-	struct payload_code read;
+	struct payload_code_added read;
 	int r = payload_read_code_added(event->payload, event->payload_size, &trace->strings,
 		&read);
 

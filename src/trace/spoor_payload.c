@@ -17,15 +17,32 @@
 #define UTF8_MAX      32000u
 #define NAME_UTF8_MAX 60000u
 
-struct writer {
+/* Writes a payload to `out`, or reads one from `c` if `out` is NULL. */
+struct coder {
 	struct bytes *out;
 	size_t units_left;
 	bool cut;
+	struct cursor c;
+	struct strtab *strings;
+	struct bytes scratch;
 };
 
-static struct writer writer_of(struct bytes *out)
+static struct coder writer_of(struct bytes *out)
 {
-	return (struct writer){ .out = out, .units_left = UNITS_MAX };
+	return (struct coder){ .out = out, .units_left = UNITS_MAX };
+}
+
+static struct coder reader_of(const uint8_t *payload, size_t size, struct strtab *strings)
+{
+	return (struct coder){ .c = cursor_of(payload, size), .strings = strings };
+}
+
+static int reader_done(struct coder *r)
+{
+	bool no_memory = r->scratch.failed;
+
+	bytes_done(&r->scratch);
+	return no_memory ? -ENOMEM : r->c.short_read ? -EBADMSG : 0;
 }
 
 static size_t count_units(const char *text, size_t len)
@@ -37,7 +54,7 @@ static size_t count_units(const char *text, size_t len)
 	return units;
 }
 
-static void put_text(struct writer *w, const char *text)
+static void put_text(struct coder *w, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 	size_t max = w->units_left < TEXT_UNITS_MAX ? w->units_left : TEXT_UNITS_MAX;
@@ -80,35 +97,258 @@ static bool put_utf8(struct bytes *out, const char *text, size_t len, size_t max
 	return cut;
 }
 
-static bool put_utf8z(struct bytes *out, const char *text)
+static const char *get_text(struct coder *r)
 {
-	return put_utf8(out, text ? text : "", text ? strlen(text) : 0, UTF8_MAX);
+	size_t units;
+	const uint8_t *text = cursor_utf16z(&r->c, &units);
+
+	if (!text || !units)
+		return "";
+	bytes_reset(&r->scratch);
+	text_add_utf16(&r->scratch, text, units);
+	return strtab_get(r->strings,
+		strtab_add(r->strings, (const char *)r->scratch.data, r->scratch.len));
 }
 
-bool payload_process(struct bytes *out, const struct payload_process *process)
+static const char *get_utf8(struct coder *r)
 {
-	bytes_varuint(out, process->inner_pid);
-	bool cut = put_utf8z(out, process->name);
-	return put_utf8z(out, process->name_space) || cut;
+	size_t len = cursor_u16(&r->c);
+	const uint8_t *text = cursor_take(&r->c, len);
+
+	return text ? strtab_get(r->strings, strtab_add(r->strings, (const char *)text, len)) : "";
 }
 
-bool payload_mapping(struct bytes *out, const struct payload_mapping *mapping)
+/* Each of these writes the value to the payload, or reads it from there. */
+
+static void text(struct coder *x, const char **value)
 {
-	bytes_varuint(out, mapping->id);
-	bytes_varuint(out, mapping->begin);
-	bytes_varuint(out, mapping->end);
-	bytes_varuint(out, mapping->file_offset);
-	bool cut = put_utf8z(out, mapping->path);
-	bytes_varuint(out, mapping->metadata_id);
-	return cut;
+	if (x->out)
+		put_text(x, *value);
+	else
+		*value = get_text(x);
 }
 
-bool payload_mapping_metadata(struct bytes *out, const struct payload_mapping_metadata *metadata)
+static void utf8(struct coder *x, const char **value)
 {
-	bytes_varuint(out, metadata->id);
-	bool cut = put_utf8z(out, metadata->symbols);
-	return put_utf8z(out, metadata->version ? metadata->version : "{}") || cut;
+	if (x->out)
+		x->cut |= put_utf8(x->out, *value ? *value : "", *value ? strlen(*value) : 0,
+			UTF8_MAX);
+	else
+		*value = get_utf8(x);
 }
+
+static void varuint(struct coder *x, uint64_t *value)
+{
+	if (x->out)
+		bytes_varuint(x->out, *value);
+	else
+		*value = cursor_varuint(&x->c);
+}
+
+static void varint(struct coder *x, int64_t *value)
+{
+	if (x->out)
+		bytes_varint(x->out, *value);
+	else
+		*value = cursor_varint(&x->c);
+}
+
+static void u64(struct coder *x, uint64_t *value)
+{
+	if (x->out)
+		bytes_u64(x->out, *value);
+	else
+		*value = cursor_u64(&x->c);
+}
+
+static void boolean(struct coder *x, bool *value)
+{
+	if (x->out)
+		bytes_u32(x->out, *value);
+	else
+		*value = cursor_u32(&x->c) != 0;
+}
+
+/* False: reading, and a file of an earlier version ends here. */
+static bool has_more(const struct coder *x)
+{
+	return x->out || (!x->c.short_read && cursor_left(&x->c));
+}
+
+/* payload_NAME() and payload_read_NAME() of a payload whose members code_NAME() lists in order. */
+#define PAYLOAD(name)                                                                        \
+	bool payload_##name(struct bytes *out, const struct payload_##name *payload)         \
+	{                                                                                    \
+		struct coder x = writer_of(out);                                             \
+		struct payload_##name copy = *payload;                                       \
+                                                                                             \
+		code_##name(&x, &copy);                                                      \
+		return x.cut;                                                                \
+	}                                                                                    \
+	int payload_read_##name(const uint8_t *payload, size_t size, struct strtab *strings, \
+		struct payload_##name *ret_payload)                                          \
+	{                                                                                    \
+		struct coder x = reader_of(payload, size, strings);                          \
+                                                                                             \
+		code_##name(&x, ret_payload);                                                \
+		return reader_done(&x);                                                      \
+	}
+
+static void code_process(struct coder *x, struct payload_process *process)
+{
+	varuint(x, &process->inner_pid);
+	utf8(x, &process->name);
+	utf8(x, &process->name_space);
+}
+PAYLOAD(process)
+
+static void code_mapping(struct coder *x, struct payload_mapping *mapping)
+{
+	varuint(x, &mapping->id);
+	varuint(x, &mapping->begin);
+	varuint(x, &mapping->end);
+	varuint(x, &mapping->file_offset);
+	utf8(x, &mapping->path);
+	varuint(x, &mapping->metadata_id);
+}
+PAYLOAD(mapping)
+
+static void code_mapping_metadata(struct coder *x, struct payload_mapping_metadata *metadata)
+{
+	varuint(x, &metadata->id);
+	utf8(x, &metadata->symbols);
+	if (x->out && !metadata->version)
+		metadata->version = "{}";
+	utf8(x, &metadata->version);
+}
+PAYLOAD(mapping_metadata)
+
+static void code_session(struct coder *x, struct payload_session *session)
+{
+	varuint(x, &session->event_set);
+	text(x, &session->tool_version);
+	text(x, &session->command_line);
+	text(x, &session->options);
+	varuint(x, &session->period_ns);
+	text(x, &session->clock);
+	u64(x, &session->utc_ns);
+	if (has_more(x)) /* not in the files of 0.1 */
+		varuint(x, &session->cpu_recorded);
+	else
+		session->cpu_recorded = 0;
+}
+PAYLOAD(session)
+
+static void code_machine(struct coder *x, struct payload_machine *machine)
+{
+	text(x, &machine->host);
+	text(x, &machine->kernel);
+	text(x, &machine->system);
+	text(x, &machine->architecture);
+	text(x, &machine->cpu_model);
+	varuint(x, &machine->cpu_online);
+	varuint(x, &machine->cpu_possible);
+	u64(x, &machine->memory_bytes);
+	varuint(x, &machine->page_size_bytes);
+	text(x, &machine->boot_id);
+	text(x, &machine->virtualization);
+	varint(x, &machine->perf_event_paranoid);
+}
+PAYLOAD(machine)
+
+static void code_loss(struct coder *x, struct payload_loss *loss)
+{
+	text(x, &loss->source);
+	text(x, &loss->unit);
+	varuint(x, &loss->count);
+	varuint(x, &loss->pid);
+	varuint(x, &loss->tid);
+	varint(x, &loss->cpu);
+	text(x, &loss->provider);
+	u64(x, &loss->first_ns);
+	u64(x, &loss->last_ns);
+}
+PAYLOAD(loss)
+
+static void code_notice(struct coder *x, struct payload_notice *notice)
+{
+	varuint(x, &notice->severity);
+	text(x, &notice->code);
+	text(x, &notice->text);
+	text(x, &notice->remedy);
+}
+PAYLOAD(notice)
+
+static void code_clock_offset(struct coder *x, struct payload_clock_offset *offset)
+{
+	text(x, &offset->source);
+	varint(x, &offset->offset_ns);
+	varuint(x, &offset->error_ns);
+}
+PAYLOAD(clock_offset)
+
+static void code_cpu_limit(struct coder *x, struct payload_cpu_limit *limit)
+{
+	text(x, &limit->path);
+	text(x, &limit->container);
+	u64(x, &limit->quota_ns);
+	u64(x, &limit->period_ns);
+	varuint(x, &limit->periods);
+	varuint(x, &limit->throttled_periods);
+	u64(x, &limit->throttled_ns);
+}
+PAYLOAD(cpu_limit)
+
+static void code_runtime(struct coder *x, struct payload_runtime *runtime)
+{
+	text(x, &runtime->kind);
+	text(x, &runtime->version);
+	text(x, &runtime->path);
+	if (x->out) {
+		bytes_add(x->out, runtime->cookie, sizeof(runtime->cookie));
+	} else {
+		const uint8_t *cookie = cursor_take(&x->c, sizeof(runtime->cookie));
+		if (cookie)
+			memcpy(runtime->cookie, cookie, sizeof(runtime->cookie));
+	}
+	varuint(x, &runtime->clr_instance);
+	boolean(x, &runtime->single_file);
+	boolean(x, &runtime->reachable);
+	text(x, &runtime->reason);
+	if (has_more(x))
+		text(x, &runtime->sessions);
+	else
+		runtime->sessions = "";
+}
+PAYLOAD(runtime)
+
+static void code_thread_name(struct coder *x, struct payload_thread_name *name)
+{
+	text(x, &name->name);
+	varuint(x, &name->inner_tid);
+}
+PAYLOAD(thread_name)
+
+static void code_code_added(struct coder *x, struct payload_code_added *code)
+{
+	u64(x, &code->begin);
+	u64(x, &code->end);
+	text(x, &code->name);
+	text(x, &code->module);
+	varuint(x, &code->kind);
+	varuint(x, &code->tier);
+	u64(x, &code->method_id);
+	u64(x, &code->mapping_id);
+}
+PAYLOAD(code_added)
+
+static void code_process_info(struct coder *x, struct payload_process_info *info)
+{
+	text(x, &info->command_line);
+	text(x, &info->system);
+	text(x, &info->architecture);
+}
+PAYLOAD(process_info)
 
 bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 {
@@ -126,331 +366,10 @@ bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 		NAME_UTF8_MAX);
 }
 
-void payload_cpu(struct bytes *out, const struct payload_cpu *sample, uint64_t period_ns)
-{
-	bytes_varuint(out, sample->value);
-	if (sample->weight_ns == period_ns && sample->count == 1 && !sample->flags)
-		return;
-	bytes_varuint(out, sample->weight_ns);
-	bytes_varuint(out, sample->count);
-	bytes_varuint(out, sample->flags);
-}
-
-void payload_cswitch(struct bytes *out, const struct payload_cswitch *change)
-{
-	bytes_varuint(out, change->value);
-	bytes_varuint(out, change->state);
-	bytes_varuint(out, change->ready_ns);
-	bytes_varuint(out, change->waker_pid);
-	bytes_varuint(out, change->waker_tid);
-	bytes_varuint(out, change->flags);
-}
-
-bool payload_session(struct bytes *out, const struct payload_session *session)
-{
-	struct writer w = writer_of(out);
-
-	bytes_varuint(out, session->event_set);
-	put_text(&w, session->tool_version);
-	put_text(&w, session->command_line);
-	put_text(&w, session->options);
-	bytes_varuint(out, session->period_ns);
-	put_text(&w, session->clock);
-	bytes_u64(out, session->utc_ns);
-	bytes_varuint(out, session->cpu_recorded);
-	return w.cut;
-}
-
-bool payload_session_end(struct bytes *out, const struct payload_session_end *end)
-{
-	struct writer w = writer_of(out);
-	size_t count = end->count_count;
-
-	if (count > PAYLOAD_COUNTS_MAX) {
-		count = PAYLOAD_COUNTS_MAX;
-		w.cut = true;
-	}
-	put_text(&w, end->reason);
-	bytes_u16(out, (uint16_t)count);
-	for (size_t i = 0; i < count; i++)
-		put_text(&w, end->counts[i].name);
-	bytes_u16(out, (uint16_t)count);
-	for (size_t i = 0; i < count; i++)
-		bytes_u64(out, end->counts[i].count);
-	return w.cut;
-}
-
-bool payload_machine(struct bytes *out, const struct payload_machine *machine)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, machine->host);
-	put_text(&w, machine->kernel);
-	put_text(&w, machine->system);
-	put_text(&w, machine->architecture);
-	put_text(&w, machine->cpu_model);
-	bytes_varuint(out, machine->cpu_online);
-	bytes_varuint(out, machine->cpu_possible);
-	bytes_u64(out, machine->memory_bytes);
-	bytes_varuint(out, machine->page_size_bytes);
-	put_text(&w, machine->boot_id);
-	put_text(&w, machine->virtualization);
-	bytes_varint(out, machine->perf_event_paranoid);
-	return w.cut;
-}
-
-bool payload_loss(struct bytes *out, const struct payload_loss *loss)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, loss->source);
-	put_text(&w, loss->unit);
-	bytes_varuint(out, loss->count);
-	bytes_varuint(out, loss->pid);
-	bytes_varuint(out, loss->tid);
-	bytes_varint(out, loss->cpu);
-	put_text(&w, loss->provider);
-	bytes_u64(out, loss->first_ns);
-	bytes_u64(out, loss->last_ns);
-	return w.cut;
-}
-
-bool payload_notice(struct bytes *out, const struct payload_notice *notice)
-{
-	struct writer w = writer_of(out);
-
-	bytes_varuint(out, notice->severity);
-	put_text(&w, notice->code);
-	put_text(&w, notice->text);
-	put_text(&w, notice->remedy);
-	return w.cut;
-}
-
-bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *offset)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, offset->source);
-	bytes_varint(out, offset->offset_ns);
-	bytes_varuint(out, offset->error_ns);
-	return w.cut;
-}
-
-bool payload_cpu_limit(struct bytes *out, const struct payload_cpu_limit *limit)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, limit->path);
-	put_text(&w, limit->container);
-	bytes_u64(out, limit->quota_ns);
-	bytes_u64(out, limit->period_ns);
-	bytes_varuint(out, limit->periods);
-	bytes_varuint(out, limit->throttled_periods);
-	bytes_u64(out, limit->throttled_ns);
-	return w.cut;
-}
-
-void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
-{
-	bytes_varuint(out, state->cpu);
-	bytes_varuint(out, state->online);
-	for (int unknown = 0; unknown < 4; unknown++) /* core, package, node, kilohertz */
-		bytes_varuint(out, 0);
-}
-
-bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts)
-{
-	struct writer w = writer_of(out);
-	size_t count = facts->argument_count;
-
-	if (count > PAYLOAD_ARGUMENTS_MAX) {
-		count = PAYLOAD_ARGUMENTS_MAX;
-		w.cut = true;
-	}
-	bytes_varint(out, facts->parent_pid);
-	bytes_varuint(out, facts->uid);
-	bytes_varuint(out, facts->gid);
-	bytes_varuint(out, facts->inner_pid);
-	bytes_u64(out, facts->born_ns);
-	put_text(&w, facts->executable);
-	put_text(&w, facts->command);
-	bytes_u16(out, (uint16_t)count);
-	for (size_t i = 0; i < count; i++)
-		put_text(&w, facts->arguments[i]);
-	put_text(&w, facts->container);
-	put_text(&w, facts->cgroup);
-	bytes_u64(out, facts->pid_namespace);
-	bytes_u64(out, facts->mount_namespace);
-	return w.cut;
-}
-
-bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, runtime->kind);
-	put_text(&w, runtime->version);
-	put_text(&w, runtime->path);
-	bytes_add(out, runtime->cookie, sizeof(runtime->cookie));
-	bytes_varuint(out, runtime->clr_instance);
-	bytes_u32(out, runtime->single_file);
-	bytes_u32(out, runtime->reachable);
-	put_text(&w, runtime->reason);
-	put_text(&w, runtime->sessions);
-	return w.cut;
-}
-
-void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock)
-{
-	bytes_u64(out, clock->run_ns);
-	bytes_u32(out, clock->rest);
-}
-
-void payload_process_end(struct bytes *out, const struct payload_process_end *end)
-{
-	bytes_varint(out, end->exit_code);
-	bytes_varuint(out, end->signal);
-	bytes_u64(out, end->user_ns);
-	bytes_u64(out, end->system_ns);
-	bytes_varuint(out, end->rss_max_bytes);
-}
-
-bool payload_thread_name(struct bytes *out, const struct payload_thread_name *name)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, name->name);
-	bytes_varuint(out, name->inner_tid);
-	return w.cut;
-}
-
-bool payload_code_added(struct bytes *out, const struct payload_code *code)
-{
-	struct writer w = writer_of(out);
-
-	bytes_u64(out, code->begin);
-	bytes_u64(out, code->end);
-	put_text(&w, code->name);
-	put_text(&w, code->module);
-	bytes_varuint(out, code->kind);
-	bytes_varuint(out, code->tier);
-	bytes_u64(out, code->method_id);
-	bytes_u64(out, code->mapping_id);
-	return w.cut;
-}
-
-void payload_code_removed(struct bytes *out, uint64_t begin, uint64_t end)
-{
-	bytes_u64(out, begin);
-	bytes_u64(out, end);
-}
-
-bool payload_process_info(struct bytes *out, const struct payload_process_info *info)
-{
-	struct writer w = writer_of(out);
-
-	put_text(&w, info->command_line);
-	put_text(&w, info->system);
-	put_text(&w, info->architecture);
-	return w.cut;
-}
-
-void payload_elf_metadata(struct bytes *out, const char *build_id, const char *debug_link,
-	uint64_t p_vaddr, uint64_t p_offset)
-{
-	struct json j = { .out = out };
-
-	json_object(&j, NULL);
-	json_z(&j, "type", "ELF");
-	if (build_id && *build_id)
-		json_z(&j, "build_id", build_id);
-	if (debug_link && *debug_link)
-		json_z(&j, "debug_link", debug_link);
-	json_u64(&j, "p_vaddr", p_vaddr);
-	json_u64(&j, "p_offset", p_offset);
-	json_end(&j);
-}
-
-struct reader {
-	struct cursor c;
-	struct strtab *strings;
-	struct bytes scratch;
-};
-
-static struct reader reader_of(const uint8_t *payload, size_t size, struct strtab *strings)
-{
-	return (struct reader){ .c = cursor_of(payload, size), .strings = strings };
-}
-
-static int reader_done(struct reader *r)
-{
-	bool no_memory = r->scratch.failed;
-
-	bytes_done(&r->scratch);
-	return no_memory ? -ENOMEM : r->c.short_read ? -EBADMSG : 0;
-}
-
-static const char *get_text(struct reader *r)
-{
-	size_t units;
-	const uint8_t *text = cursor_utf16z(&r->c, &units);
-
-	if (!text || !units)
-		return "";
-	bytes_reset(&r->scratch);
-	text_add_utf16(&r->scratch, text, units);
-	return strtab_get(r->strings,
-		strtab_add(r->strings, (const char *)r->scratch.data, r->scratch.len));
-}
-
-static const char *get_utf8(struct reader *r)
-{
-	size_t len = cursor_u16(&r->c);
-	const uint8_t *text = cursor_take(&r->c, len);
-
-	return text ? strtab_get(r->strings, strtab_add(r->strings, (const char *)text, len)) : "";
-}
-
-int payload_read_process(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_process *ret_process)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_process->inner_pid = cursor_varuint(&r.c);
-	ret_process->name = get_utf8(&r);
-	ret_process->name_space = get_utf8(&r);
-	return reader_done(&r);
-}
-
-int payload_read_mapping(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_mapping *ret_mapping)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_mapping->id = cursor_varuint(&r.c);
-	ret_mapping->begin = cursor_varuint(&r.c);
-	ret_mapping->end = cursor_varuint(&r.c);
-	ret_mapping->file_offset = cursor_varuint(&r.c);
-	ret_mapping->path = get_utf8(&r);
-	ret_mapping->metadata_id = cursor_varuint(&r.c);
-	return reader_done(&r);
-}
-
-int payload_read_mapping_metadata(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_mapping_metadata *ret_metadata)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_metadata->id = cursor_varuint(&r.c);
-	ret_metadata->symbols = get_utf8(&r);
-	ret_metadata->version = get_utf8(&r);
-	return reader_done(&r);
-}
-
 int payload_read_symbol(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_symbol *ret_symbol)
 {
-	struct reader r = reader_of(payload, size, strings);
+	struct coder r = reader_of(payload, size, strings);
 
 	ret_symbol->id = cursor_varuint(&r.c);
 	ret_symbol->mapping_id = cursor_varuint(&r.c);
@@ -464,6 +383,16 @@ int payload_read_symbol(const uint8_t *payload, size_t size, struct strtab *stri
 	ret_symbol->name = strtab_get(strings, name);
 	ret_symbol->name_len = strtab_len(strings, name);
 	return reader_done(&r);
+}
+
+void payload_cpu(struct bytes *out, const struct payload_cpu *sample, uint64_t period_ns)
+{
+	bytes_varuint(out, sample->value);
+	if (sample->weight_ns == period_ns && sample->count == 1 && !sample->flags)
+		return;
+	bytes_varuint(out, sample->weight_ns);
+	bytes_varuint(out, sample->count);
+	bytes_varuint(out, sample->flags);
 }
 
 int payload_read_cpu(const uint8_t *payload, size_t size, uint64_t period_ns,
@@ -490,6 +419,16 @@ int payload_read_cpu(const uint8_t *payload, size_t size, uint64_t period_ns,
 	return c.short_read ? -EBADMSG : 0;
 }
 
+void payload_cswitch(struct bytes *out, const struct payload_cswitch *change)
+{
+	bytes_varuint(out, change->value);
+	bytes_varuint(out, change->state);
+	bytes_varuint(out, change->ready_ns);
+	bytes_varuint(out, change->waker_pid);
+	bytes_varuint(out, change->waker_tid);
+	bytes_varuint(out, change->flags);
+}
+
 int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_cswitch *ret_change)
 {
 	struct cursor c = cursor_of(payload, size);
@@ -505,27 +444,29 @@ int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_csw
 	return c.short_read ? -EBADMSG : 0;
 }
 
-int payload_read_session(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_session *ret_session)
+bool payload_session_end(struct bytes *out, const struct payload_session_end *end)
 {
-	struct reader r = reader_of(payload, size, strings);
+	struct coder w = writer_of(out);
+	size_t count = end->count_count;
 
-	ret_session->event_set = cursor_varuint(&r.c);
-	ret_session->tool_version = get_text(&r);
-	ret_session->command_line = get_text(&r);
-	ret_session->options = get_text(&r);
-	ret_session->period_ns = cursor_varuint(&r.c);
-	ret_session->clock = get_text(&r);
-	ret_session->utc_ns = cursor_u64(&r.c);
-	/* Not in the files of 0.1 */
-	ret_session->cpu_recorded = cursor_left(&r.c) ? cursor_varuint(&r.c) : 0;
-	return reader_done(&r);
+	if (count > PAYLOAD_COUNTS_MAX) {
+		count = PAYLOAD_COUNTS_MAX;
+		w.cut = true;
+	}
+	put_text(&w, end->reason);
+	bytes_u16(out, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_text(&w, end->counts[i].name);
+	bytes_u16(out, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		bytes_u64(out, end->counts[i].count);
+	return w.cut;
 }
 
 int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_count *counts, struct payload_session_end *ret_end)
 {
-	struct reader r = reader_of(payload, size, strings);
+	struct coder r = reader_of(payload, size, strings);
 
 	ret_end->reason = get_text(&r);
 	size_t names = cursor_u16(&r.c);
@@ -545,85 +486,44 @@ int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab 
 	return reader_done(&r);
 }
 
-int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_clock_offset *ret_offset)
+void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
 {
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_offset->source = get_text(&r);
-	ret_offset->offset_ns = cursor_varint(&r.c);
-	ret_offset->error_ns = cursor_varuint(&r.c);
-	return reader_done(&r);
+	bytes_varuint(out, state->cpu);
+	bytes_varuint(out, state->online);
+	for (int unknown = 0; unknown < 4; unknown++) /* core, package, node, kilohertz */
+		bytes_varuint(out, 0);
 }
 
-int payload_read_cpu_limit(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_cpu_limit *ret_limit)
+bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts)
 {
-	struct reader r = reader_of(payload, size, strings);
+	struct coder w = writer_of(out);
+	size_t count = facts->argument_count;
 
-	ret_limit->path = get_text(&r);
-	ret_limit->container = get_text(&r);
-	ret_limit->quota_ns = cursor_u64(&r.c);
-	ret_limit->period_ns = cursor_u64(&r.c);
-	ret_limit->periods = cursor_varuint(&r.c);
-	ret_limit->throttled_periods = cursor_varuint(&r.c);
-	ret_limit->throttled_ns = cursor_u64(&r.c);
-	return reader_done(&r);
-}
-
-int payload_read_machine(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_machine *ret_machine)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_machine->host = get_text(&r);
-	ret_machine->kernel = get_text(&r);
-	ret_machine->system = get_text(&r);
-	ret_machine->architecture = get_text(&r);
-	ret_machine->cpu_model = get_text(&r);
-	ret_machine->cpu_online = cursor_varuint(&r.c);
-	ret_machine->cpu_possible = cursor_varuint(&r.c);
-	ret_machine->memory_bytes = cursor_u64(&r.c);
-	ret_machine->page_size_bytes = cursor_varuint(&r.c);
-	ret_machine->boot_id = get_text(&r);
-	ret_machine->virtualization = get_text(&r);
-	ret_machine->perf_event_paranoid = cursor_varint(&r.c);
-	return reader_done(&r);
-}
-
-int payload_read_loss(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_loss *ret_loss)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_loss->source = get_text(&r);
-	ret_loss->unit = get_text(&r);
-	ret_loss->count = cursor_varuint(&r.c);
-	ret_loss->pid = cursor_varuint(&r.c);
-	ret_loss->tid = cursor_varuint(&r.c);
-	ret_loss->cpu = cursor_varint(&r.c);
-	ret_loss->provider = get_text(&r);
-	ret_loss->first_ns = cursor_u64(&r.c);
-	ret_loss->last_ns = cursor_u64(&r.c);
-	return reader_done(&r);
-}
-
-int payload_read_notice(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_notice *ret_notice)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_notice->severity = cursor_varuint(&r.c);
-	ret_notice->code = get_text(&r);
-	ret_notice->text = get_text(&r);
-	ret_notice->remedy = get_text(&r);
-	return reader_done(&r);
+	if (count > PAYLOAD_ARGUMENTS_MAX) {
+		count = PAYLOAD_ARGUMENTS_MAX;
+		w.cut = true;
+	}
+	bytes_varint(out, facts->parent_pid);
+	bytes_varuint(out, facts->uid);
+	bytes_varuint(out, facts->gid);
+	bytes_varuint(out, facts->inner_pid);
+	bytes_u64(out, facts->born_ns);
+	put_text(&w, facts->executable);
+	put_text(&w, facts->command);
+	bytes_u16(out, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_text(&w, facts->arguments[i]);
+	put_text(&w, facts->container);
+	put_text(&w, facts->cgroup);
+	bytes_u64(out, facts->pid_namespace);
+	bytes_u64(out, facts->mount_namespace);
+	return w.cut;
 }
 
 int payload_read_process_facts(const uint8_t *payload, size_t size, struct strtab *strings,
 	const char **arguments, struct payload_process_facts *ret_facts)
 {
-	struct reader r = reader_of(payload, size, strings);
+	struct coder r = reader_of(payload, size, strings);
 
 	ret_facts->parent_pid = cursor_varint(&r.c);
 	ret_facts->uid = cursor_varuint(&r.c);
@@ -647,33 +547,29 @@ int payload_read_process_facts(const uint8_t *payload, size_t size, struct strta
 	return reader_done(&r);
 }
 
-int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_runtime *ret_runtime)
+void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock)
 {
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_runtime->kind = get_text(&r);
-	ret_runtime->version = get_text(&r);
-	ret_runtime->path = get_text(&r);
-	const uint8_t *cookie = cursor_take(&r.c, sizeof(ret_runtime->cookie));
-	if (cookie)
-		memcpy(ret_runtime->cookie, cookie, sizeof(ret_runtime->cookie));
-	ret_runtime->clr_instance = cursor_varuint(&r.c);
-	ret_runtime->single_file = cursor_u32(&r.c) != 0;
-	ret_runtime->reachable = cursor_u32(&r.c) != 0;
-	ret_runtime->reason = get_text(&r);
-	ret_runtime->sessions = !r.c.short_read && cursor_left(&r.c) ? get_text(&r) : "";
-	return reader_done(&r);
+	bytes_u64(out, clock->run_ns);
+	bytes_u32(out, clock->rest);
 }
 
 int payload_read_thread_clock(const uint8_t *payload, size_t size,
 	struct payload_thread_clock *ret_clock)
 {
-	struct reader r = reader_of(payload, size, NULL);
+	struct coder r = reader_of(payload, size, NULL);
 
 	ret_clock->run_ns = cursor_u64(&r.c);
 	ret_clock->rest = cursor_u32(&r.c) != 0;
 	return reader_done(&r);
+}
+
+void payload_process_end(struct bytes *out, const struct payload_process_end *end)
+{
+	bytes_varint(out, end->exit_code);
+	bytes_varuint(out, end->signal);
+	bytes_u64(out, end->user_ns);
+	bytes_u64(out, end->system_ns);
+	bytes_varuint(out, end->rss_max_bytes);
 }
 
 int payload_read_process_end(const uint8_t *payload, size_t size,
@@ -689,30 +585,10 @@ int payload_read_process_end(const uint8_t *payload, size_t size,
 	return c.short_read ? -EBADMSG : 0;
 }
 
-int payload_read_thread_name(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_thread_name *ret_name)
+void payload_code_removed(struct bytes *out, uint64_t begin, uint64_t end)
 {
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_name->name = get_text(&r);
-	ret_name->inner_tid = cursor_varuint(&r.c);
-	return reader_done(&r);
-}
-
-int payload_read_code_added(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_code *ret_code)
-{
-	struct reader r = reader_of(payload, size, strings);
-
-	ret_code->begin = cursor_u64(&r.c);
-	ret_code->end = cursor_u64(&r.c);
-	ret_code->name = get_text(&r);
-	ret_code->module = get_text(&r);
-	ret_code->kind = cursor_varuint(&r.c);
-	ret_code->tier = cursor_varuint(&r.c);
-	ret_code->method_id = cursor_u64(&r.c);
-	ret_code->mapping_id = cursor_u64(&r.c);
-	return reader_done(&r);
+	bytes_u64(out, begin);
+	bytes_u64(out, end);
 }
 
 int payload_read_code_removed(const uint8_t *payload, size_t size, uint64_t *ret_begin,
@@ -725,13 +601,18 @@ int payload_read_code_removed(const uint8_t *payload, size_t size, uint64_t *ret
 	return c.short_read ? -EBADMSG : 0;
 }
 
-int payload_read_process_info(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_process_info *ret_info)
+void payload_elf_metadata(struct bytes *out, const char *build_id, const char *debug_link,
+	uint64_t p_vaddr, uint64_t p_offset)
 {
-	struct reader r = reader_of(payload, size, strings);
+	struct json j = { .out = out };
 
-	ret_info->command_line = get_text(&r);
-	ret_info->system = get_text(&r);
-	ret_info->architecture = get_text(&r);
-	return reader_done(&r);
+	json_object(&j, NULL);
+	json_z(&j, "type", "ELF");
+	if (build_id && *build_id)
+		json_z(&j, "build_id", build_id);
+	if (debug_link && *debug_link)
+		json_z(&j, "debug_link", debug_link);
+	json_u64(&j, "p_vaddr", p_vaddr);
+	json_u64(&j, "p_offset", p_offset);
+	json_end(&j);
 }

@@ -207,7 +207,7 @@ struct payload_thread_name {
 	uint64_t inner_tid;
 };
 
-struct payload_code {
+struct payload_code_added {
 	uint64_t begin;
 	uint64_t end; /* exclusive */
 	/* empty: the ProcessSymbol of the same mapping and begin has it */
@@ -245,7 +245,7 @@ bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime);
 void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock);
 void payload_process_end(struct bytes *out, const struct payload_process_end *end);
 bool payload_thread_name(struct bytes *out, const struct payload_thread_name *name);
-bool payload_code_added(struct bytes *out, const struct payload_code *code);
+bool payload_code_added(struct bytes *out, const struct payload_code_added *code);
 void payload_code_removed(struct bytes *out, uint64_t begin, uint64_t end);
 bool payload_process_info(struct bytes *out, const struct payload_process_info *info);
 
@@ -292,7 +292,7 @@ int payload_read_process_end(const uint8_t *payload, size_t size,
 int payload_read_thread_name(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_thread_name *ret_name);
 int payload_read_code_added(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_code *ret_code);
+	struct payload_code_added *ret_code);
 int payload_read_code_removed(const uint8_t *payload, size_t size, uint64_t *ret_begin,
 	uint64_t *ret_end);
 int payload_read_process_info(const uint8_t *payload, size_t size, struct strtab *strings,

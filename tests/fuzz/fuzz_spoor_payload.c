@@ -45,7 +45,7 @@ AGAIN(process_info)
 
 static bool again_code(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
 {
-	struct payload_code code;
+	struct payload_code_added code;
 
 	if (payload_read_code_added(data, size, strings, &code) < 0)
 		return false;

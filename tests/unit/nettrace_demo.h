@@ -179,13 +179,14 @@ static inline int demo_opening(struct demo *demo, struct diag *diag)
 		(void)payload_symbol(&demo->payload, &symbols[i]);
 		r |= demo_fact(demo, SYSTEM_PROCESS_SYMBOL, i == 3 ? demo->web : demo->app, diag);
 	}
-	(void)payload_code_added(&demo->payload, &(struct payload_code){ .begin = 0x7e0000001000,
-							 .end = 0x7e0000002000,
-							 .module = "Shop",
-							 .kind = CODE_JIT,
-							 .tier = TIER_1,
-							 .method_id = 9,
-							 .mapping_id = 3 });
+	(void)payload_code_added(&demo->payload,
+		&(struct payload_code_added){ .begin = 0x7e0000001000,
+			.end = 0x7e0000002000,
+			.module = "Shop",
+			.kind = CODE_JIT,
+			.tier = TIER_1,
+			.method_id = 9,
+			.mapping_id = 3 });
 	r |= demo_fact(demo, SPOOR_CODE_ADDED, demo->web, diag);
 	(void)payload_clock_offset(&demo->payload,
 		&(struct payload_clock_offset){
