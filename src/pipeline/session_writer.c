@@ -130,8 +130,7 @@ void session_writer_emit_about(struct session_writer *writer, enum known_event k
 	uint32_t process)
 {
 	session_writer_emit(writer, known,
-		(struct event){
-			.thread_index = writer->trace->processes.items[process].main_thread,
+		(struct event){ .thread_index = writer->trace->processes.items[process].main_thread,
 			.cpu = EVENT_CPU_UNKNOWN });
 }
 
@@ -217,9 +216,9 @@ uint64_t session_writer_process(struct session_writer *writer, struct proc_reade
 	out.executable = trace_text(trace, process->executable);
 	out.command = name;
 	out.container = trace_text(trace, process->container);
-	payload_process(&writer->payload, &(struct payload_process){ .inner_pid = out.inner_pid,
-						  .name = name,
-						  .name_space = out.container });
+	payload_process(&writer->payload,
+		&(struct payload_process){
+			.inner_pid = out.inner_pid, .name = name, .name_space = out.container });
 	session_writer_emit_about(writer,
 		flags & SESSION_PROCESS_CREATED ? SYSTEM_PROCESS_CREATE : SYSTEM_EXISTING_PROCESS,
 		index);
@@ -261,10 +260,9 @@ void session_writer_runtime(struct session_writer *writer, uint32_t process,
 void session_writer_notice(struct session_writer *writer, uint32_t process, const char *code,
 	const char *text, const char *remedy)
 {
-	payload_notice(&writer->payload, &(struct payload_notice){ .severity = NOTICE_LIMITED,
-						 .code = code,
-						 .text = text,
-						 .remedy = remedy });
+	payload_notice(&writer->payload,
+		&(struct payload_notice){
+			.severity = NOTICE_LIMITED, .code = code, .text = text, .remedy = remedy });
 	session_writer_emit_about(writer, SPOOR_NOTICE, process);
 }
 
@@ -287,11 +285,10 @@ void session_writer_loss(struct session_writer *writer, uint32_t process,
 		out.provider = "";
 	payload_loss(&writer->payload, &out);
 	session_writer_emit(writer, SPOOR_LOSS,
-		(struct event){
-			.thread_index = writer->trace->processes.items[process].main_thread,
-			.lost_before = !gap                     ? 0
+		(struct event){ .thread_index = writer->trace->processes.items[process].main_thread,
+			.lost_before = !gap                    ? 0
 				       : out.count < INT32_MAX ? (uint32_t)out.count
-								: INT32_MAX,
+							       : INT32_MAX,
 			.cpu = (int32_t)out.cpu });
 }
 

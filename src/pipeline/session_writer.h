@@ -53,9 +53,9 @@ struct session_writer {
 	struct box box;
 	struct output_limit limit; /* all zero: none */
 	struct bytes payload;
-	struct bytes text;        /* scratch for the caller's texts */
-	size_t unflushed_bytes;   /* estimate, of events in the sink */
-	size_t unflushed_most;    /* upper bound of their bytes; only with a file size limit */
+	struct bytes text;      /* scratch for the caller's texts */
+	size_t unflushed_bytes; /* estimate, of events in the sink */
+	size_t unflushed_most;  /* upper bound of their bytes; only with a file size limit */
 	uint32_t recorder_process;
 	uint64_t begin_ns;
 	uint64_t end_ns; /* when the session began to end; 0: it runs */
@@ -89,8 +89,7 @@ void session_writer_event(struct session_writer *writer, const struct event *eve
  * thread_index, cpu, stack_index, value, lost_before; time_ns 0: the time of the window; payload, if
  * it is in other memory. A payload that ran out of memory is not written.
  */
-void session_writer_emit(struct session_writer *writer, enum known_event known,
-	struct event event);
+void session_writer_emit(struct session_writer *writer, enum known_event known, struct event event);
 
 /* As session_writer_emit(), of the main thread of a process. */
 void session_writer_emit_about(struct session_writer *writer, enum known_event known,

@@ -32,13 +32,8 @@
 #include "trace/clr.h"
 #include "trace/spoor_payload.h"
 
-#define FLUSH_NS UINT64_C(500000000)
-/* PerfView mislabels events that are less than 5 ms after the sync time */
-#define SYNC_LEAD_NS UINT64_C(10000000)
 /* interval of checks for CPU hotplug and clock changes */
-#define FOLLOW_NS       UINT64_C(1000000000)
-#define STACKS_MAX      65536u
-#define STACK_BYTES_MAX (16u << 20)
+#define FOLLOW_NS UINT64_C(1000000000)
 #ifdef SPOOR_HOSTILE
 #define TABLE_BYTES_MAX (256u << 10)
 #else
@@ -55,75 +50,55 @@
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
 
-static void emit_about_recording(struct live *live, enum known_event known)
-{
-	live_emit(live, known, live_main_thread(live, live->recorder_process), &live->payload,
-		EVENT_CPU_UNKNOWN, 0);
-}
-
 static int on_names_event(void *context, enum known_event known, uint32_t process,
 	const struct bytes *payload)
 {
 	struct live *live = context;
 
-	if (live_is_over(live))
-		return live->sink_error;
+	if (session_writer_is_over(&live->writer))
+		return live->writer.error;
 	if (!process)
-		process = live->recorder_process;
+		process = live->writer.recorder_process;
 	process_table_announce(live, process);
-	live_emit(live, known, live_main_thread(live, process), payload, EVENT_CPU_UNKNOWN, 0);
-	return live->sink_error;
+	if (!payload->failed)
+		session_writer_emit(&live->writer, known,
+			(struct event){ .payload = payload->data,
+				.payload_size = (uint32_t)payload->len,
+				.thread_index = live_main_thread(live, process),
+				.cpu = EVENT_CPU_UNKNOWN });
+	return live->writer.error;
 }
 
 static void on_managed(void *context, const struct managed_outcome *outcome)
 {
 	struct live *live = context;
-	struct process *process = &live->trace.processes.items[outcome->process];
-	struct payload_runtime runtime = {
-		.kind = "coreclr",
-		.version = outcome->info ? outcome->info->runtime_version : "",
-		.path = "",
-		.reachable = outcome->reachable,
-		.reason = outcome->reason,
-		.sessions = outcome->sessions,
-	};
 
-	if (outcome->info) {
-		/* The version is "10.0.12+hash"; the hash is removed. */
-		process->runtime_version =
-			live_text(live, runtime.version, strcspn(runtime.version, "+"));
-		runtime.version = trace_text(&live->trace, process->runtime_version);
-		memcpy(runtime.cookie, outcome->info->cookie, sizeof(runtime.cookie));
-	}
-	process->runtime_kind = RUNTIME_CORECLR;
-	process->runtime_reason = trace_add_text(&live->trace, outcome->reason);
 	process_table_announce(live, outcome->process);
-	bytes_reset(&live->payload);
-	payload_runtime(&live->payload, &runtime);
-	live_emit(live, SPOOR_RUNTIME, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	session_writer_runtime(&live->writer, outcome->process, outcome->info,
+		&(struct payload_runtime){ .reachable = outcome->reachable,
+			.reason = outcome->reason,
+			.sessions = outcome->sessions });
 	if (outcome->clock_measured) {
-		bytes_reset(&live->payload);
-		payload_clock_offset(&live->payload,
+		payload_clock_offset(&live->writer.payload,
 			&(struct payload_clock_offset){ .source = "eventpipe",
 				.offset_ns = outcome->clock_offset_ns,
 				.error_ns = outcome->clock_error_ns });
-		live_emit(live, SPOOR_CLOCK_OFFSET, process->main_thread, &live->payload,
-			EVENT_CPU_UNKNOWN, 0);
+		session_writer_emit_about(&live->writer, SPOOR_CLOCK_OFFSET, outcome->process);
 	}
 	if (outcome->reachable)
 		return;
-	bytes_reset(&live->text);
+	bytes_reset(&live->writer.text);
 	/* the event's thread row identifies the process */
-	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason);
-	live_notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
-		reason_remedy(reason_kind_of(outcome->reason_code)));
+	bytes_printf(&live->writer.text, "no names from its runtime: %s", outcome->reason);
+	session_writer_notice(&live->writer, outcome->process, outcome->reason_code,
+		bytes_z(&live->writer.text), reason_remedy(reason_kind_of(outcome->reason_code)));
 }
 
 static void on_managed_told(void *context, const char *code, const char *text)
 {
 	struct live *live = context;
 
-	live_notice(live, live->recorder_process, 2, code, text, "");
+	session_writer_notice(&live->writer, live->writer.recorder_process, code, text, "");
 }
 
 static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
@@ -154,7 +129,7 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 
 	if (!process || !cpu)
 		return;
-	if (live_is_full(live)) {
+	if (session_writer_is_full(&live->writer)) {
 		live->samples_cut++;
 		return;
 	}
@@ -168,29 +143,21 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	(void)symbolizer_hit(&live->symbolizer, process, stack, item->time_ns, &stack);
 	if (stack != item->stack_index)
 		flags |= SAMPLE_WALK_STOPPED;
-	struct event event = {
-		.time_ns = item->time_ns,
-		.value = info->period_ns,
-		.thread_index = thread,
-		.stack_index = stack,
-		.schema_index = trace_known_schema(&live->trace, EVENTS_CPU),
-		.late_ns = late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns,
-		.cpu = item->cpu,
-		.kind = EVENT_SAMPLE,
-	};
-
 	cpu->carry_ns += info->period_ns;
-	bytes_reset(&live->payload);
-	payload_cpu(&live->payload,
+	payload_cpu(&live->writer.payload,
 		&(struct payload_cpu){ .value = cpu->carry_ns / 1000000,
 			.weight_ns = info->period_ns,
 			.count = 1,
 			.flags = flags },
 		info->period_ns);
 	cpu->carry_ns %= 1000000;
-	event.payload = live->payload.data;
-	event.payload_size = (uint32_t)live->payload.len;
-	live_to_sink(live, &event);
+	session_writer_emit(&live->writer, EVENTS_CPU,
+		(struct event){ .time_ns = item->time_ns,
+			.value = info->period_ns,
+			.thread_index = thread,
+			.stack_index = stack,
+			.late_ns = late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns,
+			.cpu = item->cpu });
 	live->samples++;
 	live->late += late_ns != 0;
 }
@@ -199,7 +166,14 @@ static void on_lost(struct live *live, const struct pending *item, uint64_t firs
 	const char *source)
 {
 	live->lost += item->value;
-	live_loss(live, source, "samples", item->value, item->cpu, first_ns, item->time_ns, true);
+	session_writer_loss(&live->writer, live->writer.recorder_process,
+		&(struct payload_loss){ .source = source,
+			.unit = "samples",
+			.count = item->value,
+			.cpu = item->cpu,
+			.first_ns = first_ns,
+			.last_ns = item->time_ns },
+		true);
 }
 
 static void on_throttle(struct live *live, const struct pending *item)
@@ -235,17 +209,11 @@ static void on_code_removed(struct live *live, const struct pending *item)
 
 	if (!code)
 		return;
-	struct process *owner = &live->trace.processes.items[process];
-
-	bytes_reset(&live->payload);
-	payload_code_removed(&live->payload, code->begin, code->end);
-	live_emit(live, SPOOR_CODE_REMOVED, owner->main_thread, &live->payload, EVENT_CPU_UNKNOWN,
-		0);
-	bytes_reset(&live->payload);
-	clr_method_unload_payload(code, &live->payload);
-	live_emit(live, CLR_METHOD_UNLOAD_VERBOSE, owner->main_thread, &live->payload,
-		EVENT_CPU_UNKNOWN, 0);
-	owner->code_epoch++;
+	payload_code_removed(&live->writer.payload, code->begin, code->end);
+	session_writer_emit_about(&live->writer, SPOOR_CODE_REMOVED, process);
+	clr_method_unload_payload(code, &live->writer.payload);
+	session_writer_emit_about(&live->writer, CLR_METHOD_UNLOAD_VERBOSE, process);
+	live->trace.processes.items[process].code_epoch++;
 }
 
 void live_give_out(struct live *live, uint64_t until_ns)
@@ -276,8 +244,8 @@ void live_give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_LOST: {
 			const struct live_cpu *cpu = live_cpu(live, item->cpu);
-			on_lost(live, item, cpu && cpu->last_ns ? cpu->last_ns : live->begin_ns,
-				"ring");
+			on_lost(live, item,
+				cpu && cpu->last_ns ? cpu->last_ns : live->writer.begin_ns, "ring");
 			break;
 		}
 		case PENDING_THROTTLE:
@@ -336,36 +304,13 @@ static uint64_t table_bytes(const struct live *live)
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
-/*
- * The stack table has grown too large: drops all stacks except those that the reorder window still
- * uses.
- */
-static void forget_stacks(struct live *live)
+static void move_stacks(void *context, struct stack_table *fresh)
 {
-	struct stack_table fresh = { 0 };
+	struct live *live = context;
 
-	if (live->relay && !relay_move_stacks(live->relay, &fresh)) {
-		stack_table_done(&fresh);
-		return; /* the table grows on; the next flush tries again */
-	}
 	if (live->cpu_clocks)
-		live_clocks_move_stacks(live, &fresh);
-	if (live->sink_ops->forget_stacks && !live->sink_error)
-		live->sink_error = live->sink_ops->forget_stacks(live->sink, &live->sink_diag);
+		live_clocks_move_stacks(live, fresh);
 	symbolizer_forget_stacks(&live->symbolizer);
-	for (uint32_t i = live->window.taken; i < live->window.items.count; i++) {
-		struct pending *item = &live->window.items.items[i];
-		uint32_t count;
-		if (item->kind != PENDING_SAMPLE && item->kind != PENDING_SHARE)
-			continue;
-		const uint64_t *frames =
-			stack_table_get(&live->trace.stacks, item->stack_index, &count);
-		item->stack_index = stack_table_intern(&fresh, frames, count);
-	}
-	stack_table_done(&live->trace.stacks);
-	live->trace.stacks = fresh;
-	if (live->relay)
-		relay_stacks_moved(live->relay);
 }
 
 static void say_files_skipped(struct live *live)
@@ -373,9 +318,23 @@ static void say_files_skipped(struct live *live)
 	if (live->files_said || !live->symbolizer.files_skipped)
 		return;
 	live->files_said = true;
-	live_notice(live, live->recorder_process, 2, "openat2",
+	session_writer_notice(&live->writer, live->writer.recorder_process, "openat2",
 		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely",
 		"Linux 5.6 or newer has it; an old container runtime may forbid it");
+}
+
+/* Writes a loss that has no CPU or process of its own, of the session up to `last_ns`. */
+static void loss_at_all(struct live *live, const char *source, const char *unit, uint64_t count,
+	uint64_t last_ns)
+{
+	session_writer_loss(&live->writer, live->writer.recorder_process,
+		&(struct payload_loss){ .source = source,
+			.unit = unit,
+			.count = count,
+			.cpu = EVENT_CPU_UNKNOWN,
+			.first_ns = live->writer.begin_ns,
+			.last_ns = last_ns },
+		false);
 }
 
 /* Reports the samples that were dropped because the file size limit was reached. */
@@ -384,8 +343,7 @@ static void tell_samples_cut(struct live *live)
 	if (!live->samples_cut)
 		return;
 	live->lost += live->samples_cut;
-	live_loss(live, "limit", "samples", live->samples_cut, EVENT_CPU_UNKNOWN, live->begin_ns,
-		live->window.watermark_ns, false);
+	loss_at_all(live, "limit", "samples", live->samples_cut, live->window.watermark_ns);
 	live->samples_cut = 0;
 }
 
@@ -398,14 +356,10 @@ static void flush(struct live *live, uint64_t until_ns)
 	/* unresolved addresses stay unnamed and are counted */
 	(void)symbolizer_resolve(&live->symbolizer, clock_monotonic_ns());
 	say_files_skipped(live);
-	live->unflushed_bytes = live->unflushed_most = 0;
-	if (!live->sink_error)
-		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
-	if (!live->sink_error)
+	session_writer_flush(&live->writer);
+	if (!live->writer.error)
 		process_table_bury(live);
-	if (live->trace.stacks.stacks.count > STACKS_MAX ||
-		stack_table_size_bytes(&live->trace.stacks) > STACK_BYTES_MAX)
-		forget_stacks(live);
+	session_writer_trim_stacks(&live->writer, live->relay, move_stacks, live);
 	bool large = !live->symbolizer.full && table_bytes(live) > TABLE_BYTES_MAX;
 
 	/*
@@ -417,27 +371,11 @@ static void flush(struct live *live, uint64_t until_ns)
 	if (large && live->room_wanted) {
 		live->symbolizer.full = true;
 		live->trace.strings.full = true;
-		live_notice(live, live->recorder_process, 2, "memory",
+		session_writer_notice(&live->writer, live->writer.recorder_process, "memory",
 			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name",
 			"");
 	}
 	live->room_wanted = large;
-}
-
-static void describe(struct live *live)
-{
-	struct recording *recording = &live->trace.recording;
-	const struct recorder_info *info = recorder_info(live->recorder);
-	struct box *box = &live->box;
-
-	recording->page_size_bytes = box->page_size_bytes;
-	recording->cpu_online = box->cpu_online;
-	recording->cpu_possible = box->cpu_possible;
-	recording->period_ns = info->period_ns;
-	recording->recorder_process = live->recorder_process;
-	recording->sync_ns = clock_monotonic_ns() - SYNC_LEAD_NS;
-	recording->utc_ns = clock_utc_ns() - SYNC_LEAD_NS;
-	live->window.watermark_ns = recording->sync_ns + SYNC_LEAD_NS;
 }
 
 /*
@@ -461,21 +399,23 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	struct live *live = calloc(1, sizeof(*live));
 	int result = -ENOMEM;
 
-	if (!live || trace_init(&live->trace) < 0) {
+	if (!live || trace_init(&live->trace) < 0 ||
+		session_writer_init(&live->writer, &live->trace, &live->window) < 0) {
+		if (live)
+			trace_done(&live->trace);
 		free(live);
 		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
 	live->options = *options;
 	live->options.cpus = NULL; /* borrowed for this call */
 	live->reverse = options->reverse;
-	box_read(&live->box);
 	live->arch = arch_here();
 	result = proc_open(&live->proc, diag);
 	if (result < 0)
 		goto fail;
 	struct symbolizer_options symbolizer_options = {
 		.trace = &live->trace,
-		.box = &live->box,
+		.box = &live->writer.box,
 		.emit = on_names_event,
 		.context = live,
 		.symbol_paths = options->symbol_paths,
@@ -527,8 +467,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	live->layout =
 		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
 			.sample_id_all = true };
-	live->recorder_process = trace_process(&live->trace, (uint32_t)getpid());
-	if (!live->recorder_process || !process_table_entry(live, live->recorder_process)) {
+	if (!process_table_entry(live, live->writer.recorder_process)) {
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
@@ -577,27 +516,18 @@ uint32_t live_rights(const struct live *live)
 
 int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag)
 {
-	struct nettrace_key keys[] = {
-		{ "SpoorVersion", live->options.version },
-		{ "Host", live->box.host },
-		{ "Kernel", live->box.kernel },
-	};
-	struct nettrace_sink_options options = {
-		.fd = fd,
-		.name = name,
-		.keys = keys,
-		.key_count = sizeof(keys) / sizeof(keys[0]),
-		.packed = packed,
-	};
-
-	int result = output_limit_init(&live->output, fd, name, live->options.size_max,
+	int result = output_limit_init(&live->writer.limit, fd, name, live->options.size_max,
 		live->options.spare_page_cache, diag);
 
 	if (result < 0)
 		return result;
-	describe(live);
-	live->sink_ops = &nettrace_sink;
-	return nettrace_sink_open(&options, &live->trace, &live->sink, diag);
+	live->trace.recording.period_ns = recorder_info(live->recorder)->period_ns;
+	return session_writer_open(&live->writer,
+		&(struct session_file){ .fd = fd,
+			.name = name,
+			.version = live->options.version,
+			.packed = packed },
+		diag);
 }
 
 /* Writes the recording options as JSON for the file. */
@@ -644,41 +574,18 @@ static void options_json(const struct live *live, struct bytes *out)
 static void emit_head(struct live *live)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
-	const struct box *box = &live->box;
-	struct rights rights;
 
-	rights_read(&rights);
-	bytes_reset(&live->text);
-	options_json(live, &live->text);
-	bytes_reset(&live->payload);
-	payload_session(&live->payload,
-		&(struct payload_session){ .event_set = 1,
-			.tool_version = live->options.version,
+	bytes_reset(&live->writer.text);
+	options_json(live, &live->writer.text);
+	session_writer_head(&live->writer,
+		&(struct payload_session){ .tool_version = live->options.version,
 			.command_line = live->options.command_line,
-			.options = bytes_z(&live->text),
+			.options = bytes_z(&live->writer.text),
 			.period_ns = info->period_ns,
-			.clock = "CLOCK_MONOTONIC",
-			.utc_ns = live->trace.recording.utc_ns,
 			.cpu_recorded = live->options.cpu_count ? info->ring_count : 0 });
-	emit_about_recording(live, SPOOR_SESSION);
-	bytes_reset(&live->payload);
-	payload_machine(&live->payload,
-		&(struct payload_machine){ .host = box->host,
-			.kernel = box->kernel,
-			.system = box->system,
-			.architecture = box->architecture,
-			.cpu_model = box->cpu_model,
-			.cpu_online = box->cpu_online,
-			.cpu_possible = box->cpu_possible,
-			.memory_bytes = box->memory_bytes,
-			.page_size_bytes = box->page_size_bytes,
-			.boot_id = box->boot_id,
-			.virtualization = box->virtualization,
-			.perf_event_paranoid = rights.perf_event_paranoid });
-	emit_about_recording(live, SPOOR_MACHINE);
 	if (info->limit.error)
-		live_notice(live, live->recorder_process, 2, "rights", info->limit.text,
-			info->limit.remedy);
+		session_writer_notice(&live->writer, live->writer.recorder_process, "rights",
+			info->limit.text, info->limit.remedy);
 }
 
 /*
@@ -689,15 +596,17 @@ static void on_cpu(void *context, uint32_t cpu, bool online)
 {
 	struct live *live = context;
 
-	bytes_reset(&live->payload);
-	payload_cpu_state(&live->payload,
+	payload_cpu_state(&live->writer.payload,
 		&(struct payload_cpu_state){ .cpu = cpu, .online = online });
-	emit_about_recording(live, SPOOR_CPU_STATE);
-	bytes_reset(&live->text);
-	bytes_printf(&live->text, "CPU %u %s ", cpu, online ? "came online" : "went offline");
-	text_add_duration(&live->text, (double)(clock_monotonic_ns() - live->begin_ns) / 1e9);
-	bytes_text(&live->text, " after the begin");
-	live_notice(live, live->recorder_process, 2, "cpu", bytes_z(&live->text), "");
+	session_writer_emit_about(&live->writer, SPOOR_CPU_STATE, live->writer.recorder_process);
+	bytes_reset(&live->writer.text);
+	bytes_printf(&live->writer.text, "CPU %u %s ", cpu,
+		online ? "came online" : "went offline");
+	text_add_duration(&live->writer.text,
+		(double)(clock_monotonic_ns() - live->writer.begin_ns) / 1e9);
+	bytes_text(&live->writer.text, " after the begin");
+	session_writer_notice(&live->writer, live->writer.recorder_process, "cpu",
+		bytes_z(&live->writer.text), "");
 }
 
 static void measure_perf_clock(struct live *live)
@@ -706,11 +615,11 @@ static void measure_perf_clock(struct live *live)
 
 	if (clock_probe_perf(&probe) < 0)
 		return; /* without a measurement no event is written */
-	bytes_reset(&live->payload);
-	payload_clock_offset(&live->payload, &(struct payload_clock_offset){ .source = "perf",
-						     .offset_ns = probe.offset_ns,
-						     .error_ns = probe.error_ns });
-	emit_about_recording(live, SPOOR_CLOCK_OFFSET);
+	payload_clock_offset(&live->writer.payload,
+		&(struct payload_clock_offset){ .source = "perf",
+			.offset_ns = probe.offset_ns,
+			.error_ns = probe.error_ns });
+	session_writer_emit_about(&live->writer, SPOOR_CLOCK_OFFSET, live->writer.recorder_process);
 }
 
 static void look_at_clocks(struct live *live)
@@ -720,20 +629,22 @@ static void look_at_clocks(struct live *live)
 
 	if (change == CLOCK_STEADY)
 		return;
-	bytes_reset(&live->text);
-	bytes_text(&live->text,
+	bytes_reset(&live->writer.text);
+	bytes_text(&live->writer.text,
 		change == CLOCK_SLEPT ? "the machine slept for " : "the time of day was set ");
 	if (change == CLOCK_SET)
-		bytes_text(&live->text, by_ns < 0 ? "back by " : "forward by ");
-	text_add_duration(&live->text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
-	bytes_text(&live->text, change == CLOCK_SLEPT ? ", which no time here counts, " : " ");
-	text_add_duration(&live->text, (double)(clock_monotonic_ns() - live->begin_ns) / 1e9);
-	bytes_text(&live->text, " after the begin");
+		bytes_text(&live->writer.text, by_ns < 0 ? "back by " : "forward by ");
+	text_add_duration(&live->writer.text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
+	bytes_text(&live->writer.text,
+		change == CLOCK_SLEPT ? ", which no time here counts, " : " ");
+	text_add_duration(&live->writer.text,
+		(double)(clock_monotonic_ns() - live->writer.begin_ns) / 1e9);
+	bytes_text(&live->writer.text, " after the begin");
 	if (change == CLOCK_SET)
-		bytes_text(&live->text,
+		bytes_text(&live->writer.text,
 			"; times of day in this recording go by what it was at the begin");
-	live_notice(live, live->recorder_process, 2,
-		change == CLOCK_SLEPT ? "suspend" : "clock-set", bytes_z(&live->text), "");
+	session_writer_notice(&live->writer, live->writer.recorder_process,
+		change == CLOCK_SLEPT ? "suspend" : "clock-set", bytes_z(&live->writer.text), "");
 	measure_perf_clock(live);
 }
 
@@ -752,12 +663,12 @@ int live_run_command(struct live *live, struct diag *diag)
 int live_start(struct live *live, struct diag *diag)
 {
 	scheduling_wait_ones_turn(); /* unread records stay in the rings */
-	live->begin_ns = clock_monotonic_ns();
-	live->flush_ns = live->begin_ns;
-	live->follow_ns = live->begin_ns;
-	live->throttling.told_ns = live->begin_ns;
-	live->window.watermark_ns = live->begin_ns;
-	process_table_announce(live, live->recorder_process);
+	live->writer.begin_ns = clock_monotonic_ns();
+	live->flush_ns = live->writer.begin_ns;
+	live->follow_ns = live->writer.begin_ns;
+	live->throttling.told_ns = live->writer.begin_ns;
+	live->window.watermark_ns = live->writer.begin_ns;
+	process_table_announce(live, live->writer.recorder_process);
 	emit_head(live);
 	measure_perf_clock(live);
 	clock_watch_begin(&live->clocks, clock_watch_read());
@@ -771,19 +682,11 @@ int live_start(struct live *live, struct diag *diag)
 	result = live_run_command(live, diag);
 	if (result < 0)
 		return result;
-	if (!live->sink_error)
-		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	session_writer_flush(&live->writer);
 	/* live_step() checks the result */
-	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes);
+	(void)output_limit_check(&live->writer.limit, session_writer_bytes(&live->writer));
 	managed_advance(live->managed, clock_monotonic_ns());
 	return 0;
-}
-
-static int tell_sink_error(struct live *live, struct diag *diag)
-{
-	if (diag && !diag->error)
-		*diag = live->sink_diag;
-	return live->sink_error;
 }
 
 /* Waits for rings, streams and the caller's descriptors, at most until `until_ns`. */
@@ -792,7 +695,7 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 	struct poll_set *set = &live->set;
 
 	poll_set_begin(set, until_ns);
-	if (!live->end_ns)
+	if (!live->writer.end_ns)
 		recorder_await(live->recorder, set);
 	managed_await(live->managed, set);
 	live_port_await(live, set);
@@ -800,14 +703,14 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 		poll_set_wake(set, live_clocks_wake_ns(live));
 	poll_set_add_callers(set, fds, fd_count);
 	(void)poll_set_wait(set); /* the parts read the clock when they need it */
-	if (!live->end_ns)
+	if (!live->writer.end_ns)
 		recorder_note_wait(live->recorder, set);
 }
 
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag)
 {
-	uint64_t due_ns = live->flush_ns + FLUSH_NS;
+	uint64_t due_ns = live->flush_ns + SESSION_FLUSH_NS;
 	uint32_t targets = recorder_targets_left(live->recorder);
 
 	wait_for(live, fds, fd_count, until_ns < due_ns ? until_ns : due_ns);
@@ -826,7 +729,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		flush(live, live_events_limit_ns(live, now_ns));
 		live->flush_ns = now_ns;
 		/* the result is checked below */
-		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes);
+		(void)output_limit_check(&live->writer.limit, session_writer_bytes(&live->writer));
 	} else if (live_events_press(live, now_ns)) {
 		live_give_out(live, live_events_limit_ns(live, now_ns));
 	}
@@ -837,16 +740,16 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		look_at_clocks(live);
 		throttling_tell(live, now_ns);
 	}
-	if (live->sink_error)
-		return tell_sink_error(live, diag);
-	if (live->output.reached)
+	if (live->writer.error)
+		return session_writer_error(&live->writer, diag);
+	if (live->writer.limit.reached)
 		return 0;
 	return live->options.machine || recorder_targets_left(live->recorder) ? 1 : 0;
 }
 
 const char *live_end_reason(const struct live *live)
 {
-	return live->output.reached ? live->output.reason : "all targets ended";
+	return live->writer.limit.reached ? live->writer.limit.reason : "all targets ended";
 }
 
 void live_pause(struct live *live)
@@ -859,24 +762,18 @@ void live_pause(struct live *live)
 		managed_advance(live->managed, clock_monotonic_ns());
 		intake_drain(live);
 	}
-	if (!live->sink_error)
+	if (!live->writer.error)
 		flush(live, clock_monotonic_ns() - REORDER_WINDOW_NS);
 }
 
 void live_resume(struct live *live, uint64_t paused_ns)
 {
-	struct bytes text = { 0 };
-
 	managed_resume(live->managed, clock_monotonic_ns());
 	if (paused_ns < PAUSE_TOLD_NS)
 		return;
-	bytes_text(&text, "spoor was stopped for ");
-	text_add_duration(&text, (double)paused_ns / 1e9);
-	bytes_text(&text,
-		" (Ctrl-Z, SIGTSTP): samples were kept until the kernel's buffers were full, and the methods that .NET processes "
+	session_writer_paused(&live->writer, paused_ns,
+		"samples were kept until the kernel's buffers were full, and the methods that .NET processes "
 		"compiled meanwhile are requested again");
-	live_notice(live, live->recorder_process, 2, "paused", bytes_z(&text), "");
-	bytes_done(&text);
 }
 
 /* Returns true if one of the caller's descriptors is ready. */
@@ -915,13 +812,13 @@ static void say_withheld(struct live *live)
 
 	if (!count)
 		return;
-	bytes_reset(&live->text);
-	bytes_printf(&live->text, LIVE_WITHHELD,
+	bytes_reset(&live->writer.text);
+	bytes_printf(&live->writer.text, LIVE_WITHHELD,
 		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, ".NET process",
 			".NET processes"),
 		count == 1 ? "its" : "their");
-	live_notice(live, live->recorder_process, 2, "withheld", bytes_z(&live->text),
-		LIVE_WITHHELD_REMEDY);
+	session_writer_notice(&live->writer, live->writer.recorder_process, "withheld",
+		bytes_z(&live->writer.text), LIVE_WITHHELD_REMEDY);
 }
 
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
@@ -954,17 +851,17 @@ static void tell_unsampled(struct live *live)
 		3 * sqrt(expected) * (double)info->period_ns + (double)live->command_ns / 10)
 		return;
 	live->unsampled_ns = missing_ns;
-	bytes_reset(&live->text);
-	bytes_printf(&live->text,
+	bytes_reset(&live->writer.text);
+	bytes_printf(&live->writer.text,
 		"%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
 		(double)missing_ns / 1e9, (double)live->command_ns / 1e9);
-	live_notice(live, live->recorder_process, 2, "short-lived", bytes_z(&live->text),
-		"record with sudo, or more often (-F)");
+	session_writer_notice(&live->writer, live->writer.recorder_process, "short-lived",
+		bytes_z(&live->writer.text), "record with sudo, or more often (-F)");
 }
 
 static void emit_end(struct live *live, const char *reason)
 {
-	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->sink);
+	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->writer.sink);
 	struct payload_count counts[] = {
 		{ "samples", live->samples },
 		{ "runtime_events", live->events },
@@ -984,24 +881,17 @@ static void emit_end(struct live *live, const char *reason)
 		 * Times on the recording's clock, not counts: events after sampled_to_ns were
 		 * written when sampling had stopped.
 		 */
-		{ "sampled_from_ns", live->begin_ns },
-		{ "sampled_to_ns", live->end_ns },
+		{ "sampled_from_ns", live->writer.begin_ns },
+		{ "sampled_to_ns", live->writer.end_ns },
 	};
 
 	if (live->late)
-		live_loss(live, "late", "events", live->late, EVENT_CPU_UNKNOWN, live->begin_ns,
-			live->end_ns, false);
+		loss_at_all(live, "late", "events", live->late, live->writer.end_ns);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
-		live_loss(live, "eventpipe", "events", stream_lost, EVENT_CPU_UNKNOWN,
-			live->begin_ns, live->end_ns, false);
-	bytes_reset(&live->payload);
-	payload_session_end(&live->payload,
-		&(struct payload_session_end){ .reason = reason,
-			.counts = counts,
-			.count_count = sizeof(counts) / sizeof(counts[0]) });
-	emit_about_recording(live, SPOOR_SESSION_END);
+		loss_at_all(live, "eventpipe", "events", stream_lost, live->writer.end_ns);
+	session_writer_end(&live->writer, reason, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
 int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t fd_count,
@@ -1013,19 +903,19 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	intake_drain(live);
 	if (live->cpu_clocks)
 		live_clocks_stop(live);
-	live->end_ns = clock_monotonic_ns();
+	live->writer.end_ns = clock_monotonic_ns();
 	live_port_leave(live);
-	if (!live->sink_error)
+	if (!live->writer.error)
 		/* so that a second signal leaves a valid file */
 		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live)
-					     : live->end_ns - REORDER_WINDOW_NS);
+					     : live->writer.end_ns - REORDER_WINDOW_NS);
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
 		live_clocks_finish(live);
 	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
 	live_give_out(live, UINT64_MAX);
-	if (live->window.watermark_ns < live->end_ns)
-		live->window.watermark_ns = live->end_ns;
+	if (live->window.watermark_ns < live->writer.end_ns)
+		live->window.watermark_ns = live->writer.end_ns;
 	(void)symbolizer_finish(&live->symbolizer); /* errors are ignored as in flush() */
 	say_files_skipped(live);
 	throttling_tell(live, UINT64_MAX);
@@ -1034,9 +924,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	tell_samples_cut(live);
 	tell_unsampled(live);
 	emit_end(live, reason);
-	if (!live->sink_error)
-		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);
-	return live->sink_error ? tell_sink_error(live, diag) : 0;
+	return session_writer_error(&live->writer, diag);
 }
 
 void live_count(const struct live *live, struct live_counts *ret_counts)
@@ -1048,15 +936,15 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.events = live->events,
 		.events_lost =
 			live->events_lost + (live->managed ? managed_lost(live->managed) : 0),
-		.bytes = live->sink ? nettrace_sink_counts(live->sink)->bytes : 0,
+		.bytes = session_writer_bytes(&live->writer),
 		.unsampled_ns = live->unsampled_ns,
 		.command_ns = live->command_ns,
 		.frames = live->symbolizer.frames_total,
-		.begin_ns = live->begin_ns,
-		.end_ns = live->end_ns,
+		.begin_ns = live->writer.begin_ns,
+		.end_ns = live->writer.end_ns,
 		.targets_left = recorder_targets_left(live->recorder),
 		.memory_full = live->symbolizer.full,
-		.limit = live->output.reached,
+		.limit = live->writer.limit.reached,
 	};
 	memcpy(ret_counts->unnamed, live->symbolizer.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
@@ -1073,8 +961,7 @@ void live_close(struct live *live)
 	live_port_close(live);
 	live_clocks_close(live);
 	live_events_close(live);
-	if (live->sink)
-		live->sink_ops->close(live->sink);
+	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);
 	symbolizer_done(&live->symbolizer);
@@ -1090,8 +977,6 @@ void live_close(struct live *live)
 	vec_done(&live->free_mappings);
 	vec_done(&live->ended);
 	vec_done(&live->ended_threads);
-	bytes_done(&live->payload);
-	bytes_done(&live->text);
 	trace_done(&live->trace);
 	free(live);
 }

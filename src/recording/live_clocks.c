@@ -104,10 +104,10 @@ static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t t
 	uint32_t pid = live->trace.processes.items[process].pid;
 	struct live_process *own = &live->processes.items[process];
 
-	if (!own->wanted || (live->end_ns && time_ns > live->end_ns) ||
+	if (!own->wanted || (live->writer.end_ns && time_ns > live->writer.end_ns) ||
 		!is_chosen_thread(live, tid))
 		return;
-	if (!own->sampled && !live->end_ns)
+	if (!own->sampled && !live->writer.end_ns)
 		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true,
 				       clock_monotonic_ns(), false) == 0;
 	if (stack >= own->stacks_seen)
@@ -224,7 +224,7 @@ static void add_process(struct live *live, uint32_t process, bool newborn, uint6
 static bool is_newborn(const struct live *live, uint32_t process)
 {
 	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >=
-	       live->begin_ns;
+	       live->writer.begin_ns;
 }
 
 /*
@@ -308,7 +308,7 @@ uint64_t live_clocks_wake_ns(const struct live *live)
 	const struct live_clocks *clocks = live->cpu_clocks;
 	uint64_t wake_ns = thread_clocks_wake_ns(clocks->reader);
 
-	if (live->end_ns)
+	if (live->writer.end_ns)
 		return UINT64_MAX;
 	if (clocks->scan_ns < wake_ns)
 		wake_ns = clocks->scan_ns;
@@ -358,7 +358,7 @@ void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 {
 	struct live_clocks *clocks = live->cpu_clocks;
 
-	if (live->end_ns || !live->started)
+	if (live->writer.end_ns || !live->started)
 		return;
 	if (now_ns >= clocks->scan_ns) {
 		uint64_t before_ns = thread_clocks_spent_ns();
@@ -405,7 +405,7 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 
 	if (!process)
 		return;
-	if (live_is_full(live)) {
+	if (session_writer_is_full(&live->writer)) {
 		live->samples_cut += count ? count : 1;
 		return;
 	}
@@ -416,28 +416,20 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 	if (stack)
 		/* without memory the name is missing, and counted */
 		(void)symbolizer_hit(&live->symbolizer, process, stack, item->time_ns, &stack);
-	struct event event = {
-		.time_ns = item->time_ns,
-		.value = weight_ns,
-		.thread_index = thread,
-		.stack_index = stack,
-		.schema_index = trace_known_schema(&live->trace, EVENTS_CPU),
-		.cpu = EVENT_CPU_UNKNOWN,
-		.kind = EVENT_SAMPLE,
-	};
-
 	live->carry_ns += weight_ns;
-	bytes_reset(&live->payload);
-	payload_cpu(&live->payload,
+	payload_cpu(&live->writer.payload,
 		&(struct payload_cpu){ .value = live->carry_ns / 1000000,
 			.weight_ns = weight_ns,
 			.count = count ? count : 1,
 			.flags = SAMPLE_USER_ONLY },
 		0);
 	live->carry_ns %= 1000000;
-	event.payload = live->payload.data;
-	event.payload_size = (uint32_t)live->payload.len;
-	live_to_sink(live, &event);
+	session_writer_emit(&live->writer, EVENTS_CPU,
+		(struct event){ .time_ns = item->time_ns,
+			.value = weight_ns,
+			.thread_index = thread,
+			.stack_index = stack,
+			.cpu = EVENT_CPU_UNKNOWN });
 	live->samples++;
 }
 

@@ -21,8 +21,6 @@
 /* samples wait at most this long for a stream that lags */
 #define BEHIND_MAX_NS UINT64_C(500000000)
 #define GIVE_OUT_NS   UINT64_C(50000000)
-#define UNFLUSHED_MAX ((size_t)512 << 10)
-#define EVENT_COST    48u
 
 int live_events_open(struct live *live)
 {
@@ -66,11 +64,11 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	struct event event;
 
 	/* produced while the session was being stopped */
-	if (live->end_ns && item->time_ns - late_ns > live->end_ns) {
+	if (live->writer.end_ns && item->time_ns - late_ns > live->writer.end_ns) {
 		relay_give_back(live->relay, item);
 		return;
 	}
-	if (live_is_full(live)) {
+	if (session_writer_is_full(&live->writer)) {
 		live->processes.items[process].events_cut++;
 		relay_give_back(live->relay, item);
 		return;
@@ -78,15 +76,10 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	relay_take(live->relay, item, late_ns, &event);
 	process_table_announce(live, process);
 	event.thread_index = thread_row(live, process, item->tid, late_ns != 0);
-	live_to_sink(live, &event);
+	session_writer_event(&live->writer, &event);
 	live->events++;
 	live->late += late_ns != 0;
-	live->unflushed_bytes += event.payload_size + EVENT_COST;
-	if (live->unflushed_bytes > UNFLUSHED_MAX && !live->sink_error) {
-		/* keeps memory small; the next flush resolves the names */
-		live->unflushed_bytes = live->unflushed_most = 0;
-		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
-	}
+	session_writer_relieve(&live->writer); /* the next flush resolves the names */
 	relay_give_back(live->relay, item);
 }
 
@@ -108,22 +101,19 @@ bool live_events_press(const struct live *live, uint64_t now_ns)
 
 static void tell_loss(struct live *live, uint32_t process, const char *source, uint64_t count)
 {
-	struct process *facts = &live->trace.processes.items[process];
-
 	if (!count)
 		return;
 	process_table_announce(live, process);
-	bytes_reset(&live->payload);
-	payload_loss(&live->payload,
+	session_writer_loss(&live->writer, process,
 		&(struct payload_loss){ .source = source,
 			.unit = "events",
 			.count = count,
-			.pid = facts->pid,
+			.pid = live->trace.processes.items[process].pid,
 			.cpu = EVENT_CPU_UNKNOWN,
-			.provider = "",
-			.first_ns = live->losses_told_ns ? live->losses_told_ns : live->begin_ns,
-			.last_ns = live->window.watermark_ns });
-	live_emit(live, SPOOR_LOSS, facts->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+			.first_ns =
+				live->losses_told_ns ? live->losses_told_ns : live->writer.begin_ns,
+			.last_ns = live->window.watermark_ns },
+		false);
 	live->events_lost += count;
 }
 

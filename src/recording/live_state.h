@@ -13,23 +13,18 @@
 #include <stdint.h>
 
 #include "base/poll_set.h"
-#include "base/bytes.h"
-#include "base/diag.h"
 #include "base/vec.h"
 #include "dotnet/held_runtime.h"
-#include "machine/box.h"
 #include "machine/proc.h"
 #include "perf/child.h"
 #include "perf/perf_record.h"
 #include "pipeline/clock_watch.h"
 #include "pipeline/reorder_window.h"
-#include "pipeline/output_limit.h"
+#include "pipeline/session_writer.h"
 #include "recording/live_options.h"
 #include "recording/pid_filter.h"
 #include "recording/throttled_groups.h"
 #include "symbolize/symbolizer.h"
-#include "trace/flow.h"
-#include "trace/schema.h"
 #include "trace/trace.h"
 
 struct arch;
@@ -80,6 +75,7 @@ struct live_cpu {
 struct live {
 	struct live_options options;
 	struct trace trace;
+	struct session_writer writer;
 	struct recorder *recorder;
 	struct managed *managed;
 	struct relay *relay;
@@ -88,12 +84,8 @@ struct live {
 	struct symbolizer symbolizer;
 	struct reorder_window window;
 	struct proc_reader proc;
-	struct box box;
 	const struct arch *arch;
 	struct perf_layout layout;
-	const struct sink_ops *sink_ops;
-	struct sink *sink;
-	struct output_limit output;
 	struct record_child child;
 	VEC(struct live_process) processes;
 	/* pid filter of CPU-wide sampling with some processes as targets */
@@ -107,11 +99,7 @@ struct live {
 	VEC(uint32_t) free_mappings;
 	VEC(uint32_t) ended;         /* processes whose slots may be reused after a flush */
 	VEC(uint32_t) ended_threads; /* threads, likewise */
-	struct bytes payload;
-	struct bytes text;
 	uint64_t frames[LIVE_FRAMES_MAX];
-	uint64_t begin_ns;
-	uint64_t end_ns;   /* when the rings were stopped; 0: they run */
 	uint64_t flush_ns; /* of the last flush */
 	uint64_t follow_ns;
 	struct clock_watch clocks;
@@ -123,13 +111,9 @@ struct live {
 	uint64_t events;      /* of runtimes */
 	uint64_t events_lost; /* reported losses, of the streams and of the reorder window */
 	uint64_t losses_told_ns;
-	uint64_t give_out_ns;   /* when the reorder window was last released */
-	size_t unflushed_bytes; /* estimate, of events in the sink */
-	/* upper bound of the bytes that the sink has not written; only with a file size limit */
-	size_t unflushed_most;
+	uint64_t give_out_ns; /* when the reorder window was last released */
 	/* samples dropped because the file size limit was reached, since the last report */
 	uint64_t samples_cut;
-	uint32_t recorder_process;
 	bool started;
 	bool room_wanted; /* the tables were too large at the last flush */
 	bool child_waits;
@@ -139,8 +123,6 @@ struct live {
 	uint64_t command_ns;
 	uint64_t unsampled_ns; /* estimated CPU time of the command that no sample covers */
 	bool files_said;       /* skipped symbol files were reported */
-	int sink_error;
-	struct diag sink_diag;
 };
 
 /* The index of a text in the trace's string table. */
@@ -148,35 +130,7 @@ uint32_t live_text(struct live *live, const char *text, size_t len);
 
 uint32_t live_main_thread(const struct live *live, uint32_t process);
 
-/* Writes an event to the sink. After a failure, kept in sink_error, no more events are written. */
-void live_to_sink(struct live *live, const struct event *event);
-
-/*
- * live_is_full(): the file has room for names and final events only. live_is_over(): not even for
- * names. Both may flush the sink to learn its size.
- */
-bool live_is_full(struct live *live);
-bool live_is_over(struct live *live);
-
-/*
- * Writes an event about a thread, at the time that the reorder window has reached. The payload is
- * borrowed; a payload that ran out of memory is not written.
- */
-void live_emit(struct live *live, enum known_event known, uint32_t thread,
-	const struct bytes *payload, int32_t cpu, uint32_t lost_before);
-
-/*
- * Writes a notice about a limit of the recording to the row of a process (the recorder's for the
- * whole recording). Severity: 1 note, 2 limited, 3 failed.
- */
-void live_notice(struct live *live, uint32_t process, uint64_t severity, const char *code,
-	const char *text, const char *remedy);
-
 /* Releases the items of the reorder window up to `until_ns`. */
 void live_give_out(struct live *live, uint64_t until_ns);
-
-/* Writes a loss event. `gap`: the count also appears as a gap in the sequence numbers. */
-void live_loss(struct live *live, const char *source, const char *unit, uint64_t count, int32_t cpu,
-	uint64_t first_ns, uint64_t last_ns, bool gap);
 
 #endif

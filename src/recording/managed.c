@@ -23,6 +23,7 @@
 #include "machine/rights.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"
+#include "pipeline/session_writer.h"
 #include "symbolize/symbolizer.h"
 #include "trace/clr.h"
 #include "trace/event.h"
@@ -711,8 +712,7 @@ static void tell_unguarded(struct managed *managed, const char *why)
 	if (managed->unguarded)
 		return;
 	managed->unguarded = true;
-	bytes_printf(&text,
-		".NET processes may have to wait for spoor if it is stopped or hangs: %s", why);
+	bytes_printf(&text, SESSION_UNGUARDED "%s", why);
 	managed->told(managed->context, "unguarded", bytes_z(&text));
 	bytes_done(&text);
 }

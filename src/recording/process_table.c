@@ -98,9 +98,9 @@ static void watch_if_managed(struct live *live, uint32_t process, const char *pa
 	 */
 	const struct process *facts = &live->trace.processes.items[process];
 	bool may_come = live->reverse &&
-			(facts->begin_ns >= live->begin_ns || facts->pid == live->child.pid);
+			(facts->begin_ns >= live->writer.begin_ns || facts->pid == live->child.pid);
 
-	if (live->end_ns)
+	if (live->writer.end_ns)
 		managed_miss(live->managed, process);
 	else
 		managed_watch(live->managed, process,
@@ -255,7 +255,7 @@ static uint32_t judge(struct live *live, uint32_t pid)
 	struct proc_process facts;
 	uint32_t process = 0;
 
-	if (proc_read(&live->proc, pid, &facts) == 0 && facts.start_ns >= live->begin_ns)
+	if (proc_read(&live->proc, pid, &facts) == 0 && facts.start_ns >= live->writer.begin_ns)
 		process = take_if_wanted(live, pid, &facts);
 	if (!process)
 		pid_filter_add(&live->filter, pid);
@@ -305,106 +305,20 @@ void process_table_scan(struct live *live)
 	vec_done(&list.ids);
 }
 
-/* A process named "dotnet" is renamed to the application that it runs. */
-static void choose_name(struct live *live, struct process *process, const char *args, size_t len)
-{
-	const char *name;
-	size_t name_len;
-
-	if (strcmp(trace_text(&live->trace, process->name), "dotnet") == 0 &&
-		proc_parse_application(args, len, &name, &name_len))
-		process->name = live_text(live, name, name_len);
-}
-
 /* Writes the process's first events: name, facts and command line. */
 void process_table_announce(struct live *live, uint32_t index)
 {
-	if (live->processes.items[index].announced)
+	struct live_process *own = &live->processes.items[index];
+	const struct process *process = &live->trace.processes.items[index];
+
+	if (own->announced)
 		return;
-	live->processes.items[index].announced = true;
+	own->announced = true;
+	uint64_t groups_hash =
+		session_writer_process(&live->writer, process->ended ? NULL : &live->proc, index,
+			(process->existed || own->follows_exec ? 0 : SESSION_PROCESS_CREATED) |
+				(live->options.no_arguments ? SESSION_PROCESS_NO_ARGUMENTS : 0));
 
-	struct trace *trace = &live->trace;
-	struct process *process = &trace->processes.items[index];
-	struct proc_process facts = { 0 };
-	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
-	struct payload_process_facts out = { .parent_pid = process->parent_pid };
-	cleanup(freep) char *args = NULL;
-	size_t args_len = 0;
-	const char *text;
-	size_t len;
-	uint64_t groups_hash = 0;
-
-	bytes_reset(&live->text);
-	if (!process->ended && proc_read(&live->proc, process->pid, &facts) == 0) {
-		process->uid = facts.uid;
-		process->inner_pid = facts.inner_pid;
-		process->parent_pid = facts.parent_pid;
-		if (!process->begin_ns || !process->existed)
-			process->begin_ns = facts.start_ns;
-		if (!process->name)
-			process->name = live_text(live, facts.comm, strlen(facts.comm));
-		if (proc_read_exe(&live->proc, process->pid, &text, &len) == 0)
-			process->executable = live_text(live, text, len);
-		if (proc_read_arguments(&live->proc, process->pid, &text, &len) == 0 && len) {
-			args = malloc(len + 1);
-			if (args) {
-				memcpy(args, text, len);
-				args[len] = '\0';
-				args_len = len;
-				choose_name(live, process, args, args_len);
-			}
-		}
-		if (proc_read_cgroup(&live->proc, process->pid, &text, &len, &groups_hash) == 0) {
-			char id[CONTAINER_ID_ROOM];
-			out.cgroup = trace_text(trace, live_text(live, text, len));
-			if (container_id_from_cgroup(text, len, id))
-				process->container = trace_add_text(trace, id);
-		}
-		(void)proc_read_namespaces(&live->proc, process->pid, &out.pid_namespace,
-			&out.mount_namespace); /* stay 0 without permission */
-	}
-	if (live->options.no_arguments)
-		/*
-		 * the name that was taken from the arguments is kept; the arguments are not written
-		 */
-		args_len = 0;
-	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
-		at += strlen(args + at) + 1) {
-		arguments[out.argument_count++] = args + at;
-		bytes_printf(&live->text, "%s%s", at ? " " : "", args + at);
-	}
-	const char *name = process->name ? trace_text(trace, process->name) : facts.comm;
-	const char *command = live->text.len ? bytes_z(&live->text) : name;
-
-	bytes_reset(&live->payload);
-	payload_process(&live->payload,
-		&(struct payload_process){ .inner_pid = process->inner_pid,
-			.name = name,
-			.name_space = trace_text(trace, process->container) });
-	bool known = process->existed || live->processes.items[index].follows_exec;
-
-	live_emit(live, known ? SYSTEM_EXISTING_PROCESS : SYSTEM_PROCESS_CREATE,
-		process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
-	out.uid = process->uid;
-	out.gid = facts.gid;
-	out.inner_pid = process->inner_pid;
-	out.born_ns = process->begin_ns;
-	out.executable = trace_text(trace, process->executable);
-	out.command = name;
-	out.arguments = arguments;
-	out.container = trace_text(trace, process->container);
-	out.parent_pid = process->parent_pid;
-	bytes_reset(&live->payload);
-	payload_process_facts(&live->payload, &out);
-	live_emit(live, SPOOR_PROCESS_FACTS, process->main_thread, &live->payload,
-		EVENT_CPU_UNKNOWN, 0);
-	bytes_reset(&live->payload);
-	payload_process_info(&live->payload,
-		&(struct payload_process_info){ .command_line = command,
-			.system = "Linux",
-			.architecture = live->box.architecture });
-	live_emit(live, EVENTPIPE_PROCESS_INFO, process->main_thread, &live->payload,
-		EVENT_CPU_UNKNOWN, 0);
 	if (groups_hash)
 		throttling_look(live, index, groups_hash);
 }
@@ -454,9 +368,7 @@ static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
 	end_life(live, index, time_ns);
 	if (!live->processes.items[index].announced)
 		return;
-	bytes_reset(&live->payload);
-	live_emit(live, SYSTEM_PROCESS_EXIT, live->trace.processes.items[index].main_thread,
-		&live->payload, EVENT_CPU_UNKNOWN, 0);
+	session_writer_emit_about(&live->writer, SYSTEM_PROCESS_EXIT, index);
 }
 
 void process_table_fork(struct live *live, const struct pending *item)
@@ -632,25 +544,18 @@ uint32_t process_table_thread(struct live *live, uint32_t process, uint32_t pid,
 		return thread;
 	}
 	row->name = live_text(live, facts.comm, strlen(facts.comm));
-	bytes_reset(&live->payload);
-	payload_thread_name(&live->payload,
+	payload_thread_name(&live->writer.payload,
 		&(struct payload_thread_name){ .name = facts.comm, .inner_tid = facts.inner_tid });
-	live_emit(live, SPOOR_THREAD_NAME, thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	session_writer_emit(&live->writer, SPOOR_THREAD_NAME,
+		(struct event){ .thread_index = thread, .cpu = EVENT_CPU_UNKNOWN });
 	return thread;
-}
-
-static void forget_thread(struct live *live, uint32_t thread)
-{
-	if (live->sink_ops->forget_thread)
-		live->sink_ops->forget_thread(live->sink, thread);
-	trace_forget_thread(&live->trace, thread);
 }
 
 /* Frees the slots of the process and its mappings for reuse. */
 static void free_process(struct live *live, uint32_t index)
 {
 	give_up_mappings(live, index);
-	forget_thread(live, live->trace.processes.items[index].main_thread);
+	session_writer_forget_thread(&live->writer, live->trace.processes.items[index].main_thread);
 	trace_forget_process(&live->trace, index);
 	managed_forget(live->managed, index);
 	(void)vec_add(&live->free_processes, index); /* without memory the slot is not reused */
@@ -664,7 +569,7 @@ static void bury_threads(struct live *live, const bool *dead)
 		struct thread *row = &live->trace.threads.items[thread];
 		if (!row->process || dead[row->process])
 			continue;
-		forget_thread(live, thread);
+		session_writer_forget_thread(&live->writer, thread);
 		row->process = 0;
 		(void)vec_add(&live->free_threads, thread); /* ignored as in free_process() */
 	}
@@ -705,9 +610,9 @@ void process_table_bury(struct live *live)
 			dead[index] = true;
 	}
 	symbolizer_forget_processes(&live->symbolizer, dead, count);
-	if (!live->sink_error) /* names that were resolved just now are events of these processes */
-		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
-	if (live->sink_error)
+	/* names that were resolved just now are events of these processes */
+	session_writer_flush(&live->writer);
+	if (live->writer.error)
 		return;
 	bury_threads(live, dead);
 	for (uint32_t i = 1; i < live->trace.threads.count; i++) {
@@ -715,7 +620,7 @@ void process_table_bury(struct live *live)
 		if (!row->process || !dead[row->process] ||
 			i == live->trace.processes.items[row->process].main_thread)
 			continue;
-		forget_thread(live, i);
+		session_writer_forget_thread(&live->writer, i);
 		row->process = 0;
 		(void)vec_add(&live->free_threads, i); /* ignored as in free_process() */
 	}

@@ -9,8 +9,7 @@
 static void tell(struct live *live, const struct throttled_group *group,
 	const struct cpu_limit *now)
 {
-	bytes_reset(&live->payload);
-	payload_cpu_limit(&live->payload,
+	payload_cpu_limit(&live->writer.payload,
 		&(struct payload_cpu_limit){
 			.path = group->first.path,
 			.container = trace_text(&live->trace, group->container),
@@ -21,8 +20,7 @@ static void tell(struct live *live, const struct throttled_group *group,
 				now->throttled_periods - group->first.throttled_periods,
 			.throttled_ns = now->throttled_ns - group->first.throttled_ns,
 		});
-	live_emit(live, SPOOR_CPU_LIMIT, live_main_thread(live, live->recorder_process),
-		&live->payload, EVENT_CPU_UNKNOWN, 0);
+	session_writer_emit_about(&live->writer, SPOOR_CPU_LIMIT, live->writer.recorder_process);
 }
 
 void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)

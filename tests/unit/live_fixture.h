@@ -15,6 +15,8 @@
 #include "recording/managed.h"
 #include "recording/process_table.h"
 #include "recording/throttling.h"
+#include "trace/event.h"
+#include "trace/flow.h"
 #include "unit/fake_events.h"
 
 struct written {
@@ -63,8 +65,17 @@ static void note_forgotten(struct sink *sink, uint32_t thread)
 	assert_true(vec_add(&fixture.forgotten, thread));
 }
 
+static void close_nothing(struct sink *sink)
+{
+	(void)sink;
+}
+
 static const struct sink_ops fixture_sink = {
-	.name = "test", .event = keep_event, .flush = count_flush, .forget_thread = note_forgotten
+	.name = "test",
+	.event = keep_event,
+	.flush = count_flush,
+	.forget_thread = note_forgotten,
+	.close = close_nothing,
 };
 
 static int ignore_name(void *context, enum known_event known, uint32_t process,
@@ -118,11 +129,14 @@ static void fixture_open(const struct live_options *options, bool filter_by_pid)
 	live->options = *options;
 	live->options.no_dotnet = true; /* opens no diagnostics session in a real process */
 	live->arch = arch_here();
-	live->sink_ops = &fixture_sink;
 	assert_int_equal(trace_init(&live->trace), 0);
-	const struct symbolizer_options names = {
-		.trace = &live->trace, .box = &live->box, .emit = ignore_name, .mappings_only = true
+	live->writer = (struct session_writer){
+		.trace = &live->trace, .window = &live->window, .sink_ops = &fixture_sink
 	};
+	const struct symbolizer_options names = { .trace = &live->trace,
+		.box = &live->writer.box,
+		.emit = ignore_name,
+		.mappings_only = true };
 	assert_int_equal(symbolizer_init(&live->symbolizer, &names), 0);
 	assert_int_equal(managed_new(&live->trace, &live->symbolizer, ignore_report, ignore_notice,
 				 NULL, &live->managed),
@@ -173,8 +187,7 @@ static void fixture_close(void)
 	vec_done(&live->free_mappings);
 	vec_done(&live->ended);
 	vec_done(&live->ended_threads);
-	bytes_done(&live->payload);
-	bytes_done(&live->text);
+	session_writer_done(&live->writer);
 	trace_done(&live->trace);
 	free(live);
 	assert_int_equal(nftw(fixture.folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);

@@ -24,7 +24,7 @@ static int open_filtered(void **state)
 
 	(void)state;
 	fixture_open(&options, true);
-	fixture.live->begin_ns = 1000000;
+	fixture.live->writer.begin_ns = 1000000;
 	return 0;
 }
 
@@ -439,9 +439,9 @@ static void test_announced_processes_are_freed_in_batches(void **state)
 	/* What the sink cannot write keeps its processes. */
 	fixture.flush_error = -28;
 	process_table_bury(live);
-	assert_int_equal(live->sink_error, -28);
+	assert_int_equal(live->writer.error, -28);
 	assert_int_equal(fixture.forgotten.count, 0);
-	fixture.flush_error = live->sink_error = 0;
+	fixture.flush_error = live->writer.error = 0;
 	process_table_bury(live);
 	assert_int_equal(fixture.flushes, 2);
 	assert_int_equal(fixture.forgotten.count, BATCH);

@@ -34,9 +34,9 @@ static void open_session(struct session *s, const char *name)
 	assert_true(s->fd >= 0);
 	assert_int_equal(trace_init(&s->trace), 0);
 	assert_int_equal(session_writer_init(&s->writer, &s->trace, &s->window), 0);
-	assert_int_equal(session_writer_open(&s->writer,
-				 &(struct session_file){ .fd = s->fd, .name = name, .version = "1" },
-				 &diag),
+	assert_int_equal(
+		session_writer_open(&s->writer,
+			&(struct session_file){ .fd = s->fd, .name = name, .version = "1" }, &diag),
 		0);
 }
 
@@ -102,8 +102,8 @@ static void test_facts(void **state)
 	uint32_t ended = trace_process(&s.trace, 4194305);
 
 	s.trace.processes.items[ended].name = trace_add_text(&s.trace, "ended");
-	assert_int_equal(
-		session_writer_process(&s.writer, NULL, ended, SESSION_PROCESS_CREATED), 0);
+	assert_int_equal(session_writer_process(&s.writer, NULL, ended, SESSION_PROCESS_CREATED),
+		0);
 	session_writer_runtime(&s.writer, ended, &info,
 		&(struct payload_runtime){ .reachable = true, .reason = "", .sessions = "live" });
 	session_writer_notice(&s.writer, ended, "code", "a limit", "a remedy");
@@ -157,8 +157,7 @@ static void test_arguments_left_out(void **state)
 
 	struct seen seen = read_back();
 	const struct process *self =
-		&seen.trace.processes
-			 .items[trace_find_process(&seen.trace, (uint32_t)getpid())];
+		&seen.trace.processes.items[trace_find_process(&seen.trace, (uint32_t)getpid())];
 
 	/* The name takes the place of the command line. */
 	assert_string_equal(text_of(&seen, self->command), text_of(&seen, self->name));
@@ -208,8 +207,8 @@ static void test_stacks_that_wait_survive(void **state)
 	assert_int_equal(s.writer.error, 0);
 	assert_int_equal(s.window.items.items[1].stack_index, 77);
 	assert_true(s.trace.stacks.stacks.count <= 2);
-	assert_int_equal(*stack_table_get(&s.trace.stacks,
-				 s.window.items.items[0].stack_index, &count),
+	assert_int_equal(*stack_table_get(&s.trace.stacks, s.window.items.items[0].stack_index,
+				 &count),
 		waits);
 	assert_int_equal(count, 1);
 	close_session(&s);
