@@ -29,14 +29,13 @@
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "dotnet/reverse.h"
-#include "machine/box.h"
 #include "machine/descriptors.h"
-#include "machine/rights.h"
+#include "machine/proc.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"
-#include "nettrace/nettrace_write.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/relay.h"
+#include "pipeline/session_writer.h"
 #include "pipeline/thread_clocks.h"
 #include "target/port_peer.h"
 #include "target/targets.h"
@@ -47,21 +46,12 @@
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
 
-#define FLUSH_NS    UINT64_C(500000000)
 #define GIVE_OUT_NS UINT64_C(100000000)
 #define BEAT_NS     UINT64_C(250000000)
-#define SYNC_LEAD_NS \
-	UINT64_C(    \
-		10000000) /* PerfView mislabels events that are less than 5 ms after the sync time */
-#define APPEAR_NS UINT64_C(5000000000)
+#define APPEAR_NS   UINT64_C(5000000000)
 /* limit for a runtime's start when its session must wait for it */
-#define START_NS        UINT64_C(5000000000)
-#define GIVE_OUT_BYTES  (1u << 20)
-#define UNFLUSHED_MAX   (128u << 10)
-#define UNGUARDED       ".NET processes may have to wait for spoor if it is stopped or hangs: "
-#define EVENT_COST      48u
-#define STACKS_MAX      65536u
-#define STACK_BYTES_MAX (16u << 20)
+#define START_NS       UINT64_C(5000000000)
+#define GIVE_OUT_BYTES (1u << 20)
 
 /*
  * A session in a process. A process that starts during the trace may have a second one, for the
@@ -107,7 +97,6 @@ struct traced {
 	char write_reason[640];
 	const char *reason_code;
 	char reason[640];
-	char runtime_version[64];
 };
 
 struct tracing {
@@ -115,29 +104,19 @@ struct tracing {
 	struct late_providers split; /* options.providers, split for runtimes that are starting */
 	struct trace trace;
 	struct reorder_window window;
+	struct session_writer writer;
 	struct relay *relay;
-	struct box box;
 	struct thread_clocks *clocks; /* NULL: no samples are requested that need them */
 	struct guard *guard;
 	uint32_t guard_rounds;
 	struct reverse *reverse;
-	const struct sink_ops *sink_ops;
-	struct sink *sink;
-	int sink_error;
-	struct diag sink_diag;
 	VEC(struct traced *) list; /* entries are not moved: handlers point to them */
 	struct poll_set set;
-	struct bytes payload;
-	struct bytes text;
-	uint32_t recorder_process;
-	uint64_t begin_ns;
 	uint64_t first_open_ns;
 	uint64_t due_open_ns;
-	uint64_t end_ns;
 	uint64_t flush_ns;
 	uint64_t give_out_ns;
-	size_t unflushed_bytes; /* estimate of the bytes in the sink */
-	size_t give_out_bytes;  /* the window is released early when more bytes than this wait */
+	size_t give_out_bytes; /* the window is released early when more bytes than this wait */
 	uint64_t events;
 	uint64_t late;
 	uint64_t raw_bytes;
@@ -157,129 +136,35 @@ static bool is_raw(const struct tracing *tracing)
 
 /* ---- writing to the file ---- */
 
-static void to_sink(struct tracing *tracing, const struct event *event)
-{
-	if (tracing->sink && !tracing->sink_error)
-		tracing->sink_error =
-			tracing->sink_ops->event(tracing->sink, event, &tracing->sink_diag);
-}
-
-/*
- * Writes an event about a process, at the time that the reorder window has reached. `lost` becomes
- * a gap in the sequence numbers.
- */
-static void emit(struct tracing *tracing, enum known_event known, uint32_t process, uint32_t lost)
-{
-	struct event event = {
-		.time_ns = tracing->window.watermark_ns,
-		.payload = tracing->payload.data,
-		.payload_size = (uint32_t)tracing->payload.len,
-		.thread_index = tracing->trace.processes.items[process].main_thread,
-		.schema_index = trace_known_schema(&tracing->trace, known),
-		.lost_before = lost,
-		.cpu = EVENT_CPU_UNKNOWN,
-		.kind = known_events[known].kind,
-	};
-
-	if (!tracing->payload.failed && event.schema_index)
-		to_sink(tracing, &event);
-	bytes_reset(&tracing->payload);
-}
-
-static void emit_notice(struct tracing *tracing, uint32_t process, const char *code,
-	const char *text)
-{
-	if (is_raw(tracing))
-		return;
-	payload_notice(&tracing->payload,
-		&(struct payload_notice){
-			.severity = 2, .code = code, .text = text, .remedy = "" });
-	emit(tracing, SPOOR_NOTICE, process, 0);
-}
-
-static void emit_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
+static void write_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
 	uint32_t tid, uint64_t time_ns, bool gap)
 {
-	payload_loss(&tracing->payload, &(struct payload_loss){ .source = "eventpipe",
-						.unit = "events",
-						.count = count,
-						.pid = traced->pid,
-						.tid = tid,
-						.cpu = EVENT_CPU_UNKNOWN,
-						.provider = "",
-						.first_ns = tracing->begin_ns,
-						.last_ns = time_ns });
-	emit(tracing, SPOOR_LOSS, traced->process,
-		gap ? (uint32_t)(count < INT32_MAX ? count : INT32_MAX) : 0);
-}
-
-/* Writes the facts of a process, before its first event. */
-static void emit_process(struct tracing *tracing, uint32_t process, const struct target *target)
-{
-	const char *arguments[1] = { target->command_line };
-
-	payload_process(&tracing->payload,
-		&(struct payload_process){ .inner_pid = target->inner_pid,
-			.name = target->name,
-			.name_space = target->container });
-	emit(tracing, SYSTEM_EXISTING_PROCESS, process, 0);
-	payload_process_facts(&tracing->payload,
-		&(struct payload_process_facts){ .parent_pid = target->parent_pid,
-			.uid = target->uid,
-			.inner_pid = target->inner_pid,
-			.born_ns = target->start_ns,
-			.executable = "",
-			.command = target->program,
-			.arguments = arguments,
-			.argument_count = target->command_line[0] ? 1 : 0,
-			.container = target->container,
-			.cgroup = target->cgroup });
-	emit(tracing, SPOOR_PROCESS_FACTS, process, 0);
-	/* Viewers take the command line from this event. */
-	payload_process_info(&tracing->payload,
-		&(struct payload_process_info){ .command_line = target->command_line[0]
-									? target->command_line
-									: target->name,
-			.system = "Linux",
-			.architecture = tracing->box.architecture });
-	emit(tracing, EVENTPIPE_PROCESS_INFO, process, 0);
-}
-
-static void emit_runtime(struct tracing *tracing, const struct traced *traced,
-	const struct ipc_process_info *info)
-{
-	struct payload_runtime runtime = {
-		.kind = "coreclr",
-		.version = traced->runtime_version,
-		.path = "",
-		.reachable = traced->opened,
-		.reason = traced->reason,
-		.sessions = traced->opened ? bytes_z(&tracing->text) : "",
-	};
-
-	if (info)
-		memcpy(runtime.cookie, info->cookie, sizeof(runtime.cookie));
-	payload_runtime(&tracing->payload, &runtime);
-	emit(tracing, SPOOR_RUNTIME, traced->process, 0);
+	session_writer_loss(&tracing->writer, traced->process,
+		&(struct payload_loss){ .source = "eventpipe",
+			.unit = "events",
+			.count = count,
+			.pid = traced->pid,
+			.tid = tid,
+			.cpu = EVENT_CPU_UNKNOWN,
+			.first_ns = tracing->writer.begin_ns,
+			.last_ns = time_ns },
+		gap);
 }
 
 /* Describes a runtime's session in one line. */
 static void describe_session(struct tracing *tracing)
 {
-	bytes_reset(&tracing->text);
-	bytes_printf(&tracing->text, "%s, rundown 0x%llx, %u MB, with stacks",
+	bytes_reset(&tracing->writer.text);
+	bytes_printf(&tracing->writer.text, "%s, rundown 0x%llx, %u MB, with stacks",
 		tracing->options.providers_text ? tracing->options.providers_text : "",
 		(unsigned long long)tracing->options.rundown_keywords, tracing->options.buffer_mb);
 }
 
-static void emit_head(struct tracing *tracing)
+static void write_head(struct tracing *tracing)
 {
-	const struct box *box = &tracing->box;
-	struct json j = { .out = &tracing->text };
-	struct rights rights;
+	struct json j = { .out = &tracing->writer.text };
 
-	rights_read(&rights);
-	bytes_reset(&tracing->text);
+	bytes_reset(&tracing->writer.text);
 	json_object(&j, NULL);
 	json_z(&j, "scope", "processes");
 	json_z(&j, "providers",
@@ -288,27 +173,10 @@ static void emit_head(struct tracing *tracing)
 	json_u64(&j, "rundown_keywords", tracing->options.rundown_keywords);
 	json_bool(&j, "thread_clocks", tracing->clocks != NULL);
 	json_end(&j);
-	payload_session(&tracing->payload, &(struct payload_session){ .event_set = 1,
-						   .tool_version = tracing->options.version,
-						   .command_line = tracing->options.command_line,
-						   .options = bytes_z(&tracing->text),
-						   .clock = "CLOCK_MONOTONIC",
-						   .utc_ns = tracing->trace.recording.utc_ns });
-	emit(tracing, SPOOR_SESSION, tracing->recorder_process, 0);
-	payload_machine(&tracing->payload,
-		&(struct payload_machine){ .host = box->host,
-			.kernel = box->kernel,
-			.system = box->system,
-			.architecture = box->architecture,
-			.cpu_model = box->cpu_model,
-			.cpu_online = box->cpu_online,
-			.cpu_possible = box->cpu_possible,
-			.memory_bytes = box->memory_bytes,
-			.page_size_bytes = box->page_size_bytes,
-			.boot_id = box->boot_id,
-			.virtualization = box->virtualization,
-			.perf_event_paranoid = rights.perf_event_paranoid });
-	emit(tracing, SPOOR_MACHINE, tracing->recorder_process, 0);
+	session_writer_head(&tracing->writer,
+		&(struct payload_session){ .tool_version = tracing->options.version,
+			.command_line = tracing->options.command_line,
+			.options = bytes_z(&tracing->writer.text) });
 }
 
 /* ---- leaving the window ---- */
@@ -340,20 +208,15 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 		if (traced) {
 			if (traced->stream == relay_stream(item))
 				traced->lost_told += event.lost_before;
-			emit_loss(tracing, traced, event.lost_before,
+			write_loss(tracing, traced, event.lost_before,
 				tracing->trace.threads.items[event.thread_index].tid, event.time_ns,
 				false);
 		}
 	}
 	tracing->events++;
 	tracing->late += late_ns != 0;
-	to_sink(tracing, &event);
-	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
-	if (tracing->unflushed_bytes > UNFLUSHED_MAX && tracing->sink && !tracing->sink_error) {
-		/* keeps memory small; flush() also limits the stack table */
-		tracing->unflushed_bytes = 0;
-		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
-	}
+	session_writer_event(&tracing->writer, &event);
+	session_writer_relieve(&tracing->writer);
 	if (tracing->options.event &&
 		tracing->options.event(tracing->options.context, &tracing->trace, &event))
 		tracing->wants_end = true;
@@ -387,22 +250,15 @@ static void hand_over_clock(struct tracing *tracing, const struct pending *item)
 	const struct process *process = &tracing->trace.processes.items[item->pid];
 	uint32_t thread = item->flag ? process->main_thread
 				     : relay_place_thread(tracing->relay, item->pid, item->tid);
-	struct event event = {
-		.time_ns = item->time_ns,
-		.thread_index = thread,
-		.schema_index = trace_known_schema(&tracing->trace, SPOOR_THREAD_CLOCK),
-		.cpu = EVENT_CPU_UNKNOWN,
-		.kind = known_events[SPOOR_THREAD_CLOCK].kind,
-	};
 
-	payload_thread_clock(&tracing->payload,
+	if (!thread)
+		return;
+	payload_thread_clock(&tracing->writer.payload,
 		&(struct payload_thread_clock){ .run_ns = item->value, .rest = item->flag });
-	event.payload = tracing->payload.data;
-	event.payload_size = (uint32_t)tracing->payload.len;
-	if (!tracing->payload.failed && event.schema_index && thread)
-		to_sink(tracing, &event);
-	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
-	bytes_reset(&tracing->payload);
+	session_writer_emit(&tracing->writer, SPOOR_THREAD_CLOCK,
+		(struct event){ .time_ns = item->time_ns,
+			.thread_index = thread,
+			.cpu = EVENT_CPU_UNKNOWN });
 }
 
 static void give_out(struct tracing *tracing, uint64_t until_ns)
@@ -423,40 +279,10 @@ static void give_out(struct tracing *tracing, uint64_t until_ns)
 		tracing->give_out_bytes = GIVE_OUT_BYTES;
 }
 
-/*
- * The stack table has grown too large: drops all stacks except those that the streams and the
- * window still use.
- */
-static void forget_stacks(struct tracing *tracing)
-{
-	struct stack_table fresh = { 0 };
-
-	if (!relay_move_stacks(tracing->relay, &fresh)) {
-		stack_table_done(&fresh);
-		return; /* the table grows on; the next flush tries again */
-	}
-	if (tracing->sink && !tracing->sink_error)
-		tracing->sink_error =
-			tracing->sink_ops->forget_stacks(tracing->sink, &tracing->sink_diag);
-	for (uint32_t i = tracing->window.taken; i < tracing->window.items.count; i++) {
-		struct pending *item = &tracing->window.items.items[i];
-		uint32_t count;
-		const uint64_t *frames =
-			stack_table_get(&tracing->trace.stacks, item->stack_index, &count);
-		item->stack_index = stack_table_intern(&fresh, frames, count);
-	}
-	stack_table_done(&tracing->trace.stacks);
-	tracing->trace.stacks = fresh;
-	relay_stacks_moved(tracing->relay);
-}
-
 static void flush(struct tracing *tracing)
 {
-	if (tracing->sink && !tracing->sink_error)
-		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
-	if (tracing->trace.stacks.stacks.count > STACKS_MAX ||
-		stack_table_size_bytes(&tracing->trace.stacks) > STACK_BYTES_MAX)
-		forget_stacks(tracing);
+	session_writer_flush(&tracing->writer);
+	session_writer_trim_stacks(&tracing->writer, tracing->relay, NULL, NULL);
 	tracing->flush_ns = clock_monotonic_ns();
 }
 
@@ -535,10 +361,11 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		return write_raw(traced, data, size);
 	}
 	if (traced->stream < 0) {
-		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, "the events of %s (%u)", traced->name, traced->pid);
+		bytes_reset(&tracing->writer.text);
+		bytes_printf(&tracing->writer.text, "the events of %s (%u)", traced->name,
+			traced->pid);
 		traced->stream =
-			relay_open(tracing->relay, traced->process, bytes_z(&tracing->text));
+			relay_open(tracing->relay, traced->process, bytes_z(&tracing->writer.text));
 		if (traced->stream < 0)
 			return traced->stream;
 	}
@@ -617,8 +444,8 @@ static void need_guard(struct tracing *tracing)
 
 	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0)
 		/* fits */
-		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED,
-			diag.text);
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s",
+			SESSION_UNGUARDED, diag.text);
 	tracing->guard_rounds = guard_rounds(tracing->guard);
 }
 
@@ -629,12 +456,13 @@ static void look_at_guard(struct tracing *tracing)
 
 	if (problem && !*tracing->unguarded)
 		/* fits */
-		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED,
-			problem);
-	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->sink)
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s",
+			SESSION_UNGUARDED, problem);
+	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->writer.sink)
 		return;
 	tracing->unguarded_emitted = true;
-	emit_notice(tracing, tracing->recorder_process, "unguarded", tracing->unguarded);
+	session_writer_notice(&tracing->writer, tracing->writer.recorder_process, "unguarded",
+		tracing->unguarded, "");
 }
 
 static void open_session(struct traced *traced, uint64_t now_ns)
@@ -711,12 +539,13 @@ static void tell_wait(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
 
-	bytes_reset(&tracing->text);
-	bytes_printf(&tracing->text, "%s was asked for its EventCounters ", traced->name);
-	text_add_duration(&tracing->text, (double)LATE_PROVIDERS_NS / 1e9);
-	bytes_text(&tracing->text,
+	bytes_reset(&tracing->writer.text);
+	bytes_printf(&tracing->writer.text, "%s was asked for its EventCounters ", traced->name);
+	text_add_duration(&tracing->writer.text, (double)LATE_PROVIDERS_NS / 1e9);
+	bytes_text(&tracing->writer.text,
 		" after its start: requested earlier, they can deadlock a runtime");
-	emit_notice(tracing, traced->process, "late-counters", bytes_z(&tracing->text));
+	session_writer_notice(&tracing->writer, traced->process, "late-counters",
+		bytes_z(&tracing->writer.text), "");
 }
 
 static void advance_wait(struct traced *traced, uint64_t now_ns)
@@ -764,25 +593,19 @@ static void tell_runtime(struct traced *traced)
 	if (traced->runtime_told)
 		return;
 	traced->runtime_told = true;
-	if (info)
-		(void)snprintf(traced->runtime_version, sizeof(traced->runtime_version), "%.*s",
-			(int)strcspn(info->runtime_version, "+"),
-			info->runtime_version); /* may be truncated */
-	if (is_raw(traced->tracing))
-		return;
-	struct process *process = &traced->tracing->trace.processes.items[traced->process];
-
-	process->runtime_kind = RUNTIME_CORECLR;
 	describe_session(traced->tracing);
-	emit_runtime(traced->tracing, traced, info);
+	session_writer_runtime(&traced->tracing->writer, traced->process, info,
+		&(struct payload_runtime){ .reachable = traced->opened,
+			.reason = traced->reason,
+			.sessions = traced->opened ? bytes_z(&traced->tracing->writer.text) : "" });
 	traced->tracing->flush_ns =
 		0; /* flush in the next step, so that a truncated file contains it */
 	if (traced->opened)
 		return;
-	bytes_reset(&traced->tracing->text);
-	bytes_printf(&traced->tracing->text, "not traced: %s", traced->reason);
-	emit_notice(traced->tracing, traced->process, traced->reason_code,
-		bytes_z(&traced->tracing->text));
+	bytes_reset(&traced->tracing->writer.text);
+	bytes_printf(&traced->tracing->writer.text, "not traced: %s", traced->reason);
+	session_writer_notice(&traced->tracing->writer, traced->process, traced->reason_code,
+		bytes_z(&traced->tracing->writer.text), "");
 }
 
 /* Reports events that were lost after the last one that arrived. */
@@ -794,7 +617,7 @@ static void tell_rest_of_loss(struct traced *traced)
 		return;
 	uint64_t lost = relay_stream_lost(tracing->relay, traced->stream);
 	if (lost > traced->lost_told) {
-		emit_loss(tracing, traced, lost - traced->lost_told, traced->pid,
+		write_loss(tracing, traced, lost - traced->lost_told, traced->pid,
 			tracing->window.watermark_ns, true);
 		traced->lost_told = lost;
 	}
@@ -886,12 +709,13 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 
 	close_session(traced);
 	if (guarded && !tracing->ending && !is_raw(tracing) && !traced->paused) {
-		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text,
+		bytes_reset(&tracing->writer.text);
+		bytes_printf(&tracing->writer.text,
 			"spoor had stood still: its session in %s was ended, so that it was not "
 			"held up, and is opened again",
 			traced->name);
-		emit_notice(tracing, traced->process, "guard", bytes_z(&tracing->text));
+		session_writer_notice(&tracing->writer, traced->process, "guard",
+			bytes_z(&tracing->writer.text), "");
 		open_session(traced, now_ns);
 	} else if (traced->paused && !tracing->pausing && !tracing->ending) {
 		traced->paused = false;
@@ -960,6 +784,22 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 	return 0;
 }
 
+/* Writes the facts of a process, before its first event. `seen` is as for add(). */
+static void write_process(struct tracing *tracing, uint32_t process, const struct target *target,
+	bool seen)
+{
+	struct process *row = &tracing->trace.processes.items[process];
+	struct proc_reader proc;
+	bool readable = seen && proc_open(&proc, NULL) == 0;
+
+	row->inner_pid = target->inner_pid;
+	row->existed = true;
+	row->name = trace_add_text(&tracing->trace, target->name);
+	(void)session_writer_process(&tracing->writer, readable ? &proc : NULL, process, 0);
+	if (readable)
+		proc_close(&proc);
+}
+
 /* `seen`: its pid is in the recorder's pid namespace, so the guard can connect to it. */
 static int add(struct tracing *tracing, const struct target *target, bool seen,
 	const struct dotnet_door *door, int peer, struct diag *diag)
@@ -971,18 +811,13 @@ static int add(struct tracing *tracing, const struct target *target, bool seen,
 	traced->process = trace_process(&tracing->trace, target->pid);
 	if (!traced->process)
 		return diag_set(diag, -ENOMEM, "cannot trace: %m");
-	struct process *process = &tracing->trace.processes.items[traced->process];
-
-	process->inner_pid = target->inner_pid;
-	process->existed = true;
 	traced->seen = seen;
 	traced->has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
 	traced->peer = peer;
 	if (peer >= 0)
 		traced->held = held_runtime_of(tracing->reverse, (uint32_t)peer);
 	traced->door = door ? *door : dotnet_target_door(&traced->port);
-	if (tracing->sink)
-		emit_process(tracing, traced->process, target);
+	write_process(tracing, traced->process, target, seen);
 	if (!door && !traced->has_port) {
 		traced->reason_code = reason_word(REASON_KIND_ENDED);
 		(void)snprintf(traced->reason, sizeof(traced->reason),
@@ -1063,14 +898,13 @@ int tracing_new(const struct tracing_options *options, struct tracing **ret_trac
 	}
 	tracing->options = *options;
 	tracing->give_out_bytes = GIVE_OUT_BYTES;
-	box_read(&tracing->box);
-	tracing->recorder_process = trace_process(&tracing->trace, (uint32_t)getpid());
-	int r = late_providers_split(&tracing->split, options->providers, options->provider_count);
+	int r = session_writer_init(&tracing->writer, &tracing->trace, &tracing->window);
 
 	if (r == 0)
-		r = tracing->recorder_process
-			    ? relay_new(&tracing->trace, &tracing->window, &tracing->relay)
-			    : -ENOMEM;
+		r = late_providers_split(&tracing->split, options->providers,
+			options->provider_count);
+	if (r == 0)
+		r = relay_new(&tracing->trace, &tracing->window, &tracing->relay);
 	if (r == 0)
 		r = open_clocks(tracing);
 	if (r < 0) {
@@ -1084,31 +918,13 @@ int tracing_new(const struct tracing_options *options, struct tracing **ret_trac
 
 int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct diag *diag)
 {
-	struct recording *recording = &tracing->trace.recording;
-	const struct nettrace_key keys[] = {
-		{ "SpoorVersion", tracing->options.version },
-		{ "Host", tracing->box.host },
-		{ "Kernel", tracing->box.kernel },
-	};
-	const struct nettrace_sink_options options = {
-		.fd = fd,
-		.name = name,
-		.keys = keys,
-		.key_count = sizeof(keys) / sizeof(keys[0]),
-	};
-
-	recording->page_size_bytes = tracing->box.page_size_bytes;
-	recording->cpu_online = tracing->box.cpu_online;
-	recording->cpu_possible = tracing->box.cpu_possible;
-	recording->recorder_process = tracing->recorder_process;
-	recording->sync_ns = clock_monotonic_ns() - SYNC_LEAD_NS;
-	recording->utc_ns = clock_utc_ns() - SYNC_LEAD_NS;
-	tracing->window.watermark_ns = recording->sync_ns;
-	tracing->sink_ops = &nettrace_sink;
-	int r = nettrace_sink_open(&options, &tracing->trace, &tracing->sink, diag);
+	int r = session_writer_open(&tracing->writer,
+		&(struct session_file){
+			.fd = fd, .name = name, .version = tracing->options.version },
+		diag);
 
 	if (r == 0) {
-		emit_head(tracing);
+		write_head(tracing);
 		look_at_guard(tracing);
 	}
 	return r;
@@ -1117,15 +933,13 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 int tracing_start(struct tracing *tracing, struct diag *diag)
 {
 	scheduling_wait_ones_turn(); /* unread events stay in the runtime's buffer */
-	tracing->begin_ns = clock_monotonic_ns();
-	tracing->flush_ns = tracing->begin_ns;
-	tracing->give_out_ns = tracing->begin_ns;
+	tracing->writer.begin_ns = clock_monotonic_ns();
+	tracing->flush_ns = tracing->writer.begin_ns;
+	tracing->give_out_ns = tracing->writer.begin_ns;
 	tracing->started = true;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		advance_one(tracing->list.items[i], clock_monotonic_ns());
-	if (tracing->sink_error && diag)
-		*diag = tracing->sink_diag;
-	return tracing->sink_error;
+	return session_writer_error(&tracing->writer, diag);
 }
 
 /* Waits for streams, runtimes that connect, and the caller's descriptors. */
@@ -1152,13 +966,6 @@ static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_coun
 		reverse_await(tracing->reverse, set);
 	poll_set_add_callers(set, fds, fd_count);
 	(void)poll_set_wait(set);
-}
-
-static int tell_sink_error(struct tracing *tracing, struct diag *diag)
-{
-	if (diag && !diag->error)
-		*diag = tracing->sink_diag;
-	return tracing->sink_error;
 }
 
 static bool anything_open(const struct tracing *tracing)
@@ -1192,11 +999,11 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 		if (now_ns >= tracing->give_out_ns + GIVE_OUT_NS ||
 			relay_pending_bytes(tracing->relay) > tracing->give_out_bytes)
 			give_out(tracing, limit_of(tracing, now_ns));
-		if (now_ns >= tracing->flush_ns + FLUSH_NS)
+		if (now_ns >= tracing->flush_ns + SESSION_FLUSH_NS)
 			flush(tracing);
 	}
-	if (tracing->sink_error)
-		return tell_sink_error(tracing, diag);
+	if (tracing->writer.error)
+		return session_writer_error(&tracing->writer, diag);
 	/* No session can end and free a descriptor: the runtime would wait forever. */
 	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) &&
 		!anything_open(tracing)) {
@@ -1257,7 +1064,7 @@ int tracing_flush(struct tracing *tracing, struct diag *diag)
 		return 0;
 	give_out(tracing, limit_of(tracing, clock_monotonic_ns()));
 	flush(tracing);
-	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
+	return session_writer_error(&tracing->writer, diag);
 }
 
 void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
@@ -1265,13 +1072,9 @@ void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
 	uint64_t now_ns = clock_monotonic_ns();
 
 	tracing->pausing = false;
-	bytes_reset(&tracing->text);
-	bytes_text(&tracing->text, "spoor was stopped for ");
-	text_add_duration(&tracing->text, (double)paused_ns / 1e9);
-	bytes_text(&tracing->text,
-		" (Ctrl-Z, SIGTSTP): its sessions were ended before that and opened again, and what "
+	session_writer_paused(&tracing->writer, paused_ns,
+		"its sessions were ended before that and opened again, and what "
 		"runtimes did meanwhile is missing");
-	emit_notice(tracing, tracing->recorder_process, "paused", bytes_z(&tracing->text));
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		struct traced *traced = tracing->list.items[i];
 		if (!traced->paused)
@@ -1295,7 +1098,7 @@ void tracing_end(struct tracing *tracing, const char *reason)
 	if (tracing->clocks)
 		thread_clocks_read_last(tracing->clocks, now_ns);
 	tracing->ending = true;
-	tracing->end_ns = now_ns;
+	tracing->writer.end_ns = now_ns;
 	tracing->end_reason = reason;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		if (tracing->list.items[i]->pipe)
@@ -1323,15 +1126,11 @@ static void emit_end(struct tracing *tracing)
 		{ "processes", tracing_process_count(tracing) },
 		/* Times of the trace's clock, as in a recording. */
 		{ "sampled_from_ns", tracing->first_open_ns },
-		{ "sampled_to_ns", tracing->end_ns },
+		{ "sampled_to_ns", tracing->writer.end_ns },
 	};
 
-	payload_session_end(&tracing->payload,
-		&(struct payload_session_end){
-			.reason = tracing->end_reason ? tracing->end_reason : "",
-			.counts = counts,
-			.count_count = sizeof(counts) / sizeof(counts[0]) });
-	emit(tracing, SPOOR_SESSION_END, tracing->recorder_process, 0);
+	session_writer_end(&tracing->writer, tracing->end_reason ? tracing->end_reason : "", counts,
+		sizeof(counts) / sizeof(counts[0]));
 }
 
 int tracing_finish(struct tracing *tracing, struct diag *diag)
@@ -1353,37 +1152,35 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 	if (is_raw(tracing))
 		return 0;
 	give_out(tracing, UINT64_MAX);
-	if (!tracing->sink)
+	if (!tracing->writer.sink)
 		return 0;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		tell_rest_of_loss(tracing->list.items[i]);
 	if (tracing->reverse && reverse_unplaced(tracing->reverse)) {
-		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text,
+		bytes_reset(&tracing->writer.text);
+		bytes_printf(&tracing->writer.text,
 			"%s resumed without being traced: %u others ran or were being traced",
 			text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
 				reverse_unplaced(tracing->reverse), "runtime was", "runtimes were"),
 			REVERSE_PEERS_MAX);
-		emit_notice(tracing, tracing->recorder_process, "no-place",
-			bytes_z(&tracing->text));
+		session_writer_notice(&tracing->writer, tracing->writer.recorder_process,
+			"no-place", bytes_z(&tracing->writer.text), "");
 	}
 	if (tracing->reverse && reverse_missed(tracing->reverse)) {
-		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text,
+		bytes_reset(&tracing->writer.text);
+		bytes_printf(&tracing->writer.text,
 			"%s resumed while spoor was stopped or hung, and not traced from the start",
 			text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
 				reverse_missed(tracing->reverse), "runtime was", "runtimes were"));
-		emit_notice(tracing, tracing->recorder_process, "was-stopped",
-			bytes_z(&tracing->text));
+		session_writer_notice(&tracing->writer, tracing->writer.recorder_process,
+			"was-stopped", bytes_z(&tracing->writer.text), "");
 	}
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (tracing->window.watermark_ns < now_ns)
 		tracing->window.watermark_ns = now_ns;
 	emit_end(tracing);
-	if (!tracing->sink_error)
-		tracing->sink_error = tracing->sink_ops->end(tracing->sink, &tracing->sink_diag);
-	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
+	return session_writer_error(&tracing->writer, diag);
 }
 
 size_t tracing_process_count(const struct tracing *tracing)
@@ -1454,7 +1251,8 @@ void tracing_process(const struct tracing *tracing, size_t i, struct tracing_pro
 		.state = state_of(traced),
 		.reason = "",
 		.reason_code = "",
-		.runtime_version = traced->runtime_version,
+		.runtime_version = trace_text(&tracing->trace,
+			tracing->trace.processes.items[traced->process].runtime_version),
 		.held = traced->held.waits,
 	};
 	add_facts(traced, ret_process);
@@ -1472,12 +1270,12 @@ void tracing_count(const struct tracing *tracing, struct tracing_counts *ret_cou
 		.lost = relayed.lost,
 		.late = tracing->late,
 		.stream_bytes = relayed.bytes,
-		.file_bytes = tracing->sink ? nettrace_sink_counts(tracing->sink)->bytes
-					    : tracing->raw_bytes,
-		.begin_ns = tracing->begin_ns,
+		.file_bytes = is_raw(tracing) ? tracing->raw_bytes
+					      : session_writer_bytes(&tracing->writer),
+		.begin_ns = tracing->writer.begin_ns,
 		.first_open_ns = tracing->first_open_ns,
 		.due_open_ns = tracing->due_open_ns,
-		.end_ns = tracing->end_ns,
+		.end_ns = tracing->writer.end_ns,
 		.processes = (uint32_t)tracing_process_count(tracing),
 	};
 	if (is_raw(tracing))
@@ -1511,12 +1309,9 @@ void tracing_close(struct tracing *tracing)
 	guard_free(tracing->guard);
 	relay_free(tracing->relay);
 	reorder_window_done(&tracing->window);
-	if (tracing->sink)
-		tracing->sink_ops->close(tracing->sink);
+	session_writer_done(&tracing->writer);
 	vec_done(&tracing->list);
 	poll_set_done(&tracing->set);
-	bytes_done(&tracing->payload);
-	bytes_done(&tracing->text);
 	trace_done(&tracing->trace);
 	free(tracing);
 }
