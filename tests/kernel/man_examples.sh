@@ -13,7 +13,10 @@ own_machine=yes
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 awk -f "$top/tests/man_examples.awk" "$top"/docs/man/*.[17] >examples
-[ "$(wc -l <examples)" -ge 30 ] || fail "only $(wc -l <examples) examples found"
+for page in "$top"/docs/man/*.[17]; do
+	name=$(basename "${page%.*}")
+	grep -q "^$name	" examples || fail "no example found in $name"
+done
 
 export ASPNETCORE_ENVIRONMENT=Production DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
 mkdir bin files pages
@@ -79,9 +82,10 @@ if [ -e "$library/libspoor.so" ] && ! is_sanitized && command -v cc >/dev/null; 
 	rings=1
 fi
 
-passed=0
+passed=0 skipped=0 programs=0
 left_out() {
 	echo "skipped: $1: $2 ($3)"
+	skipped=$((skipped + 1))
 }
 
 # missing COMMAND: the first program of the pipeline that is not installed.
@@ -167,8 +171,9 @@ for page in "$top"/docs/man/*.7; do
 			cat "$scratch/err"
 			fail "the program of $(basename "$page") does not compile"
 		}
-		passed=$((passed + 1))
+		programs=$((programs + 1))
 	fi
 done
-echo "$passed examples ran"
+echo "$passed examples ran, $skipped were skipped, $programs programs compiled"
+[ $((passed + skipped)) = "$(wc -l <"$scratch/examples")" ] || fail "$passed examples ran and $skipped were skipped, of $(wc -l <"$scratch/examples")"
 [ $passed -ge 10 ] || fail "only $passed examples could run"
