@@ -98,7 +98,7 @@ static inline void elf_build(struct bytes *b, bool is_64)
 	uint32_t names[BUILD_COUNT];
 	uint32_t texts[ELF_SYMBOL_COUNT];
 
-	/* Header; where the sections stand is patched in at the end. */
+	/* The header. The offset of the section table is patched in at the end. */
 	bytes_add(b,
 		"\x7f"
 		"ELF",

@@ -1,6 +1,6 @@
 /*
- * What a terminal would obey. A test poisons the texts of a table in place, which leaves their
- * indexes and lengths, and looks at all that is made of them.
+ * Texts that a terminal would interpret as commands. A test poisons the texts of a table in place,
+ * with the same indexes and lengths, and checks all output made from them.
  */
 #ifndef SPOOR_TESTS_UNIT_ESCAPES_H
 #define SPOOR_TESTS_UNIT_ESCAPES_H
@@ -10,14 +10,14 @@
 #include "base/text.h"
 
 /*
- * ESC, CSI as a C1 character, a line end, a change of the writing direction, a byte that is no
+ * ESC, CSI as a C1 character, a line end, a change of the writing direction, and a byte of invalid
  * UTF-8.
  */
 static inline void poison_text(char *text, size_t len)
 {
 	static const char *const poisons[] = { "\x1b[2J", "\xc2\x9b", "\n\r", "\xe2\x80\xae",
 		"\x9b", "\x7f" };
-	size_t at = 1; /* first characters decide what a text is: "/", "[", "(" */
+	size_t at = 1; /* the first character decides what a text is: "/", "[", "(" */
 
 	for (size_t i = 0; i < sizeof(poisons) / sizeof(poisons[0]); i++) {
 		size_t size = strlen(poisons[i]);
@@ -35,7 +35,7 @@ static inline void poison_table(struct strtab *table)
 			table->entries.items[i].len);
 }
 
-/* The output is valid UTF-8 of characters to be shown, and of line ends. */
+/* Requires that the output is valid UTF-8 of printable characters and line ends. */
 static inline void assert_harmless(struct bytes *out, const char *what)
 {
 	size_t at = 0;

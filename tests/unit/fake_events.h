@@ -24,13 +24,13 @@ struct fake_event {
 	pid_t pid;
 	int cpu;
 	int fd;
-	int owner; /* of the ring that it writes into; -1: its own */
+	int owner; /* the event into whose ring this one writes; -1: its own ring */
 	unsigned enabled;
 	unsigned disabled;
 	unsigned asked_for_id;
 };
 
-/* Returns 0, or the error with which the kernel refuses the event. */
+/* Returns 0, or the error with which the simulated kernel refuses the event. */
 typedef int fake_event_rule(const struct perf_event_attr *attr, pid_t pid, int cpu);
 
 static struct {

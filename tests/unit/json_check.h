@@ -1,6 +1,6 @@
 /*
- * Whether a text is one valid JSON value (RFC 8259), as strictly as a reader may be: for what is
- * made of foreign bytes.
+ * Checks that a text is exactly one valid JSON value (RFC 8259). Strict, because our JSON contains
+ * text from foreign files and processes.
  */
 #ifndef SPOOR_TESTS_UNIT_JSON_CHECK_H
 #define SPOOR_TESTS_UNIT_JSON_CHECK_H
@@ -30,7 +30,7 @@ static inline bool json_check_string(const char **at, const char *end)
 		}
 		size_t step = 0;
 		uint32_t c = text_next_char(*at, (size_t)(end - *at), &step);
-		if (c == 0xfffd && step == 1) /* a byte that is no UTF-8 */
+		if (c == 0xfffd && step == 1) /* a byte of invalid UTF-8 */
 			return false;
 		*at += step;
 	}

@@ -1,6 +1,6 @@
 /*
- * A recording without a kernel, for tests of its parts: perf events are memory files
- * (fake_events.h), /proc is a temporary folder, and the sink keeps what it gets.
+ * A recording without a kernel, to test its parts: perf events are memory files (fake_events.h),
+ * /proc is a temporary folder, and the sink stores its events.
  */
 #ifndef SPOOR_TESTS_UNIT_LIVE_FIXTURE_H
 #define SPOOR_TESTS_UNIT_LIVE_FIXTURE_H
@@ -102,8 +102,8 @@ static void ignore_notice(void *context, const char *code, const char *text)
 }
 
 /*
- * `options` as for live_open(). With `filter_by_pid` the recorder has the right to record the
- * machine and targets this process; else it records the machine.
+ * Opens a recording with the `options` of live_open(). With `filter_by_pid` the recorder may record
+ * the machine and targets this process; otherwise it records the machine.
  */
 static void fixture_open(const struct live_options *options, bool filter_by_pid)
 {

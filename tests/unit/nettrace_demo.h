@@ -1,11 +1,10 @@
 /*
- * A small recording made of every kind of thing the file sink writes: processes (one pid twice), an
- * exec, mappings with build ids, symbols, managed code with a reused range, samples on two CPUs,
- * switches, losses, late events, notices. The unit tests read it back; `test_nettrace_write --demo
- * FILE` leaves it for the stock reader (tests/oracle).
- *
- * What is in it: DEMO_SAMPLES samples, DEMO_LOST lost, processes 1000 "app" (then "other" on the
- * same pid) and 2000 "web".
+ * A small recording with every kind of data that the file sink writes: processes (one pid twice),
+ * an exec, mappings with build ids, symbols, managed code with a reused range, samples on two CPUs,
+ * context switches, losses, late events, notices. The unit tests read it back. `test_nettrace_write
+ * --demo FILE` writes it to a file for TraceEvent (tests/oracle).
+ * It contains DEMO_SAMPLES samples, DEMO_LOST lost events, and the processes 1000 "app" (later
+ * "other" with the same pid) and 2000 "web".
  */
 #ifndef SPOOR_TESTS_UNIT_NETTRACE_DEMO_H
 #define SPOOR_TESTS_UNIT_NETTRACE_DEMO_H
@@ -26,7 +25,7 @@
 #define DEMO_LATE        5u
 #define DEMO_FLUSH_EVERY 500u
 #define DEMO_UTC         UINT64_C(1790000000000000000)
-/* the Session event has what the head of a file, in milliseconds, has no room for */
+/* the header of a file has milliseconds only; the Session event has the full time */
 #define DEMO_UTC_FINE (DEMO_UTC + 345678)
 
 struct demo {
@@ -200,9 +199,7 @@ static inline int demo_opening(struct demo *demo, struct diag *diag)
 	return r;
 }
 
-/*
- * A stack whose root is start_thread: up to three frames of libc, managed or kernel code above it.
- */
+/* A stack whose root is start_thread, with up to three frames of libc, managed or kernel code. */
 static inline uint32_t demo_stack(struct demo *demo, uint32_t i, bool web)
 {
 	uint64_t frames[4];
@@ -247,7 +244,7 @@ static inline int demo_samples(struct demo *demo, struct diag *diag)
 	return r;
 }
 
-/* The pid is used again; losses; the end. */
+/* Reuse of the pid, losses, and the end. */
 static inline int demo_closing(struct demo *demo, struct diag *diag)
 {
 	struct payload_count counts[] = { { "samples", DEMO_SAMPLES }, { "lost", DEMO_LOST } };
@@ -284,7 +281,7 @@ static inline void demo_done(struct demo *demo)
 	trace_done(&demo->trace);
 }
 
-/* The whole recording into options->fd. */
+/* Writes the whole recording to options->fd. */
 static inline int demo_write(const struct nettrace_sink_options *options, struct diag *diag)
 {
 	struct demo demo;

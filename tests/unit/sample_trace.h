@@ -1,6 +1,6 @@
 /*
- * A trace made by hand, for tests of what reads one: two processes, kernel, native, JIT, ReadyToRun
- * and unnamed code, a name full of markup and escapes, and a JIT address that changes its owner.
+ * A small trace for the tests of analyses and output: two processes; kernel, native, JIT,
+ * ReadyToRun and unnamed code; a name with markup and escapes; and a JIT address that is reused.
  */
 #ifndef SPOOR_TESTS_UNIT_SAMPLE_TRACE_H
 #define SPOOR_TESTS_UNIT_SAMPLE_TRACE_H
@@ -66,7 +66,7 @@ static inline uint32_t sample_process(struct trace *trace, uint32_t pid, const c
 	return process;
 }
 
-/* Process 4711 is shop, 4802 has the hostile name. */
+/* Process 4711 is shop; 4802 has the hostile name. */
 static inline void sample_trace(struct trace *trace)
 {
 	struct recording *r = &trace->recording;
@@ -79,7 +79,7 @@ static inline void sample_trace(struct trace *trace)
 	r->period_ns = PERIOD_NS;
 	r->sync_ns = BEGIN_NS;
 	r->utc_ns = 1795249812000000000u;
-	/* Sampling took one second, the final rundown another half. */
+	/* Sampling took one second, the final rundown half a second. */
 	r->end_ns = BEGIN_NS + 1500000000u;
 	const struct named_count times[] = { { trace_add_text(trace, "sampled_from_ns"), BEGIN_NS },
 		{ trace_add_text(trace, "sampled_to_ns"), BEGIN_NS + 1000000000u } };
@@ -106,7 +106,10 @@ static inline void sample_trace(struct trace *trace)
 	sample_symbol(trace, 5, IMAGE, 0x100, "System.Text.Json.JsonSerializer::Serialize()");
 	sample_symbol(trace, 4, JIT, 0x100, "void [Shop] Shop.Pricing::Burn()[OptimizedTier1]");
 	sample_symbol(trace, 6, LIBC, 0x100, HOSTILE);
-	/* The first owner has its name in the symbol, the second in the range itself. */
+	/*
+	 * The name of the first method at the address is in a symbol, that of the second in the
+	 * code range.
+	 */
 	sample_code(trace, shop, JIT, "", 1, CODE_JIT, TIER_1);
 	sample_code(trace, shop, JIT, "void [Shop] Shop.Late::Comer()[OptimizedTier1]", UINT32_MAX,
 		CODE_JIT, TIER_1);
@@ -118,7 +121,7 @@ static inline void sample_trace(struct trace *trace)
 		CODE_JIT, TIER_1);
 }
 
-/* `count` samples of one stack, leaf first, ended by 0; `at_ms` since the begin. */
+/* Adds `count` samples of one stack (leaf first, ends with 0), `at_ms` after the start. */
 static inline void sample_add(struct profile *profile, uint32_t pid, uint32_t tid, uint64_t at_ms,
 	unsigned count, const uint64_t *frames)
 {
@@ -140,7 +143,7 @@ static inline void sample_add(struct profile *profile, uint32_t pid, uint32_t ti
 
 /*
  * 20 samples: Burn 8, memmove in Serialize 4, stub 1, libcoreclr 2, kernel 2, recursion 1, hostile
- * 2.
+ * name 2.
  */
 static inline void sample_fill(struct profile *profile)
 {

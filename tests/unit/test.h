@@ -1,4 +1,4 @@
-/* What every unit test begins with: cmocka and what it needs before it. */
+/* The common start of every unit test: cmocka, and the headers that it requires. */
 #ifndef SPOOR_TESTS_UNIT_TEST_H
 #define SPOOR_TESTS_UNIT_TEST_H
 

@@ -1,6 +1,6 @@
 /*
- * arch.c: stubs by their bytes (copied from live .NET 10 processes), and the split between user and
- * kernel.
+ * arch.c: recognizes stubs by their bytes (copied from running .NET 10 processes), and separates
+ * user from kernel addresses.
  */
 #include "unit/test.h"
 
@@ -35,7 +35,7 @@ static const struct sample samples[] = {
 		16, "write barrier" },
 	{ "4889370f1f0048b818100048647f00004839c6724b9048b8", 20, 0, "write barrier" },
 	{ "554889e54883ec20488b4710c9c3cccccccccccccccccccc", 8, 0, NULL },
-	/* Behind the end of a stub there is no stub. */
+	/* After the end of a stub there is no stub. */
 	{ "4883c70848b87839cd84087f0000ffe0554889e5", 16, 0, NULL },
 };
 
@@ -73,8 +73,8 @@ static void test_stubs(void **state)
 }
 
 /*
- * No pattern is looser than its own neighbours: each finds itself, has a size beyond its bytes, and
- * fits the search.
+ * Each pattern finds a stub of its kind in its own bytes, is not longer than the stub, and fits
+ * into the search window.
  */
 static void test_table(void **state)
 {
@@ -129,7 +129,7 @@ static void test_calls(void **state)
 		{ "x86_64", "488b07", false, 0 },
 		{ "x86_64", "ff", false, 0 },
 		{ "x86_64", "", false, 0 },
-		{ "aarch64", "04000094", true, 12 }, /* bl, 4 words on */
+		{ "aarch64", "04000094", true, 12 }, /* bl, to 4 instructions later */
 		{ "aarch64", "ffffff97", true, -8 },
 		{ "aarch64", "00013fd6", true, 0 },  /* blr x8 */
 		{ "aarch64", "00011fd6", false, 0 }, /* br x8 */

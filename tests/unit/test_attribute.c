@@ -1,4 +1,7 @@
-/* attribute.c: kernels that refuse some attributes, and periods that are no multiple of a tick. */
+/*
+ * attribute.c: kernels that refuse some attributes, and sampling periods that are no multiple of a
+ * tick.
+ */
 #include "unit/test.h"
 
 #include "perf/attribute.h"
@@ -32,7 +35,7 @@ static void test_each_kernel_gets_all_that_it_knows(void **state)
 	for (refused_wishes = 0; refused_wishes <= ALL; refused_wishes++) {
 		assert_int_equal(attribute_probe(&attr, false, 99), 0);
 		assert_int_equal(wishes_of(&attr), ALL & ~refused_wishes);
-		/* They were set for the try only. */
+		/* The attributes were set for the trial only. */
 		assert_false(attr.exclude_kernel);
 		assert_true(attr.disabled);
 	}
@@ -97,7 +100,7 @@ static void test_cycles_carry_their_period(void **state)
 	assert_false(attr.sample_type & PERF_SAMPLE_PERIOD);
 }
 
-/* In step: the period is a multiple or a whole part of a tick, to within 0.05 %. */
+/* Synchronous: the period is a multiple or a fraction of a tick, to within 0.05 %. */
 static void test_no_period_is_in_step_with_a_tick(void **state)
 {
 	static const struct {

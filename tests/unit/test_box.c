@@ -1,4 +1,4 @@
-/* box.c: lists of CPUs, and a cache folder that nobody else may have laid out for us. */
+/* box.c: parses lists of CPUs, and uses a cache folder only if no other user can write to it. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static void test_this_box(void **state)
 	assert_true(rights.open_files_max > 0);
 }
 
-/* As another user, in a home of its own; root's folder is not for tests to touch. */
+/* Runs as another user with a separate home, because the test must not change root's folder. */
 static int cache_cases(const char *home)
 {
 	struct box box;
@@ -74,7 +74,7 @@ static int cache_cases(const char *home)
 	box_read(&box);
 	if (!box.boot_id[0])
 		return 0;
-	/* A folder of another boot goes when ours is opened. */
+	/* Opening our folder removes the folder of another boot. */
 	snprintf(path, sizeof(path), "%s/.cache", home);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/.cache/spoor", home);
@@ -87,7 +87,7 @@ static int cache_cases(const char *home)
 	close(fd);
 	if (stat(other, &st) == 0)
 		return 3;
-	/* Others may write to it: refused. */
+	/* A folder that others may write to is refused. */
 	chmod(path, 0777);
 	if (box_open_cache(&box, &fd, &diag) != -EPERM)
 		return 4;
@@ -95,7 +95,7 @@ static int cache_cases(const char *home)
 	snprintf(other, sizeof(other), "%s/.cache/elsewhere", home);
 	if (rename(path, other) < 0 || symlink(other, path) < 0)
 		return 5;
-	/* A link stands in its place: refused. */
+	/* A symbolic link instead of the folder is refused. */
 	if (box_open_cache(&box, &fd, NULL) >= 0)
 		return 6;
 	unlink(path);

@@ -1,4 +1,4 @@
-/* bytes.c and cursor.h: written then read is equal; reading past the end fails once and for all. */
+/* bytes.c and cursor.h: values read back as written; after a read past the end all reads fail. */
 #include "unit/test.h"
 
 #include "base/bytes.h"

@@ -1,4 +1,4 @@
-/* capability.c: what each result of a try means for the user, and what to grant. */
+/* capability.c: the meaning of each trial's result for the user, and the right to grant. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 static struct capability table[CAPABILITY_COUNT];
 
-/* Everything works for a user that is not root. */
+/* Everything works for a user other than root. */
 static struct capability_trials all_right(void)
 {
 	return (struct capability_trials){
@@ -87,7 +87,7 @@ static void test_user_at_each_level(void **state)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		check(&trials, keys[i], CAPABILITY_NO,
 			"needs CAP_PERFMON (perf_event_paranoid is 3)", sudo);
-	/* The root of a container. */
+	/* Root in a container. */
 	trials.rights.euid = 0;
 	check(&trials, "samples_own", CAPABILITY_NO, "needs CAP_PERFMON (perf_event_paranoid is 3)",
 		"--cap-add PERFMON, or run it on the host");
@@ -108,7 +108,7 @@ static void test_forbidden_by_something_else(void **state)
 		assert_non_null(strstr(table[i].reason, "perf_event_open is forbidden here"));
 		assert_non_null(strstr(table[i].remedy, "seccomp"));
 	}
-	/* The level of the sysctl allows it as well. */
+	/* The sysctl would allow it as well. */
 	trials = plain_user(2);
 	trials.own = -EPERM;
 	capability_explain(&trials, table);
@@ -147,7 +147,7 @@ static void test_names_of_the_kernel(void **state)
 	trials.rights.kptr_restrict = 1;
 	check(&trials, "kernel_stacks", CAPABILITY_LIMITED, no_syslog,
 		"--cap-add SYSLOG, or run it on the host");
-	/* 2 hides them from everybody, but not from BPF */
+	/* 2 hides addresses from all readers of kallsyms, but not from BPF */
 	trials = all_right();
 	trials.rights.kptr_restrict = 2;
 	check(&trials, "kernel_stacks", CAPABILITY_LIMITED, "without names: kptr_restrict is 2",

@@ -1,6 +1,6 @@
 /*
- * clock_join.c: samples get the time of their thread's clock, to the nanosecond; a thread whose
- * clock does not advance gets none.
+ * clock_join.c: samples get the CPU time of their thread's clock, to the nanosecond. The samples of
+ * a thread whose clock does not advance get no time.
  */
 #include "unit/test.h"
 
@@ -9,7 +9,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* The reported time, by stack. */
+/* The reported time of each stack. */
 struct told {
 	uint64_t by_stack[64];
 	uint64_t by_thread[64];
@@ -44,8 +44,8 @@ static void sample_at(struct clock_join *join, uint64_t thread, uint64_t time_ns
 }
 
 /*
- * A thread that computes: each interval's time goes over its samples, and equal stacks are one
- * share.
+ * A thread that computes: the time of each interval is divided among its samples, and equal stacks
+ * share one sum.
  */
 static void test_spread(void **state)
 {
@@ -66,9 +66,7 @@ static void test_spread(void **state)
 	clock_join_done(&join);
 }
 
-/*
- * Nothing is worth anything while the clock stands still, whatever the runtime says of the thread.
- */
+/* While the clock does not advance, samples get no time, whatever state the runtime reports. */
 static void test_parked(void **state)
 {
 	struct clock_join join = { 0 };
@@ -89,8 +87,8 @@ static void test_parked(void **state)
 }
 
 /*
- * It wakes after a long sleep: the stack it slept in gets nothing, because the clock was seen
- * standing until then.
+ * A thread wakes after a long sleep. The stack in which it slept gets no time, because the clock
+ * did not advance until then.
  */
 static void test_wakes(void **state)
 {
@@ -112,8 +110,8 @@ static void test_wakes(void **state)
 }
 
 /*
- * It naps and computes by turns, too quickly for the clock: what ran is shown, and hardly what
- * waited, though single intervals say otherwise.
+ * A thread sleeps and computes in turns that are shorter than the clock's intervals. Over many
+ * intervals the computing stacks get nearly all of the time.
  */
 static void test_naps(void **state)
 {
@@ -125,7 +123,10 @@ static void test_naps(void **state)
 	(void)state;
 	clock_at(&join, 7, 1000 * MS, 0);
 	for (uint64_t t = 1000; t < 11000; t += 20) {
-		/* One of five samples on average catches it running; it always uses a fifth. */
+		/*
+		 * One sample of five finds it running, on average; it always uses a fifth of the
+		 * CPU.
+		 */
 		for (uint64_t i = 1; i <= 4; i++) {
 			seed = seed * 1103515245u + 12345u;
 			bool runs = (seed >> 16) % 5 == 0;
@@ -141,7 +142,7 @@ static void test_naps(void **state)
 	clock_join_done(&join);
 }
 
-/* A call into native code that computes is not managed code, but the clock says that it works. */
+/* The runtime reports a native call that computes as waiting, but the clock shows that it runs. */
 static void test_native_call(void **state)
 {
 	struct clock_join join = { 0 };
@@ -163,7 +164,7 @@ static void test_native_call(void **state)
 	clock_join_done(&join);
 }
 
-/* A thread that no runtime knows, and one without samples between two clocks. */
+/* A thread that no runtime reports, and a thread without samples between two clock readings. */
 static void test_without_samples(void **state)
 {
 	struct clock_join join = { 0 };
@@ -176,9 +177,9 @@ static void test_without_samples(void **state)
 	clock_join_settle(&join, 2000 * MS, each, &told);
 	clock_join_settle(&join, UINT64_MAX, each, &told);
 	assert_int_equal(told.by_stack[0], 500 * MS);
-	assert_in_range(told.shares, 5, 11); /* one every 100 ms, not one a reading */
+	assert_in_range(told.shares, 5, 11); /* one sample every 100 ms, not one in each interval */
 	told = (struct told){ 0 };
-	/* A gap of 40 ms: the next sample has it. */
+	/* A gap of 40 ms: its time is counted for the next sample. */
 	clock_at(&join, 9, 1000 * MS, 0);
 	clock_at(&join, 9, 1020 * MS, 20 * MS);
 	clock_at(&join, 9, 1040 * MS, 40 * MS);
@@ -191,8 +192,8 @@ static void test_without_samples(void **state)
 }
 
 /*
- * With any input, the reported time of a thread is the advance of its clock. Clocks that go back
- * and samples out of order are harmless.
+ * For any input the reported time of a thread equals the advance of its clock. Clocks that go back
+ * and samples out of order do no harm.
  */
 static void test_sums(void **state)
 {
@@ -214,7 +215,7 @@ static void test_sums(void **state)
 		} else {
 			cpu_ns[thread] += seed >> 30 ? seed & 0xffffff : 0;
 			clock_at(&join, thread, time_ns, cpu_ns[thread]);
-			/* not later: it is passed over */
+			/* it is not later, so it is ignored */
 			clock_at(&join, thread, time_ns - 5, cpu_ns[thread] + 99);
 		}
 		if (step % 64 == 0)
@@ -244,7 +245,7 @@ static void test_forget(void **state)
 		clock_at(&join, thread, 1000 * MS, 0);
 		clock_at(&join, thread, 1020 * MS, 20 * MS);
 	}
-	clock_join_forget(&join, has_ended, &gone); /* it has time that is not reported yet */
+	clock_join_forget(&join, has_ended, &gone); /* some of its time is not reported yet */
 	assert_int_equal(join.threads.count, 3);
 	clock_join_settle(&join, UINT64_MAX, each, &told);
 	clock_join_forget(&join, has_ended, &gone);

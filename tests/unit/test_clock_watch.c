@@ -1,5 +1,5 @@
 /*
- * clock_watch.c with invented readings: a suspended machine, a changed time of day, and no change.
+ * clock_watch.c with simulated readings: a suspended machine, a changed time of day, and no change.
  */
 #include "unit/test.h"
 
@@ -21,7 +21,7 @@ static void test_steady(void **state)
 
 	(void)state;
 	clock_watch_begin(&watch, reading(S, 0, 0));
-	/* the clocks of a reading are not read at exactly the same time */
+	/* the clocks of one reading are read one after the other */
 	for (int i = 2; i < 100; i++)
 		assert_int_equal(clock_watch_look(&watch, reading(i * S, i * 1000, -i * 900), &by),
 			CLOCK_STEADY);

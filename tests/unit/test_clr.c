@@ -77,7 +77,7 @@ static void test_load(void **state)
 		assert_string_equal(code->name, "Bake");
 		assert_string_equal(code->signature, "void  (int32)");
 		assert_null(codemap_find(&map, begin + 0x100, 6 * S));
-		/* Precompiled code was there before. */
+		/* The precompiled code existed before the session. */
 		assert_int_equal(code->from_ns, cases[i].kind == CODE_READYTORUN ? 0 : 5 * S);
 	}
 	codemap_done(&map);
@@ -90,7 +90,10 @@ static void test_rundown_and_unload(void **state)
 	struct fields b = { 2, 0x1000, 0x100, 8, "B", 2 };
 
 	(void)state;
-	/* The rundown tells of B; the live stream, read later, that A went and B came. */
+	/*
+	 * The rundown reports B. The live stream, read later, reports that A was unloaded and B
+	 * loaded.
+	 */
 	assert_int_equal(absorb(&map, 1, CLR_ID_MethodDCEndVerbose, 9 * S, b), 1);
 	assert_int_equal(absorb(&map, 0, CLR_ID_MethodUnloadVerbose, 4 * S, a), 1);
 	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S, b), 1);
@@ -101,7 +104,7 @@ static void test_rundown_and_unload(void **state)
 	assert_null(codemap_find(&map, 0x1010, 21 * S));
 	codemap_done(&map);
 
-	/* The other way round. */
+	/* The same in the opposite order. */
 	assert_int_equal(absorb(&map, 0, CLR_ID_MethodUnloadVerbose, 4 * S, a), 1);
 	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S, b), 1);
 	assert_int_equal(absorb(&map, 1, CLR_ID_MethodDCEndVerbose, 9 * S, b), 1);
@@ -125,7 +128,7 @@ static void test_module(void **state)
 	assert_int_equal(
 		clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 1);
 	assert_memory_equal(codemap_assembly(&map, 0x77, &len), "Shop", 4);
-	/* The same number is another event in the other provider. */
+	/* The same id is a different event in the other provider. */
 	assert_int_equal(
 		clr_absorb_method(&map, 0, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 0);
 	assert_int_equal(
@@ -142,7 +145,7 @@ static void test_broken(void **state)
 
 	(void)state;
 	put_method(&payload, &f);
-	size_t needed = payload.len - 10; /* without what follows the signature */
+	size_t needed = payload.len - 10; /* without the data after the signature */
 	for (size_t cut = 0; cut < needed; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		memcpy(exact, payload.data, cut);
@@ -155,7 +158,7 @@ static void test_broken(void **state)
 		free(exact);
 	}
 	assert_int_equal(map.codes.count, 0);
-	/* A range that wraps around, and one that is empty. */
+	/* A range that wraps around, and an empty one. */
 	f.begin = UINT64_MAX - 8;
 	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, S, f), -EBADMSG);
 	f.size = 0;
@@ -191,7 +194,7 @@ static void test_unload_payload(void **state)
 	assert_string_equal(same->name, code->name);
 	assert_string_equal(same->signature, code->signature);
 
-	/* However long the names are, the event stays below what a reader takes. */
+	/* With names of any length the event stays below the limit of readers. */
 	char *longest = malloc(60001);
 	memset(longest, 'x', 60000);
 	longest[60000] = '\0';
@@ -206,7 +209,9 @@ static void test_unload_payload(void **state)
 	codemap_done(&back);
 }
 
-/* An assembly with flags, live and in the rundown; every shorter payload says nothing. */
+/*
+ * An assembly with flags, in the live stream and in the rundown. Every shorter payload is rejected.
+ */
 static void test_collectible(void **state)
 {
 	struct bytes payload = { 0 };
@@ -217,7 +222,7 @@ static void test_collectible(void **state)
 	bytes_u32(&payload, 8 | 2);
 	assert_true(clr_is_collectible(0, CLR_ID_AssemblyLoad, payload.data, payload.len));
 	assert_true(clr_is_collectible(1, CLR_ID_AssemblyDCEnd, payload.data, payload.len));
-	/* a module there */
+	/* the payload is that of a module here */
 	assert_false(clr_is_collectible(1, CLR_ID_AssemblyLoad, payload.data, payload.len));
 	assert_false(clr_is_collectible(0, CLR_ID_AssemblyDCEnd, payload.data, payload.len));
 	for (size_t cut = 0; cut < payload.len; cut++) {
@@ -226,7 +231,7 @@ static void test_collectible(void **state)
 		assert_false(clr_is_collectible(0, CLR_ID_AssemblyLoad, exact, cut));
 		free(exact);
 	}
-	payload.data[24] = 2; /* dynamic, and stays */
+	payload.data[24] = 2; /* dynamic, and not collectible */
 	assert_false(clr_is_collectible(0, CLR_ID_AssemblyLoad, payload.data, payload.len));
 	bytes_done(&payload);
 }

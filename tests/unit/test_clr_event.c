@@ -1,4 +1,6 @@
-/* The list of the runtime's events: sorted, complete in itself, and found by id and version. */
+/*
+ * The list of the runtime's events is sorted and complete, and events are found by id and version.
+ */
 #include "unit/test.h"
 
 #include "trace/clr_event.h"
@@ -36,7 +38,7 @@ static void test_sorted(void **state)
 		assert_true(is_before(&rows[i - 1], &rows[i]));
 }
 
-/* Each row is found as it stands, with fields that make sense. */
+/* Each row is found by its id and version, and its fields are valid. */
 static void test_rows(void **state)
 {
 	(void)state;
@@ -88,7 +90,7 @@ static void test_find(void **state)
 	(void)state;
 	expect(PROVIDER_CLR, 1, 0, "GCStart", "GC/Start", 2);
 	expect(PROVIDER_CLR, 1, 2, "GCStart_V2", "GC/Start", 6);
-	/* A version that is newer than the list begins like the newest one. */
+	/* A version newer than the list begins with the fields of the newest known version. */
 	expect(PROVIDER_CLR, 1, 3, "GCStart_V2", "GC/Start", 6);
 	expect(PROVIDER_CLR, 1, UINT32_MAX, "GCStart_V2", "GC/Start", 6);
 	expect(PROVIDER_CLR_RUNDOWN, CLR_ID_MethodDCEndVerbose, 2, "MethodDCEndVerbose_V2",
@@ -103,7 +105,7 @@ static void test_find(void **state)
 	assert_false(clr_event_find(PROVIDER_OTHER, 0, 0, &event));
 	assert_false(clr_event_find(PROVIDER_SPOOR, 1, 0, &event));
 	assert_false(clr_event_find(PROVIDER_KIND_COUNT, 1, 0, &event));
-	/* Versions may begin above 0; an older one is not in the list. */
+	/* The first version may be above 0; the lookup of an older one finds nothing. */
 	expect(PROVIDER_CLR, CLR_ID_GCJoin_V2, 2, "GCJoin_V2", "GC/Join", 5);
 	assert_false(clr_event_find(PROVIDER_CLR, CLR_ID_GCJoin_V2, 1, &event));
 }

@@ -1,5 +1,6 @@
 /*
- * codemap.c: the owner of an address at a time, with events in any order, and the text of a symbol.
+ * codemap.c: finds the method at an address at a given time, with events in any order, and splits
+ * the text of a symbol.
  */
 #include "unit/test.h"
 
@@ -57,7 +58,7 @@ static void test_ranges(void **state)
 	assert_string_equal(owner(&map, 0x1080, S), "-");
 	assert_string_equal(owner(&map, 0xfff, S), "-");
 	assert_string_equal(owner(&map, 0x20ff, S), "B");
-	/* Asked in between: the later ones still get in. */
+	/* A lookup between two insertions does not prevent later ones. */
 	add(&map, 0x1080, 0x1090, 0, "C");
 	assert_string_equal(owner(&map, 0x1080, S), "C");
 	assert_string_equal(owner(&map, 0x107f, S), "A");
@@ -92,7 +93,7 @@ static void test_asked_again(void **state)
 	codemap_done(&map);
 }
 
-/* Several maps with one table of texts: the same names, no map's own memory. */
+/* Several maps share one string table: their names are equal, and a map has no copies of them. */
 static void test_shared(void **state)
 {
 	struct strtab texts = { 0 };
@@ -111,11 +112,11 @@ static void test_shared(void **state)
 		codemap_find(&maps[1], 0x1000, S)->name);
 	codemap_trim(&maps[0]);
 	assert_string_equal(owner(&maps[0], 0x2000, S), "B");
-	codemap_remove(&maps[0], 0x1000, 5 * S); /* dropped entries are made again */
+	codemap_remove(&maps[0], 0x1000, 5 * S); /* dropped entries are found again */
 	assert_string_equal(owner(&maps[0], 0x1000, 6 * S), "-");
 	assert_string_equal(owner(&maps[0], 0x1000, 4 * S), "A");
 	codemap_trim(&maps[0]);
-	add(&maps[0], 0x3000, 0x3100, 0, "A"); /* grows again after it */
+	add(&maps[0], 0x3000, 0x3100, 0, "A"); /* grows again after that */
 	add(&maps[0], 0x2000, 0x2100, 0, "B");
 	assert_int_equal(maps[0].codes.count, 3); /* known, not added */
 	assert_string_equal(owner(&maps[0], 0x3000, S), "A");
@@ -136,21 +137,21 @@ static void test_time(void **state)
 
 	(void)state;
 	add(&map, 0x1000, 0x1100, 0, "Old");
-	add(&map, 0x1080, 0x1180, 10 * S, "New"); /* overlaps: Old ends */
+	add(&map, 0x1080, 0x1180, 10 * S, "New"); /* overlaps Old, which ends */
 	assert_string_equal(owner(&map, 0x1090, 5 * S), "Old");
 	assert_string_equal(owner(&map, 0x1090, 10 * S), "New");
 	assert_string_equal(owner(&map, 0x1010, 11 * S), "-");
 	codemap_remove(&map, 0x1080, 20 * S);
 	assert_string_equal(owner(&map, 0x1090, 20 * S - 1), "New");
 	assert_string_equal(owner(&map, 0x1090, 20 * S), "-");
-	/* Stamped a little after it began to run, but not much after. */
+	/* Its time stamp may be slightly, but not much, later than its first sample. */
 	add(&map, 0x1080, 0x1180, 30 * S, "Third");
 	assert_string_equal(owner(&map, 0x1090, 30 * S - 200000000), "Third");
 	assert_string_equal(owner(&map, 0x1090, 30 * S - 300000000), "-");
 	codemap_done(&map);
 }
 
-/* Every order of the same three messages gives the same owners. */
+/* Every order of the same three events gives the same methods. */
 static void test_any_order(void **state)
 {
 	static const unsigned orders[6][3] = {
@@ -183,7 +184,10 @@ static void test_any_order(void **state)
 	}
 }
 
-/* A rundown is read before the stream with earlier load and unload events of the same address. */
+/*
+ * The rundown is read before the live stream, which has earlier load and unload events of the same
+ * address.
+ */
 static void test_stood(void **state)
 {
 	struct codemap map = { 0 };
@@ -199,7 +203,7 @@ static void test_stood(void **state)
 	codemap_remove(&map, 0x1000, 20 * S);
 	assert_string_equal(owner(&map, 0x1050, 5 * S), "-");
 	assert_string_equal(owner(&map, 0x1050, 40 * S), "Stood");
-	/* Its own begin, and another one before it, known by its end only. */
+	/* One range with a begin; before it another range of which only the end was reported. */
 	add(&map, 0x1000, 0x1100, 35 * S, "Stood");
 	unloaded.stood_ns = unloaded.until_ns = 30 * S;
 	assert_int_equal(codemap_add(&map, &unloaded), 0);
@@ -230,11 +234,11 @@ static void test_again(void **state)
 	assert_int_equal(map.codes.count, 1);
 	assert_int_equal(map.codes.items[0].from_ns, 5 * S);
 	codemap_remove(&map, 0x1000, 6 * S);
-	/* a rundown that was read late: it has ended none the less */
+	/* a rundown that is read late still ends the method */
 	add(&map, 0x1000, 0x1100, 0, "A");
 	assert_int_equal(map.codes.count, 1);
 	assert_string_equal(owner(&map, 0x1000, 7 * S), "-");
-	add(&map, 0x1000, 0x1100, 8 * S, "A"); /* made anew */
+	add(&map, 0x1000, 0x1100, 8 * S, "A"); /* compiled again */
 	assert_int_equal(map.codes.count, 2);
 	assert_string_equal(owner(&map, 0x1000, 7 * S), "-");
 	assert_string_equal(owner(&map, 0x1000, 9 * S), "A");
@@ -327,7 +331,7 @@ static void test_text(void **state)
 	check_text("A", "F", "method void *(int32)  ()", false,
 		"method void *(int32) [My.Shop] A::F()[OptimizedTier1]");
 	check_text("A", "F", "int32[]  ()", false, "int32[] [My.Shop] A::F()[OptimizedTier1]");
-	/* What would lead the splitting by brackets and lines astray. */
+	/* Texts in which brackets and line ends are not separators. */
 	check_text("A", "F", "class [Evil] X  ()", false, "? [My.Shop] A::F()[OptimizedTier1]");
 	check_text("A\nB", "F\x1b[2J", "void  (int32\n)", false,
 		"void [My.Shop] A?B::F?[2J(int32?)[OptimizedTier1]");

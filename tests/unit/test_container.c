@@ -1,5 +1,6 @@
 /*
- * container.c: the files of the programs that run containers, as they write them, cut and broken.
+ * container.c: reads the configuration files of container runtimes: as they write them, truncated
+ * and broken.
  */
 #include "unit/test.h"
 
@@ -65,7 +66,7 @@ static void test_names(void **state)
 	assert_string_equal(names, "[stop]");
 }
 
-/* Any beginning of such a file is read to its end and no further. */
+/* Any prefix of such a file is read up to its end and no further. */
 static void test_cut(void **state)
 {
 	static const char json[] =

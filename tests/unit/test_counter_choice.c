@@ -1,4 +1,4 @@
-/* Lists of counters, as people write them; and what they mean. */
+/* Parses lists of counters in every accepted form, and finds which counters they select. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void test_lists(void **state)
 	assert_false(counter_choice_has_instrument(&choice, "System.Runtime",
 		"dotnet.gc.pause.time"));
 	assert_false(counter_choice_has_instrument(&choice, "Shop-Counters", "anything"));
-	/* Named by hand they are taken although there is a Meter. */
+	/* EventCounters that are named explicitly are read although a Meter exists. */
 	assert_true(counter_choice_has_event_counter(&choice, "System.Runtime", "cpu-usage", true));
 	assert_false(counter_choice_has_event_counter(&choice, "System.Runtime", "alloc-rate",
 		false));
@@ -40,7 +40,7 @@ static void test_lists(void **state)
 	assert_true(counter_choice_has_provider(&choice, "Shop.Prices"));
 	assert_false(counter_choice_has_provider(&choice, "System.Net.Http"));
 
-	/* All of it is more than some of it, whichever came first. */
+	/* A whole provider includes some of its counters, in any order of the two. */
 	assert_int_equal(counter_choice_add(&choice, "System.Runtime", &diag), 0);
 	assert_int_equal(counter_choice_add(&choice, "Shop.Orders[only]", &diag), 0);
 	assert_int_equal(choice.providers.count, 4);

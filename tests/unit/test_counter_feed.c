@@ -1,6 +1,6 @@
 /*
- * What runtimes say of counters, from payloads laid out as .NET 10.0.12 sends them; each also cut
- * at every byte.
+ * Reads the events of counters from payloads laid out as .NET 10.0.12 sends them, each also cut at
+ * every byte.
  */
 #include "unit/test.h"
 
@@ -59,7 +59,8 @@ static int tear_down(void **state)
 }
 
 /*
- * "t:text" a text, "i:5" 32 bits, "l:5" 64 bits, "d:0.5" a double, "f:0.5" a float; NULL ends it.
+ * Builds a payload: "t:text" a text, "i:5" 32 bits, "l:5" 64 bits, "d:0.5" a double, "f:0.5" a
+ * float; NULL ends the list.
  */
 static void lay_out(struct bytes *out, const char *const *parts)
 {
@@ -98,8 +99,8 @@ static int take(struct bench *b, uint32_t id, uint8_t version, const char *const
 
 	lay_out(&b->payload, parts);
 	/*
-	 * No prefix of it is taken for the whole. On a bench of its own, so that nothing is counted
-	 * twice.
+	 * No prefix of the payload is accepted as complete. It uses a separate feed, so that no
+	 * value is counted twice.
 	 */
 	struct counters scratch;
 	assert_int_equal(counters_init(&scratch), 0);
@@ -113,7 +114,7 @@ static int take(struct bench *b, uint32_t id, uint8_t version, const char *const
 		assert_non_null(exact);
 		memcpy(exact, b->payload.data, cut);
 		int result = counter_feed_take(&torn, &b->strings, &schema, exact, cut);
-		/* Of some the session's name is all that is looked at. */
+		/* Of some events only the name of the session is read. */
 		assert_true(result == -EBADMSG || result == 0 || id == 3 || (id >= 9 && id <= 15));
 		free(exact);
 	}
@@ -190,7 +191,7 @@ static void test_meters(void **state)
 		    s->quantiles[0].value == 7.164478302001953E-05);
 	assert_true(s->count == 10 && s->sum == 5.5 && s->rate == 10);
 
-	/* Another tool made the interval half of ours: two of them are one of ours. */
+	/* Another tool halved the interval: two intervals then make one of ours. */
 	for (int i = 0; i < 2; i++) {
 		collection(b, 0.5);
 		TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:1.2", "t:orders", "t:{order}",
@@ -208,8 +209,8 @@ static void test_meters(void **state)
 	assert_false(series(b, "open", "")->fresh);
 
 	/*
-	 * Quantiles in any order: the highest is the last. A total that equals its first increment
-	 * began with the session.
+	 * Quantiles may be in any order: the highest one counts as the last. A counter whose total
+	 * equals its first increment started with the session.
 	 */
 	collection(b, 1);
 	TAKE_EVENT(b, 6, 2, "t:SHARED", "t:Shop", "t:1.2", "t:duration", "t:s",
@@ -223,7 +224,7 @@ static void test_meters(void **state)
 	assert_int_equal(series(b, "orders", "kind=pen,region=north")->since,
 		COUNTER_SINCE_SESSION);
 
-	/* An instrument's end; a new interval without anything. */
+	/* The end of an instrument, and a new interval without values. */
 	assert_int_equal(TAKE_EVENT(b, 8, 2, "t:SHARED", "t:Shop", "t:1.2", "t:orders",
 				 "t:Counter`1", "t:{order}", "t:Orders taken",
 				 "t:", "t:region=north", "t:hash", "i:5"),
@@ -236,7 +237,7 @@ static void test_observables(void **state)
 {
 	struct bench *b = *state;
 
-	/* The first interval: no rate yet, but a value. */
+	/* The first interval has a value but no rate. */
 	collection(b, 1);
 	assert_int_equal(TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s",
 				 "t:", "t:", "t:12.5", "i:9"),
@@ -245,20 +246,20 @@ static void test_observables(void **state)
 	const struct counter_series *s = series(b, "seen", "");
 	assert_true(counter_series_shows(s) && isnan(s->rate) && isnan(s->delta) &&
 		    s->value == 12.5 && s->since == COUNTER_SINCE_PROCESS);
-	/* Neither: it tells nothing any more. */
+	/* Neither instrument sends values any more. */
 	collection(b, 1);
 	assert_int_equal(TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s",
 				 "t:", "t:", "t:", "i:9"),
 		1);
 	counters_close(&b->counters);
 	assert_true(series(b, "seen", "")->ended);
-	/* It comes back. */
+	/* The instrument appears again. */
 	collection(b, 1);
 	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s", "t:", "t:1", "t:13.5",
 		"i:9");
 	counters_close(&b->counters);
 	assert_true(counter_series_shows(series(b, "seen", "")));
-	/* .NET 6: no value, no id. */
+	/* .NET 6 sends no value and no id. */
 	collection(b, 1);
 	assert_int_equal(
 		TAKE_EVENT(b, 4, 0, "t:SHARED", "t:Shop", "t:", "t:old", "t:", "t:", "t:3"), 1);
@@ -270,15 +271,15 @@ static void test_observables(void **state)
 		    isnan(series(b, "old", "")->value));
 	assert_true(isnan(series(b, "oldest", "")->count) &&
 		    series(b, "oldest", "")->quantile_count == 1);
-	/* What the runtime calls a counter goes down, too. */
+	/* A counter of the runtime may also decrease. */
 	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:System.Runtime",
 		"t:", "t:dotnet.thread_pool.thread.count", "t:", "t:", "t:", "t:8", "i:20");
-	assert_null(series(b, "dotnet.thread_pool.thread.count", "")); /* not asked for */
+	assert_null(series(b, "dotnet.thread_pool.thread.count", "")); /* not selected */
 	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:System.Runtime", "t:", "t:dotnet.gc.pause.time", "t:s",
 		"t:", "t:0.25", "t:8", "i:21");
 	collection(b, 1);
 	counters_close(&b->counters);
-	/* not asked for either, but the share of pauses comes of it */
+	/* not selected either, but needed for the share of GC pauses */
 	s = series(b, "dotnet.gc.pause.time", "");
 	assert_true(s->hidden && !counter_series_shows(s));
 	assert_true(b->counters.series.items[DERIVED_GC_PAUSE].fresh &&
@@ -286,8 +287,8 @@ static void test_observables(void **state)
 }
 
 /*
- * Of a process that is counted from its first instruction on: what a counter has after the first
- * interval came on top in it.
+ * A process that is observed from its first instruction: the value of a counter after the first
+ * interval is also its increase.
  */
 static void test_from_start(void **state)
 {
@@ -303,8 +304,8 @@ static void test_from_start(void **state)
 	assert_true(series(b, "seen", "")->delta == 12.5 && series(b, "seen", "")->value == 12.5);
 	assert_true(isnan(series(b, "level", "")->delta));
 	/*
-	 * From the second on the runtime tells it; and one that comes later may have grown before
-	 * anybody looked.
+	 * From the second interval on the runtime reports the increase. The value of a counter that
+	 * appears later may include increases from before it was observed.
 	 */
 	collection(b, 1);
 	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s", "t:", "t:2", "t:14.5",
@@ -320,7 +321,7 @@ static void test_others(void **state)
 {
 	struct bench *b = *state;
 
-	/* Another session's, another's Meters, what was not chosen. */
+	/* Values of another session, of other Meters, and of a counter that was not selected. */
 	assert_int_equal(TAKE_EVENT(b, 4, 2, "t:other", "t:Shop", "t:", "t:orders",
 				 "t:", "t:", "t:1", "t:1", "i:1"),
 		0);
@@ -333,7 +334,7 @@ static void test_others(void **state)
 	assert_int_equal(TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Part", "t:", "t:wanted",
 				 "t:", "t:", "t:1", "t:1", "i:1"),
 		1);
-	/* A conflict is ours only if it names us. */
+	/* A conflict concerns us only if it names our session. */
 	assert_int_equal(TAKE_EVENT(b, 17, 0, "t:another", "t:7", "t:10", "t:1000", "t:1000",
 				 "t:0.5", "t:1"),
 		0);
@@ -423,8 +424,8 @@ static void test_event_counters(void **state)
 	make_schema(b, "Old", false, &gauge);
 	make_schema(b, "System.Runtime", true, &runtime);
 	/*
-	 * Three events in one interval of ours, the middle one made by a switch of the interval: it
-	 * took no time.
+	 * Three events in one of our intervals. A change of the interval caused the middle one,
+	 * which covers no time.
 	 */
 	assert_int_equal(TAKE_COUNTER(b, &rate, "t:alloc-rate", "t:Allocation Rate", "t:00:00:01",
 				 "d:100", "f:0.5", "t:", "t:Interval=500", "t:Sum", "t:B"),
@@ -452,13 +453,13 @@ static void test_event_counters(void **state)
 	bytes_done(&label);
 	s = series(b, "load", "place=north,kind=big");
 	assert_true(s && s->kind == COUNTER_GAUGE && s->value == 2.5);
-	assert_non_null(series(b, "bad", "")); /* one pair that is none, and there are no tags */
-	/* No time at all: no rate. */
+	assert_non_null(series(b, "bad", "")); /* a pair without a value, so there are no tags */
+	/* An interval of zero length has no rate. */
 	TAKE_COUNTER(b, &rate, "t:alloc-rate", "t:Allocation Rate", "t:00:00:01", "d:5", "f:0",
 		"t:", "t:Interval=500", "t:Sum", "t:B");
 	counters_close(&b->counters);
 	assert_true(isnan(series(b, "alloc-rate", "")->rate));
-	/* A Meter of the same name says it better, from its first word on. */
+	/* A Meter of the same name replaces the EventCounter from its first event on. */
 	TAKE_COUNTER(b, &rate, "t:alloc-rate", "t:Allocation Rate", "t:00:00:01", "d:5", "f:1",
 		"t:", "t:Interval=500", "t:Sum", "t:B");
 	assert_int_equal(TAKE_EVENT(b, 7, 3, "t:SHARED", "t:Old", "t:", "t:x", "t:Counter`1",

@@ -1,4 +1,4 @@
-/* A table of series as rows, metrics and screens. */
+/* Formats a table of series as rows, metrics and screens. */
 #include "unit/test.h"
 
 #include <math.h>
@@ -158,7 +158,7 @@ static void test_metrics(void **state)
 	counters_done(&counters);
 }
 
-/* Whatever the screen: no more lines than it has, none wider. */
+/* No screen gets more lines than it has, or wider ones. */
 static void test_screens(void **state)
 {
 	struct counters counters;
@@ -189,7 +189,7 @@ static void test_screens(void **state)
 			}
 		}
 	}
-	/* At 80 columns the last minute stays, and a name gives way in its middle. */
+	/* At 80 columns the last minute is still shown, and the middle of a name is left out. */
 	const char name[] = "a.counter.of.a.long.name.that.goes.on.and.on.until.its.end";
 	uint32_t level = add(&counters, COUNTER_METER, "Shop", name, "By", "", COUNTER_GAUGE);
 	counters_take_value(&counters, level, 5);

@@ -13,7 +13,9 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* A listener or a receiver at `port` (0: any) of the loopback; its port comes back. */
+/*
+ * Creates a listener, or a UDP receiver, at `port` (0: any) of the loopback, and returns its port.
+ */
 static int serve(int type, uint16_t *port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -50,7 +52,7 @@ static void drive(struct counting_push *push, uint64_t now)
 	struct poll_set set = { 0 };
 
 	for (int i = 0; i < 500 && !counting_push_is_empty(push); i++) {
-		/* `now` is the test's time, so the deadlines of the set are not waited for. */
+		/* `now` is simulated, so the set's deadlines need no waiting. */
 		poll_set_begin(&set, 0);
 		counting_push_await(push, &set);
 		set.wake_ns = clock_monotonic_ns() + UINT64_C(10000000);
@@ -92,11 +94,11 @@ static void test_late(void **state)
 	assert_int_equal(recv(peer, got, 12, MSG_WAITALL), 12);
 	assert_string_equal(got, "a 1 1\nb 2 2\n");
 	/*
-	 * The collector closes the connection: the next line waits, and goes to the next
+	 * The collector closes the connection. The next line is kept and sent over the next
 	 * connection.
 	 */
 	close(peer);
-	usleep(200000); /* the end of the connection arrives */
+	usleep(200000); /* wait for the end of the connection to arrive */
 	counting_push_add(push, "c 3 3\n", 6, 41 * SECOND);
 	drive(push, 41 * SECOND);
 	assert_non_null(counting_push_problem(push));
@@ -168,7 +170,7 @@ static void test_datagrams(void **state)
 		assert_memory_equal(got, lines + total, (size_t)n);
 		total += (size_t)n;
 	}
-	/* Nobody there is no failure of ours: the next ones are sent all the same. */
+	/* A missing receiver is no error: the next lines are sent as well. */
 	close(receiver);
 	for (int i = 0; i < 4; i++)
 		counting_push_add(push, "a:1|g\n", 6, SECOND);

@@ -1,6 +1,6 @@
 /*
- * cgroup.c and cpu_limit.c: both versions, containers, nested limits, in a /proc and /sys of our
- * own.
+ * cgroup.c and cpu_limit.c: both cgroup versions, containers and nested limits, with a simulated
+ * /proc and /sys.
  */
 #include "unit/test.h"
 
@@ -49,7 +49,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-/* The pod's limit is tighter than the container's, and is what counts. */
+/* The pod's limit is lower than the container's, so it applies. */
 static void test_unified(void **state)
 {
 	struct cpu_limit limit;
@@ -75,7 +75,8 @@ static void test_unified(void **state)
 }
 
 /*
- * Version 1 beside an empty unified tree, as on hybrid machines; cpu and cpuacct share a hierarchy.
+ * Version 1 together with an empty unified tree, as on hybrid machines; cpu and cpuacct share a
+ * hierarchy.
  */
 static void test_version_1(void **state)
 {
@@ -97,7 +98,7 @@ static void test_version_1(void **state)
 	assert_int_equal(limit.throttled_ns, 123456789);
 }
 
-/* Inside a container that sees its own part of the hierarchy only. */
+/* Inside a container that sees only its part of the hierarchy. */
 static void test_inside(void **state)
 {
 	struct cpu_limit limit;
@@ -111,7 +112,7 @@ static void test_inside(void **state)
 	assert_int_equal(cpu_limit_read(root, 0, &limit), 0);
 	assert_string_equal(limit.path, "/docker/abc");
 	assert_int_equal(limit.quota_ns, 200000000);
-	/* With a control group namespace of its own its group is the root. */
+	/* In a separate cgroup namespace its group is the root. */
 	write_file("/proc/self/cgroup", "0::/\n");
 	write_file("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
 	write_file("/sys/fs/cgroup/cpu.max", "10000 100000\n");
@@ -120,7 +121,7 @@ static void test_inside(void **state)
 	assert_int_equal(limit.quota_ns, 10000000);
 }
 
-/* A group that can be frozen, of either version; the topmost group cannot. */
+/* A group of either version can be frozen; the root group cannot. */
 static void test_freezable(void **state)
 {
 	struct cgroup group;

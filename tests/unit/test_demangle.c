@@ -1,5 +1,6 @@
 /*
- * demangle.c: C++ and Rust, old and new; what is not mangled stays; what is made to hurt does not.
+ * demangle.c: C++ and Rust names, old and new. A name that is not mangled is not changed, and
+ * malicious names do no harm.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * elf.c, image_file.c: a small file built here, both classes, whole, cut at every byte, and lying
- * about its tables.
+ * elf.c, image_file.c: a small file built here, in both classes: whole, cut at every byte, and with
+ * wrong table sizes.
  */
 #include "unit/test.h"
 
@@ -44,7 +44,7 @@ static void check(bool is_64)
 		"\"debug_link\":\"x.debug\",\"p_vaddr\":8192,\"p_offset\":1024}");
 	elf_done(&elf);
 
-	/* Cut anywhere: refused, or read with what is there; never beyond. */
+	/* A truncated file is refused, or its present part is read. No read goes beyond its end. */
 	for (size_t len = 0; len < file.len; len++) {
 		uint8_t *copy = malloc(len ? len : 1);
 		memcpy(copy, file.data, len);
@@ -103,13 +103,13 @@ static void test_from_fd(void **state)
 	assert_int_equal(byte, 'f');
 	assert_int_equal(image_file_read(&image, 6, &byte, 1), -EBADMSG);
 	assert_int_equal(image_file_read(&image, UINT64_MAX, &byte, 1), -EBADMSG);
-	/* Shrunk under us: an error, not a signal. */
+	/* The file shrinks while it is open: an error, no SIGBUS. */
 	assert_int_equal(ftruncate(fileno(file), 2), 0);
 	assert_int_equal(image_file_read(&image, 5, &byte, 1), -EBADMSG);
 	fclose(file);
 }
 
-/* Ourselves: a real file has segments, sections and, as our compiler makes them, a build id. */
+/* This test program: a real file with segments, sections and a build id. */
 static void test_real(void **state)
 {
 	FILE *file = fopen("/proc/self/exe", "rb");

@@ -1,4 +1,4 @@
-/* Addresses as people write them. */
+/* Parses addresses in every accepted form. */
 #include "unit/test.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /*
- * Every export of foreign texts: no name, unit, path or payload reaches a terminal as a control
- * character.
+ * Every kind of output: no name, unit, path or payload reaches a terminal as a control character.
  */
 #include "unit/test.h"
 
@@ -253,7 +252,7 @@ static void test_counters(void **state)
 	counters_csv(&view, &csv, &out);
 	assert_harmless(&out, "counters --csv on a terminal");
 	counters_csv(&view, &(struct counters_csv_options){ .several = true }, &out);
-	/* a file has what the program said */
+	/* a file contains the text unescaped */
 	assert_true(out.len && memchr(out.data, '\x1b', out.len));
 	bytes_reset(&out);
 	counters_lines(&view, &out);
@@ -271,7 +270,7 @@ static void test_counters(void **state)
 	assert_harmless(&out, "counters --list");
 	counters_list_json(&offer, &out);
 	assert_harmless(&out, "counters --list --json");
-	/* The table itself writes escapes that move the cursor to the next line, and no others. */
+	/* The table writes escapes that move the cursor to the next line, and no others. */
 	for (size_t count = 0; count <= 2; count++) {
 		const struct counters_view views[] = { count ? view : troubled, view };
 		struct counters_table table = {

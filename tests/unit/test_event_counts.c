@@ -1,6 +1,6 @@
 /*
- * event_counts.c: rows by name, whatever the schema; the most frequent first; names without end are
- * one row.
+ * event_counts.c: one row for each name, whatever its schema; the most frequent first; names beyond
+ * the limit share one row.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * event_session.c against a runtime that is ours, behind socket pairs: each event reaches the
- * feature once, and after an error the stream is still read to its end.
+ * event_session.c with a simulated runtime behind socket pairs: the feature gets each event once,
+ * and after an error the stream is still read to its end.
  */
 #include "unit/test.h"
 
@@ -22,7 +22,7 @@ struct runtime {
 	int open[CONNECTIONS];
 	unsigned count;
 	int stream;
-	const uint8_t *data; /* of the stream */
+	const uint8_t *data; /* from the begin of the stream */
 	size_t size;
 	size_t sent;
 	unsigned stops;
@@ -72,7 +72,7 @@ static char runtime_state(void *context)
 	return 'S';
 }
 
-/* Answers a request; a session begins or ends with it. */
+/* Answers a request that starts or stops a session. */
 static void answer(struct runtime *runtime, int *fd)
 {
 	uint8_t request[512];
@@ -96,7 +96,10 @@ static void answer(struct runtime *runtime, int *fd)
 	*fd = -1;
 }
 
-/* Sends what there is room for. The stream ends when the session was stopped and all was sent. */
+/*
+ * Sends as much as the socket accepts. The stream ends after the session was stopped and all bytes
+ * were sent.
+ */
 static void serve(struct runtime *runtime)
 {
 	for (unsigned i = 0; i < runtime->count; i++)
@@ -195,13 +198,13 @@ static void test_whole_stream(void **state)
 	assert_int_equal(taken.session.broken.error, 0);
 	uint32_t events = taken.events;
 
-	/* The tables and the number of lost events outlive the pipe. */
+	/* The tables and the number of lost events exist after the pipe was freed. */
 	event_session_end(&taken.session);
 	assert_true(event_session_is_over(&taken.session));
 	assert_int_equal(event_session_lost(&taken.session), DEMO_LOST);
 	assert_true(taken.session.trace.schemas.count > 1);
 
-	/* Opened again: another stream, from its first byte. */
+	/* The session is opened again: another stream, from its first byte. */
 	run(&taken, demo, demo_size, false);
 	assert_int_equal(taken.events, 2 * events);
 	assert_int_equal(taken.session.bytes, 2 * demo_size);

@@ -1,6 +1,6 @@
 /*
- * event_text.c: payloads as lines, of schemas that fit, that don't, and of the runtime's own
- * events.
+ * event_text.c: prints payloads as lines: with a schema that fits, with one that does not fit, and
+ * of the runtime's own events.
  */
 #include "unit/test.h"
 
@@ -106,12 +106,15 @@ static void test_described(void **state)
 		"Number=-5 Name=\"caf\xc3\xa9\\n\" Weight=0.25 Good=true List=[7,8] Last=-1");
 	expect_json(&payload, payload.len, true,
 		"{\"fields\":{\"Number\":-5,\"Name\":\"caf\xc3\xa9\\n\",\"Inner\":{\"Weight\":0.25,\"Good\":true},\"List\":[7,8],\"Last\":-1}}");
-	/* Bytes that end within a field are no value of it. */
+	/* Bytes that end inside a field give no value. */
 	expect_json(&payload, 4, false, "{\"fields\":{}}");
 	expect(&payload, 4, "My-Source/Order", "?");
 	expect_json(&payload, payload.len - 2, false,
 		"{\"fields\":{\"Number\":-5,\"Name\":\"caf\xc3\xa9\\n\",\"Inner\":{\"Weight\":0.25,\"Good\":true},\"List\":[7]}}");
-	/* Any beginning of it is printed as far as it goes, and nothing beyond is read. */
+	/*
+	 * Of any prefix of a payload the complete fields are printed, and no byte beyond it is
+	 * read.
+	 */
 	for (size_t cut = 0; cut < payload.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		const struct event event = {
@@ -162,7 +165,8 @@ static void test_runtime(void **state)
 	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/GC/Start",
 		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8 ClientSequenceNumber=3");
 	/*
-	 * A payload that ends early has the fields that it has. Version 0 has another second field.
+	 * A truncated payload shows its complete fields. In version 0 the second field is another
+	 * one.
 	 */
 	expect(&payload, 18, "Microsoft-Windows-DotNETRuntime/GC/Start",
 		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8");
@@ -187,7 +191,7 @@ static void test_runtime_arrays(void **state)
 	bytes_u64(&payload, 1);
 	bytes_u64(&payload, 2);
 	bytes_u32(&payload, 3);
-	bytes_u32(&payload, 2); /* TypeParameterCount, which is not right before its array */
+	bytes_u32(&payload, 2); /* TypeParameterCount, which is not directly before its array */
 	bytes_u64(&payload, 4);
 	bytes_u64(&payload, 5);
 	bytes_u64(&payload, 6);
@@ -201,7 +205,7 @@ static void test_runtime_arrays(void **state)
 	expect(&payload, payload.len - 16, "Microsoft-Windows-DotNETRuntime/Method/MethodDetails",
 		"MethodID=1 TypeID=2 MethodToken=3 TypeParameterCount=0 LoaderModuleID=4 TypeParameters=[]");
 
-	/* BulkType: structs with a text and an array of their own */
+	/* BulkType: structs that contain a text and an array */
 	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 15);
 	bytes_reset(&payload);
 	bytes_u32(&payload, 2);
@@ -225,7 +229,7 @@ static void test_runtime_arrays(void **state)
 		"{\"fields\":{\"Count\":2,\"ClrInstanceID\":9,\"Values\":[{\"TypeID\":16,\"ModuleID\":32,\"TypeNameID\":0,\"Flags\":1,"
 		"\"CorElementType\":18,\"Name\":\"List\",\"TypeParameterCount\":0,\"TypeParameters\":[]},{\"TypeID\":17,\"ModuleID\":32,"
 		"\"TypeNameID\":0,\"Flags\":1,\"CorElementType\":18,\"Name\":\"List\",\"TypeParameterCount\":1,\"TypeParameters\":[64]}]}}");
-	/* A count that is too large ends with the payload. */
+	/* With a count that is too large the array ends at the end of the payload. */
 	memset(payload.data, 0xff, 4);
 	expect_json(&payload, 7, false,
 		"{\"fields\":{\"Count\":4294967295,\"ClrInstanceID\":9,\"Values\":[{}]}}");
@@ -255,8 +259,8 @@ static void test_runtime_arrays(void **state)
 }
 
 /*
- * Dynamic events of a collector: ours by their fields, others by their bytes, broken ones as what
- * they are.
+ * Dynamic events of a collector: known ones by their fields, unknown ones as bytes, broken ones as
+ * generic dynamic events.
  */
 static void test_dynamic(void **state)
 {
@@ -313,7 +317,7 @@ static void test_dynamic(void **state)
 	trace_done(&trace);
 }
 
-/* The universal events travel without a description, too; Universal.Events go by name. */
+/* Universal events have no description in the file; Universal.Events are shown by name. */
 static void test_universal(void **state)
 {
 	struct bytes payload = { 0 };
@@ -341,7 +345,10 @@ static void test_universal(void **state)
 	trace_done(&trace);
 }
 
-/* A line says when and who; so does one of JSON; and where events were lost. */
+/*
+ * A line has the time, the process and the thread, also in JSON; lost events are mentioned before
+ * the next event.
+ */
 static void test_lines(void **state)
 {
 	struct bytes out = { 0 };
@@ -378,7 +385,7 @@ static void test_lines(void **state)
 		"{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"provider\":\"Microsoft-Windows-DotNETRuntime\","
 		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":1,\"level\":0,\"keywords\":\"0x0\",\"bytes\":1,\"fields\":{},"
 		"\"broken\":true}\n");
-	/* An event's own attributes and activity; a stack without names. */
+	/* The attributes and the activity of an event, and a stack without names. */
 	static const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0x33, 0x22, 0x11, 0, 0x55, 0x44,
 		0x77, 0x66, 0x88, 0x99, 0xaa };
 	const uint64_t frames[] = { 0x1000, 0x2000 };
@@ -400,7 +407,7 @@ static void test_lines(void **state)
 		"\"stack\":[{\"address\":\"0x1000\"},{\"address\":\"0x2000\"}]}\n"));
 	assert_null(strstr(bytes_z(&out), "related_activity"));
 	assert_null(strstr(bytes_z(&out), "labels"));
-	/* Labels; an id that is all zero is none. */
+	/* Labels. An id of zeros is not shown. */
 	static const char list[] =
 		"\x03"
 		"\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36"
@@ -437,7 +444,7 @@ static void test_lines(void **state)
 	trace_done(&trace);
 }
 
-/* What has a length that is not known ends the line. */
+/* A field of unknown length ends the line. */
 static void test_unknown(void **state)
 {
 	struct bytes payload = { 0 };
@@ -457,7 +464,7 @@ static void test_unknown(void **state)
 	trace_done(&trace);
 }
 
-/* Arrays of objects, in objects, of arrays, and of nothing. */
+/* Arrays of objects, inside objects, of arrays, and empty. */
 static void test_elements(void **state)
 {
 	struct bytes payload = { 0 };
@@ -501,7 +508,7 @@ static void test_elements(void **state)
 		memcpy(exact, payload.data, cut);
 		bytes_reset(&out);
 		json_object(&j, NULL);
-		(void)event_text_json(&j, &trace, &event); /* JSON, wherever it ends */
+		(void)event_text_json(&j, &trace, &event); /* JSON, cut anywhere */
 		json_end(&j);
 		assert_true(json_is_valid(bytes_z(&out), out.len));
 		free(exact);
@@ -518,7 +525,10 @@ static void test_elements(void **state)
 	assert_true(event_text_field(&out, &trace, &event, "Last"));
 	assert_string_equal(bytes_z(&out), "9");
 
-	/* Elements without bytes: 65,535 arrays of 65,535 of them end where they begin. */
+	/*
+	 * Elements without bytes: 65,535 arrays of 65,535 elements that take no space in the
+	 * payload.
+	 */
 	bytes_reset(&payload);
 	schema = new_schema("My-Source", "Nothing", 2);
 	add_field(schema, "A", FIELD_ARRAY, FIELD_OBJECT, 0);
@@ -531,7 +541,7 @@ static void test_elements(void **state)
 	trace_done(&trace);
 }
 
-/* More elements than a line shows are read all the same. */
+/* Elements beyond those that a line shows are still read. */
 static void test_many_elements(void **state)
 {
 	struct bytes payload = { 0 };
@@ -553,8 +563,8 @@ static void test_many_elements(void **state)
 }
 
 /*
- * Elements elsewhere in the payload: their offset counts from the field's end, or from the
- * payload's begin.
+ * Elements at an offset in the payload, which counts from the end of the field or from the begin of
+ * the payload.
  */
 static void test_located(void **state)
 {
@@ -568,11 +578,11 @@ static void test_located(void **state)
 	add_field(schema, "Numbers", FIELD_DATA_LOC, FIELD_U16, 0);
 	add_field(schema, "Wide", FIELD_DATA_LOC, FIELD_CHAR16, 0);
 	add_field(schema, "Last", FIELD_U8, 0, 0);
-	bytes_u32(&payload, 4u << 16 | 9); /* 9 bytes behind offset 4 */
+	bytes_u32(&payload, 4u << 16 | 9); /* 9 bytes after offset 4 */
 	bytes_u32(&payload, 4u << 16 | 17);
 	bytes_u32(&payload, 4u << 16 | 21);
 	bytes_u8(&payload, 7);
-	bytes_add(&payload, "abc", 4); /* a NUL fills it up */
+	bytes_add(&payload, "abc", 4); /* padded with a NUL */
 	bytes_u16(&payload, 1);
 	bytes_u16(&payload, 2);
 	bytes_utf16z(&payload, "x", 1, SIZE_MAX);
@@ -580,10 +590,10 @@ static void test_located(void **state)
 		"Name=\"abc\" Numbers=[1,2] Wide=\"x\" Last=7");
 	expect_json(&payload, payload.len, true,
 		"{\"fields\":{\"Name\":\"abc\",\"Numbers\":[1,2],\"Wide\":\"x\",\"Last\":7}}");
-	/* Beyond the payload. */
+	/* An offset beyond the payload. */
 	expect(&payload, payload.len - 1, "My-Source/Located", "Name=\"abc\" Numbers=[1,2]?");
 
-	/* Many offsets that lead to the same bytes. */
+	/* Many offsets that refer to the same bytes. */
 	bytes_reset(&payload);
 	schema = new_schema("My-Source", "Again", 2);
 	add_field(schema, "A", FIELD_ARRAY, FIELD_DATA_LOC, 0);
@@ -604,8 +614,8 @@ static void test_located(void **state)
 }
 
 /*
- * Bools of four bytes and of one have the same type, and so have byte arrays with two kinds of
- * count: the size of the payload decides.
+ * Bools of four bytes and of one byte have the same type in a description, and so have two forms of
+ * byte arrays. The size of the payload decides between them.
  */
 static void test_open_layouts(void **state)
 {
@@ -637,7 +647,7 @@ static void test_open_layouts(void **state)
 	bytes_add(&payload, "\1\2\3", 3);
 	bytes_u8(&payload, 0);
 	expect(&payload, payload.len, "P/Bytes", "Data=[1,2,3] Good=false");
-	/* Four bools of a byte are not one of four bytes. */
+	/* Four bools of one byte each are not one bool of four bytes. */
 	bytes_reset(&payload);
 	schema = new_schema("P", "Four", 3);
 	for (int i = 0; i < 4; i++)
@@ -648,7 +658,7 @@ static void test_open_layouts(void **state)
 	trace_done(&trace);
 }
 
-/* A number is printed as what it is, in a line and in JSON: no digit is lost, none is made up. */
+/* Lines and JSON show numbers exactly: no digit is lost or added. */
 static void test_numbers(void **state)
 {
 	struct bytes payload = { 0 };
@@ -677,7 +687,7 @@ static void test_numbers(void **state)
 }
 
 /*
- * A payload is broken when its description does not use it up, and when it ends before its
+ * A payload is broken if its description does not use all of its bytes, or if it ends before its
  * description does.
  */
 static void test_other_size(void **state)
@@ -700,7 +710,7 @@ static void test_other_size(void **state)
 	expect(&payload, 4, "P/Sizes", "A=1?");
 	expect_json(&payload, 4, false, "{\"fields\":{\"A\":1}}");
 	expect_json(&payload, 0, false, "{\"fields\":{}}");
-	/* An object without fields has no bytes. */
+	/* An object without fields takes no bytes. */
 	add_field(schema, "Empty", FIELD_OBJECT, 0, 0);
 	expect_json(&payload, 8, true, "{\"fields\":{\"A\":1,\"B\":2,\"Empty\":{}}}");
 	bytes_done(&payload);
@@ -708,8 +718,8 @@ static void test_other_size(void **state)
 }
 
 /*
- * An EventSource writes an enum of one byte as an int32, and describes it as a byte: the size
- * tells, where only one reading fits.
+ * An EventSource describes a one-byte enum as a byte but writes an int32. The size of the payload
+ * decides if only one layout fits.
  */
 static void test_wide(void **state)
 {
@@ -738,7 +748,7 @@ static void test_wide(void **state)
 	bytes_u32(&payload, (uint32_t)-3);
 	bytes_u8(&payload, 5);
 	expect(&payload, payload.len, "P/Two", "A=-3 B=5");
-	/* Either of them. */
+	/* Both layouts fit. */
 	bytes_reset(&payload);
 	bytes_u32(&payload, 3);
 	bytes_u8(&payload, 0);
@@ -805,7 +815,7 @@ static void test_nameless_object(void **state)
 	trace_done(&trace);
 }
 
-/* Of an event without a description, the name tells the opcode, or nothing does. */
+/* Without a description the opcode is derived from the name, if possible. */
 static void test_opcode(void **state)
 {
 	static const struct {

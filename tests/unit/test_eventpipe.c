@@ -1,6 +1,6 @@
 /*
- * eventpipe.c and exchange.c against a peer that is ours, behind socket pairs: polite, old, silent,
- * lying, torn. Time is a number that the test moves on.
+ * eventpipe.c and exchange.c with a simulated peer behind socket pairs: correct, old, silent,
+ * lying, or disconnecting. The test sets the time.
  */
 #include "unit/test.h"
 
@@ -26,9 +26,9 @@ struct peer {
 	size_t len[CONNECTIONS];
 	unsigned count;
 	int stream;
-	int asked;                /* the connection of mute_at's request */
-	enum ipc_command newest;  /* collect commands above it are unknown */
-	enum ipc_command mute_at; /* takes it, says nothing */
+	int asked;                /* connection of the request mute_at */
+	enum ipc_command newest;  /* higher commands of the Collect set are unknown to the peer */
+	enum ipc_command mute_at; /* receives the request and sends no answer */
 	enum ipc_command hang_up_at;
 	uint32_t refuse_collect; /* HRESULT */
 	bool keep_stream;        /* the stop is answered, but the stream does not end */
@@ -75,7 +75,7 @@ static void reply(int fd, bool ok, const void *payload, size_t size)
 	message[16] = 0xff;
 	message[17] = ok ? 0 : 0xff;
 	memcpy(message + 20, payload, size);
-	/* A byte at a time: a reader must not rely on whole pieces. */
+	/* Sends one byte at a time, because a reader must not expect complete messages. */
 	for (size_t i = 0; i < 20 + size; i++)
 		(void)send(fd, message + i, 1, MSG_NOSIGNAL); /* the client may have gone */
 }
@@ -99,7 +99,7 @@ static void answer(struct peer *peer, unsigned i)
 	peer->open[i] = -1;
 	if (command == peer->mute_at) {
 		peer->asked = fd;
-		return; /* stays connected */
+		return; /* the connection stays open */
 	}
 	if (command == peer->hang_up_at) {
 		close(fd);
@@ -121,7 +121,8 @@ static void answer(struct peer *peer, unsigned i)
 		peer->stops++;
 		assert_memory_equal(request + 20, &id, 8);
 		if (peer->stream >= 0 && !peer->keep_stream) {
-			(void)send(peer->stream, "END", 3, MSG_NOSIGNAL); /* likewise */
+			(void)send(peer->stream, "END", 3,
+				MSG_NOSIGNAL); /* the client may have gone */
 			close(peer->stream);
 			peer->stream = -1;
 		}
@@ -164,7 +165,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		return -EBADMSG;
 	told->ends += !size;
 	if (size && !*data)
-		return 0; /* zero bytes only fill the stream */
+		return 0; /* only zero bytes follow in the stream */
 	assert_true(told->len + size < sizeof(told->text));
 	if (size)
 		memcpy(told->text + told->len, data, size);
@@ -209,7 +210,10 @@ static enum eventpipe_state turns(struct talk *talk, unsigned count, uint64_t st
 
 	for (unsigned i = 0; i < count; i++) {
 		(void)eventpipe_advance(talk->pipe, talk->now_ns);
-		/* A caller that sleeps until the wake-up time or a descriptor misses nothing. */
+		/*
+		 * A caller that sleeps until the wake-up time or until a descriptor is ready misses
+		 * nothing.
+		 */
 		poll_set_begin(&set, UINT64_MAX);
 		eventpipe_await(talk->pipe, &set);
 		assert_true(set.fds.count || set.wake_ns != UINT64_MAX ||
@@ -242,7 +246,7 @@ static void test_whole_talk(void **state)
 	assert_string_equal(eventpipe_info(talk.pipe)->runtime_version, "10.0.12");
 	assert_true(eventpipe_opened_ns(talk.pipe) > 0);
 	assert_string_equal(talk.told.text, "BEGIN");
-	assert_int_equal(turns(&talk, 3, 100 * S), EVENTPIPE_STREAMING); /* quiet is no failure */
+	assert_int_equal(turns(&talk, 3, 100 * S), EVENTPIPE_STREAMING); /* no error */
 	eventpipe_stop(talk.pipe, talk.now_ns);
 	assert_int_equal(turns(&talk, 6, 1), EVENTPIPE_ENDED);
 	assert_string_equal(talk.told.text, "BEGINEND");
@@ -269,7 +273,7 @@ static void test_older_runtimes(void **state)
 	begin(&old, &rundown);
 	assert_int_equal(turns(&old, 12, 1), EVENTPIPE_STREAMING);
 	assert_string_equal(old.peer.log, "205 204 203 ");
-	end(&old); /* freed in mid-stream: still told to stop */
+	end(&old); /* freed while it streams: the session is still stopped */
 	assert_int_equal(old.peer.stops, 1);
 
 	begin(&picky, &(struct eventpipe_options){ .no_info = true });
@@ -296,7 +300,7 @@ static void test_refusals(void **state)
 	assert_string_equal(eventpipe_reason_code(foreign.pipe), "permission");
 	assert_string_equal(eventpipe_reason(foreign.pipe), "no way in");
 	end(&foreign);
-	/* Its socket may still come, but not for ever. */
+	/* Its socket may still appear, but the wait has a limit. */
 	begin(&absent, &(struct eventpipe_options){ .appear_ns = 102 * S });
 	assert_int_equal(turns(&absent, 3, S / 10), EVENTPIPE_OPENING);
 	assert_int_equal(turns(&absent, 30, S / 10), EVENTPIPE_ENDED);
@@ -340,7 +344,7 @@ static void test_silence(void **state)
 	begin(&lingering, &(struct eventpipe_options){ .rundown_keywords = 1 });
 	assert_int_equal(turns(&lingering, 8, 1), EVENTPIPE_STREAMING);
 	eventpipe_stop(lingering.pipe, lingering.now_ns);
-	/* While bytes come in numbers it is waited for, but no longer than a rundown may take. */
+	/* The wait is extended while many bytes arrive, up to the longest time of a rundown. */
 	for (int i = 0; i < 7; i++) {
 		assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_STOPPING);
 		assert_int_equal(send(lingering.peer.stream, block, sizeof(block), MSG_NOSIGNAL),
@@ -366,7 +370,7 @@ static void test_silence(void **state)
 		"it did not end the session within 5 s");
 	end(&dripping);
 
-	/* Without a rundown nothing comes that was not in the buffer. */
+	/* Without a rundown only the buffered events arrive. */
 	begin(&flooding, &(struct eventpipe_options){ .buffer_mb = 1 });
 	assert_int_equal(turns(&flooding, 8, 1), EVENTPIPE_STREAMING);
 	eventpipe_stop(flooding.pipe, flooding.now_ns);
@@ -379,7 +383,7 @@ static void test_silence(void **state)
 		"it sent more than a session can hold after its end");
 	end(&flooding);
 
-	/* An answer has its time, in however many pieces it comes. */
+	/* The time limit is that of the whole answer, in any number of pieces. */
 	begin(&trickling, NULL);
 	for (int i = 0; i < 8; i++) {
 		(void)turns(&trickling, 1, S);
@@ -415,7 +419,7 @@ static void test_ends_by_themselves(void **state)
 	assert_true(eventpipe_whole(exited.pipe));
 	assert_string_equal(eventpipe_reason(exited.pipe), "");
 	end(&exited);
-	assert_int_equal(exited.peer.stops, 0); /* its id may be another session's by now */
+	assert_int_equal(exited.peer.stops, 0); /* the id may belong to another session now */
 
 	/*
 	 * The handler rejects the bytes: the session is stopped and read to its end, and the

@@ -1,4 +1,4 @@
-/* explain.c: which right is missing for which refusal, and what to do about it. */
+/* explain.c: finds the missing right for a refusal, and the remedy. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void test_missing_capability(void **state)
 		"--cap-add PERFMON");
 }
 
-/* The sysctl or a capability allows it: something else forbids it. */
+/* The sysctl or a capability allows it, so something else forbids it. */
 static void test_forbidden_all_the_same(void **state)
 {
 	static const struct {
@@ -100,7 +100,7 @@ static void test_process_of_another_user(void **state)
 	assert_string_equal(diag.text, text);
 	assert_string_equal(diag.remedy, "run it with sudo");
 
-	/* Of the same user: rights are missing. */
+	/* A process of the same user: the caller lacks rights. */
 	rights.euid = geteuid();
 	diag = (struct diag){ 0 };
 	assert_int_equal(explain_target(&rights, EXPLAIN_KERNEL, pids, 2, -EACCES, &diag), -EACCES);

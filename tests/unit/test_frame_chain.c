@@ -1,6 +1,6 @@
 /*
- * frame_chain.c: stacks made by hand, with remains of earlier calls, methods without records, and
- * rubbish.
+ * frame_chain.c: stacks with remains of earlier calls, methods without frame records, and random
+ * words.
  */
 #include "unit/test.h"
 
@@ -12,12 +12,12 @@
 #define AT(i) (SP + (uint64_t)(i)*8)
 
 /*
- * Code lies at 0x100000 to 0x1fffff, each address of it behind a call; where threads start at
+ * Code is at 0x100000 to 0x1fffff, and every address of it follows a call. Threads start at
  * 0x1ff000 and above.
  */
 static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 {
-	/* pairs of an address and what the call before it calls; ends with 0 */
+	/* pairs of a return address and the target of the call before it; ends with 0 */
 	const uint64_t *targets = context;
 
 	*ret_target = 0;
@@ -51,8 +51,8 @@ static uint32_t find(const uint64_t *words, size_t count, const uint64_t *manage
 static void test_mixed(void **state)
 {
 	/*
-	 * Native 0x101000 called by managed 0x110020 (left at 0x110010), called by 0x120000, by
-	 * native 0x102000, by the thread's start.
+	 * Native 0x101000, called by managed 0x110020 (left at 0x110010), called by 0x120000,
+	 * called by native 0x102000, called by the start of the thread.
 	 */
 	uint64_t words[] = { 7, AT(4), 0x101000, 8, AT(8), 0x110020, 9, 10, AT(11), 0x120000, 5,
 		AT(14), 0x102000, 1, 0x1234, 0x1ff010, 0 };
@@ -66,7 +66,10 @@ static void test_mixed(void **state)
 	assert_memory_equal(frames, expected, sizeof(expected));
 	assert_int_equal(skipped, 0);
 
-	/* Two records that lead to the same frame: one is a remain, so neither is believed. */
+	/*
+	 * Two records lead to the same frame. One of them is a remain of an earlier call, so
+	 * neither is used.
+	 */
 	words[0] = AT(4);
 	words[1] = 0x101500;
 	words[2] = AT(4);
@@ -74,7 +77,7 @@ static void test_mixed(void **state)
 	assert_int_equal(find(words, 17, managed, 2, NULL, frames, &skipped), 4);
 	assert_memory_equal(frames, expected + 1, sizeof(expected) - sizeof(expected[0]));
 
-	/* But what the call calls tells which. */
+	/* The target of the call before the return address decides between them. */
 	const uint64_t targets[] = { 0x110020, 0x100f00, 0 };
 	words[1] = 0x100100;
 	assert_int_equal(find(words, 17, managed, 2, targets, frames, &skipped), 5);
@@ -84,8 +87,8 @@ static void test_mixed(void **state)
 static void test_without_records(void **state)
 {
 	/*
-	 * 0x120000 returns into a method that has a record, but keeps none itself: its address
-	 * stands between two records.
+	 * 0x120000 returns into a method that has a record but writes none itself: its address is
+	 * between two records.
 	 */
 	const uint64_t words[] = { 1, AT(4), 0x110004, 3, AT(9), 0x111000, 6, 0x120000, 8, AT(12),
 		0x130000, 9, 0, 0x1ff010, 0 };
@@ -98,13 +101,13 @@ static void test_without_records(void **state)
 	assert_int_equal(find(words, 15, managed, 4, NULL, frames, &skipped), 5);
 	assert_memory_equal(frames, expected, sizeof(expected));
 
-	/* The leaf is nowhere: it stands before the rest. */
+	/* The leaf is not found in the stack, so it comes before all other frames. */
 	const uint64_t other[] = { 0x118000, 0x111000, 0x120000, 0x130000 };
 	assert_int_equal(find(words, 15, other, 4, NULL, frames, &skipped), 4);
 	assert_int_equal(skipped, 1);
 	assert_memory_equal(frames, expected + 1, sizeof(expected) - sizeof(expected[0]));
 
-	/* One that the runtime told of is missing: the thread stands elsewhere by now. */
+	/* A frame that the runtime reported is missing: the thread has moved on since. */
 	const uint64_t moved[] = { 0x110000, 0x111000, 0x125000, 0x130000 };
 	assert_int_equal(find(words, 15, moved, 4, NULL, frames, &skipped), 0);
 }
@@ -124,7 +127,7 @@ static void test_native(void **state)
 	assert_int_equal(find(words, 0, NULL, 0, NULL, frames, &skipped), 0);
 }
 
-/* Any words: it ends, and gives no more than there is room for. */
+/* With random words the walk ends, and returns no more frames than fit. */
 static void test_rubbish(void **state)
 {
 	static uint64_t words[2000];

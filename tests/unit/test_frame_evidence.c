@@ -1,6 +1,6 @@
 /*
- * frame_evidence.c: managed frames are joined with a wait only where they are proved to be of the
- * same one.
+ * frame_evidence.c: joins managed frames with a wait only if both are proved to be of the same
+ * moment.
  */
 #include "unit/test.h"
 
@@ -25,17 +25,17 @@ static void test_proofs(void **state)
 	expect((struct frame_evidence){ .before = true, .after = true, .after_proved = true },
 		FRAMES_AFTER, false);
 	expect((struct frame_evidence){ .after = true }, FRAMES_AFTER, true);
-	/* All managed frames are in the stack, which was the same before and after it was read. */
+	/*
+	 * All managed frames are in the stack, which was the same before and after the frames were
+	 * read.
+	 */
 	expect((struct frame_evidence){ .walked = true, .walked_managed = true, .before = true },
 		FRAMES_WALKED, false);
-	/* Native frames from the start of the thread: it is in no managed code. */
+	/* All frames since the start of the thread are native: it runs no managed code. */
 	expect((struct frame_evidence){ .walked = true, .before = true }, FRAMES_NONE, false);
 }
 
-/*
- * The leaf was not found in the stack: it may be where the thread waited before, under the same
- * callers.
- */
+/* The leaf is not in the stack: it may come from an earlier wait with the same callers. */
 static void test_leaf_of_an_earlier_wait(void **state)
 {
 	const struct frame_evidence earlier = {

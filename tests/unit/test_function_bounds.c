@@ -1,4 +1,4 @@
-/* Function bounds from the unwind table, held against the symbols of this program itself. */
+/* Function bounds from the unwind table, compared with the symbols of this program. */
 #include "code/function_bounds.h"
 
 #include <fcntl.h>
@@ -42,7 +42,9 @@ static const struct elf_segment *text_of(const struct elf *elf)
 	return NULL;
 }
 
-/* Where both the symbol table and the unwind table know a function, it begins at the same place. */
+/*
+ * If both the symbol table and the unwind table contain a function, it begins at the same address.
+ */
 static void test_agrees_with_symbols(void **state)
 {
 	struct program program;
@@ -66,7 +68,7 @@ static void test_agrees_with_symbols(void **state)
 		equal += begin == symbol.begin_vaddr && end == symbol.end_vaddr;
 	}
 	assert_true(both > 200);
-	/* Aliases inside a function, and parts that the compiler moved away, have other bounds. */
+	/* Aliases inside a function, and parts that the compiler moved, have other bounds. */
 	assert_true(equal > both - both / 50);
 	symbol_file_close(symbols);
 	tear_down(&program);
@@ -92,7 +94,10 @@ static void test_outside(void **state)
 	tear_down(&program);
 }
 
-/* A table whose bytes are changed has other functions or none; it has none that it contradicts. */
+/*
+ * A table with changed bytes has other functions or none, but returns no bounds that contradict
+ * each other.
+ */
 static void test_corrupt(void **state)
 {
 	static const uint8_t values[] = { 0, 1, 0x7f, 0x80, 0xff };
@@ -144,7 +149,7 @@ static void test_names(void **state)
 	function_bounds_name(0x46cd10, name);
 	assert_string_equal(name, "sub_46cd10");
 	assert_true(is_name(name, 0x7f0012345d10));
-	assert_false(is_name(name, 0x7f0012345d20)); /* not at this place of a page */
+	assert_false(is_name(name, 0x7f0012345d20)); /* another place in a page */
 	function_bounds_name(UINT64_MAX, name);
 	assert_string_equal(name, "sub_ffffffffffffffff");
 	assert_true(is_name(name, UINT64_MAX));
@@ -153,7 +158,7 @@ static void test_names(void **state)
 	assert_false(is_name("sub_046cd10", 0xd10));
 	assert_false(is_name("sub_46cd1g", 0xd10));
 	assert_false(is_name("sub_46CD10", 0xd10));
-	assert_false(is_name("sub_add", 0x7f0012345d10)); /* a function of that name elsewhere */
+	assert_false(is_name("sub_add", 0x7f0012345d10)); /* another function of the same name */
 	assert_false(is_name("subtract", 0));
 	assert_false(is_name("sub_11111111111111111", 0x111));
 }

@@ -1,6 +1,6 @@
 /*
- * gc_dynamic.c: the collectors' events from their bytes, whole, cut at every byte, of older and
- * newer versions.
+ * gc_dynamic.c: reads the collectors' events from their bytes: whole, cut at every byte, and of
+ * older and newer versions.
  */
 #include "unit/test.h"
 
@@ -17,7 +17,7 @@ static void wrap(struct bytes *out, const char *name, const struct bytes *data)
 	bytes_u16(out, 9);
 }
 
-/* A SpoorGCHandles: two arrays filled, one empty. */
+/* A SpoorGCHandles event: two filled arrays and an empty one. */
 static void put_handles(struct bytes *out)
 {
 	bytes_u16(out, 1);
@@ -54,7 +54,7 @@ static void test_line(void **state)
 		"SpoorGCHandles Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5]");
 	assert_line("SpoorGCHandles_V2", &data, true,
 		"SpoorGCHandles_V2 Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5]");
-	/* A later version's bytes stay over; an unknown name is only bytes. */
+	/* Additional bytes of a later version are ignored. An unknown event is shown as bytes. */
 	bytes_u16(&data, 7);
 	assert_line("SpoorGCHandles_V3", &data, true,
 		"SpoorGCHandles_V3 Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5] (2 "
@@ -75,14 +75,17 @@ static void test_cut(void **state)
 	(void)state;
 	put_handles(&data);
 	wrap(&payload, "SpoorGCHandles", &data);
-	/* All but the instance id is needed. */
+	/* All data is required except the instance id. */
 	for (size_t i = 0; i < payload.len - 2; i++)
 		assert_int_equal(gc_dynamic_open(payload.data, i, &event), -EBADMSG);
 	assert_int_equal(gc_dynamic_open(payload.data, payload.len - 2, &event), 0);
 	assert_int_equal(event.version, 1);
 	assert_ptr_equal(event.data, payload.data + 2 * 15 + 4);
 
-	/* Data that ends between fields is an older version's, within one it is broken. */
+	/*
+	 * Data that ends between two fields is an older version; data that ends inside a field is
+	 * broken.
+	 */
 	for (size_t size = 0; size <= data.len; size++) {
 		gc_dynamic_open_named("SpoorGCHandles", 14, data.data, size, &event);
 		int r, fields = 0;
@@ -107,8 +110,8 @@ static void test_cut(void **state)
 }
 
 /*
- * Every entry of the list can be read: each field has a type that is known and a name, and no name
- * of ours has a version of its own.
+ * Every entry of the list can be read: each field has a name and a known type, and no name of an
+ * event contains a version.
  */
 static void test_table(void **state)
 {

@@ -1,6 +1,7 @@
 /*
- * Written then read is equal, files of other programs are read as they mean it, and broken files
- * are diagnosed. Writes the files of tests/data/gcdump with SPOOR_GOLDEN in the environment.
+ * gcdump files read back as they were written; those of other programs are read correctly; broken
+ * ones are diagnosed. With SPOOR_GOLDEN in the environment it writes the files of
+ * tests/data/gcdump.
  */
 #include "unit/test.h"
 
@@ -133,7 +134,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(origin.pid, 4711);
 	assert_int_equal(origin.utc_ns, info.utc_ns);
 	/*
-	 * The file's nodes and types are ours, each one further on: its first of both is UNDEFINED.
+	 * Indexes of nodes and types in the file are one higher than ours, because its first of
+	 * each is UNDEFINED.
 	 */
 	assert_int_equal(heap_graph_node_count(&again), heap_graph_node_count(&graph) + 1);
 	assert_int_equal(again.object_count, graph.object_count);
@@ -166,7 +168,7 @@ static void test_round_trip(void **state)
 	heap_graph_done(&again);
 }
 
-/* A type whose name the runtime did not send has none in the file either. */
+/* A type whose name the runtime did not send has no name in the file. */
 static void test_nameless(void **state)
 {
 	struct heap_graph graph, again;
@@ -192,7 +194,10 @@ static void test_nameless(void **state)
 	heap_graph_done(&again);
 }
 
-/* What a file is not whole for comes back; any other log is no such note. */
+/*
+ * The reason for an incomplete snapshot is read back; any other text in the log is not taken for
+ * one.
+ */
 static void test_not_whole(void **state)
 {
 	struct heap_graph graph, again;
@@ -219,8 +224,8 @@ static void test_not_whole(void **state)
 }
 
 /*
- * Whatever the place where it is cut: told, not taken for whole. Behind the graph there is nothing
- * that a report needs.
+ * A file that is cut anywhere is diagnosed and not accepted as complete. After the graph there is
+ * nothing that a report needs.
  */
 static void test_torn(void **state)
 {
@@ -254,7 +259,7 @@ enum { NO_SIZE = -1, FOREIGN_NODES = 64, LONG_LOG = 70000 };
 
 struct foreign_node {
 	uint32_t type;
-	int32_t size; /* NO_SIZE: that of its type */
+	int32_t size; /* NO_SIZE: the size of its type */
 	uint64_t address;
 	uint32_t child_count;
 	uint32_t children[FOREIGN_NODES];
@@ -394,9 +399,9 @@ static void put_foreign(const struct foreign *f, uint32_t root, bool is64, struc
 }
 
 /*
- * Twenty orders with a text each. The root nodes, an object that was never seen, and an object with
- * a size and no address stand between the objects. One text lies between the last two orders, so
- * that the orders' block has to be split.
+ * Twenty orders with a text each. The root nodes, an object that was never described, and an object
+ * with a size but no address are between the orders. One text is between the last two orders, so
+ * the block of the orders has to be split.
  */
 static void make_foreign(struct foreign *f, uint64_t base, uint64_t align)
 {
@@ -456,10 +461,7 @@ static void check_foreign(const struct foreign *f, const char *name, bool is64, 
 	bytes_done(&out);
 }
 
-/*
- * A variable with orders in a random order of addresses, and nodes without an address anywhere
- * between them.
- */
+/* A variable with orders at random addresses, and nodes without an address between them. */
 static uint32_t make_shuffled(struct foreign *f, unsigned seed, uint64_t base)
 {
 	bool taken[4 * FOREIGN_NODES] = { false };
@@ -483,7 +485,7 @@ static uint32_t make_shuffled(struct foreign *f, unsigned seed, uint64_t base)
 	return orders;
 }
 
-#define CRASHING_SEED 16u /* reading its file once crashed */
+#define CRASHING_SEED 16u /* a file of this seed crashed the reader once */
 
 static void test_foreign(void **state)
 {

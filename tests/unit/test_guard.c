@@ -25,8 +25,8 @@
 #define S  UINT64_C(1000000000)
 #define MS UINT64_C(1000000)
 
-#define PATIENCE_MS 60000 /* for what must happen, on a machine with other load too */
-#define SILENCE_MS  1500  /* an owner that was silent for less than that is left alone */
+#define PATIENCE_MS 60000 /* limit for events that must happen, also on a busy machine */
+#define SILENCE_MS  1500  /* an owner that was silent for a shorter time is not touched */
 
 enum { SESSIONS = 3 };
 
@@ -34,9 +34,9 @@ struct stage {
 	char folder[32];
 	char path[256];
 	int listener;
-	struct dotnet_target target; /* this process, which plays the runtime */
+	struct dotnet_target target; /* this process, which simulates the runtime */
 	int words[2];                /* [0] the end of the owner, [1] the end of this process */
-	uint64_t beat_ns;            /* not later than the owner's last beat */
+	uint64_t beat_ns;            /* no later than the owner's last heartbeat */
 	pid_t owner;
 	int stream[SESSIONS];
 };
@@ -67,7 +67,10 @@ static void set_up(struct stage *stage)
 		0);
 	assert_int_equal(listen(stage->listener, 16), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stage->words), 0);
-	/* A guard whose owner was killed becomes ours, so that its end can be waited for. */
+	/*
+	 * A guard whose owner was killed becomes a child of this process, which can wait for its
+	 * end.
+	 */
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 }
 
@@ -92,7 +95,7 @@ static int accept_within(const struct stage *stage, int ms)
 	return accept4(stage->listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
-/* The owner reports numbers, one a message. */
+/* The owner sends numbers, one in each message. */
 static void say(int fd, uint32_t number)
 {
 	if (write(fd, &number, sizeof(number)) != sizeof(number))
@@ -154,11 +157,11 @@ static pid_t start_owner(struct stage *stage, owner_part *part)
 	pid_t guard = (pid_t)hear(stage);
 	assert_int_equal(kill(guard, 0), 0);
 	for (unsigned i = 0; i < PATIENCE_MS / 10 && getsid(guard) == getsid(0); i++)
-		usleep(10000); /* the guard has begun when it has a session of its own */
+		usleep(10000); /* the guard has started when it is the leader of a session */
 	return guard;
 }
 
-/* The session id of the stop that comes within a time; 0 none. */
+/* Returns the session id of the stop request that arrives within a time; 0: none. */
 static uint64_t stop_within(const struct stage *stage, int ms)
 {
 	int fd = accept_within(stage, ms);
@@ -175,7 +178,7 @@ static uint64_t stop_within(const struct stage *stage, int ms)
 	return id;
 }
 
-/* Fills a stream that is not read, to the last byte. */
+/* Fills a stream that is not read until no byte fits. */
 static void fill(int fd)
 {
 	static const char bytes[4096];
@@ -215,7 +218,7 @@ static uint64_t expect_stops(struct stage *stage)
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		struct pollfd fd = { .fd = stage->stream[i], .events = POLLOUT };
 		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
-		/* there is room again, and the stream was not shut down */
+		/* there is room again, and the stream was not closed */
 		assert_int_equal(fd.revents, POLLOUT);
 		close(stage->stream[i]);
 		stage->stream[i] = -1;
@@ -244,7 +247,7 @@ static void stands_still(struct stage *stage)
 	guard_last_round(guard, &seen_ns, &state);
 	say(stage->words[0], (uint32_t)state);
 	say(stage->words[0], (uint32_t)((now() - seen_ns) / MS));
-	/* The guard protects sessions that are opened afterwards. */
+	/* The guard also protects sessions that are opened later. */
 	for (unsigned i = 0; i < SESSIONS; i++)
 		guard_remove(guard, keys[i]);
 	uint64_t before = now();
@@ -277,7 +280,7 @@ static void test_stopped(void **state)
 	(void)state;
 	for (unsigned i = 0; i < SESSIONS; i++)
 		fill(stage.stream[i]);
-	/* Not too early. */
+	/* Not before the time limit. */
 	assert_true(expect_stops(&stage) >= stage.beat_ns + SILENCE_MS * MS);
 	int status;
 	assert_int_equal(waitpid(stage.owner, &status, WUNTRACED), stage.owner);
@@ -287,8 +290,8 @@ static void test_stopped(void **state)
 	assert_int_equal(hear(&stage), 'T');
 	assert_in_range(hear(&stage), SILENCE_MS, UINT32_MAX);
 	/*
-	 * Three seconds of beats: the guard leaves the new session alone, unless this machine gave
-	 * the owner no CPU for so long. Then the owner stops again.
+	 * Three seconds of heartbeats: the guard does not touch the new session, unless the owner
+	 * got no CPU for as long as its time limit. Then the owner stops again.
 	 */
 	int fd = accept_within(&stage, PATIENCE_MS);
 	assert_true(fd >= 0);
@@ -310,7 +313,7 @@ static void test_stopped(void **state)
 	tear_down(&stage);
 }
 
-/* Whether a stream was shut down by the guard within a time. */
+/* Returns whether the guard closes a stream within a time. */
 static bool is_shut_within(int fd, int ms)
 {
 	struct pollfd stream = { .fd = fd, .events = POLLRDHUP };
@@ -327,9 +330,9 @@ static void stops_itself(struct stage *stage)
 }
 
 /*
- * The guard itself is stopped in the middle of a round, for longer than runtimes have to end their
- * sessions: afterwards they still have the time that was left. Where the guard is stopped too late,
- * because this process got no CPU, it is tried again.
+ * The guard itself is stopped during a round, for longer than the time limit of the runtimes.
+ * Afterwards they still have the rest of their time. If this process got no CPU and stopped the
+ * guard too late, the test tries again.
  */
 static void test_pause_of_the_guard(void **state)
 {
@@ -363,8 +366,8 @@ static void hangs(struct stage *stage)
 }
 
 /*
- * The guard of a killed owner does not wait for the end of the silence. One try of several is
- * enough, because the machine may be busy.
+ * The guard of a killed owner acts without waiting for the silence limit. One success in several
+ * tries is enough, because the machine may be busy.
  */
 static void test_killed(void **state)
 {
@@ -515,7 +518,7 @@ static void test_guard_killed(void **state)
 			break;
 		}
 		assert_int_not_equal(next, guard);
-		assert_int_equal(kill(guard, 0), -1); /* never two */
+		assert_int_equal(kill(guard, 0), -1); /* never two guards at a time */
 		guard = next;
 		if (++replaced == 2) {
 			wait_for_descriptors(guard, SESSIONS + 2);
@@ -546,7 +549,7 @@ static void ends_well(struct stage *stage)
 	struct guard *guard = open_sessions(stage, true, keys);
 
 	guard_remove(guard, keys[1]);
-	guard_session(guard, keys[0], 0); /* asked to stop already */
+	guard_session(guard, keys[0], 0); /* it has been asked to stop already */
 	guard_remove(guard, 0);
 	guard_session(guard, 0, 5);
 	wait_for_word(stage);

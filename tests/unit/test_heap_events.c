@@ -1,4 +1,6 @@
-/* The corpus's whole snapshot, event by event; and what is said of snapshots that are not whole. */
+/*
+ * Reads a complete snapshot from the fuzz corpus, and reports why other snapshots are incomplete.
+ */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -9,7 +11,7 @@
 
 #define BASE UINT64_C(0x7f0000001000)
 
-/* {id, size low, size high, payload}..., as tests/fuzz/fuzz_heap_events.c takes them. */
+/* {id, size low, size high, payload}..., the input format of tests/fuzz/fuzz_heap_events.c. */
 static void take_file(const char *name, struct heap_events *heap)
 {
 	char path[512];
@@ -25,7 +27,7 @@ static void take_file(const char *name, struct heap_events *heap)
 		assert_true(at + 3 + payload <= size);
 		assert_true(heap_events_take(heap, data[at] == 154, data[at], data + at + 3,
 				    payload) >= 0);
-		/* No prefix of it is taken for the whole of it. */
+		/* No prefix of a payload is accepted as complete. */
 		struct heap_graph scratch;
 		struct heap_events torn = { .graph = &scratch, .begun = true };
 		assert_int_equal(heap_graph_init(&scratch), 0);
@@ -107,7 +109,7 @@ static void block(struct heap_events *heap, uint32_t index)
 	assert_true(heap_events_take(heap, 0, 18, payload, sizeof(payload)) >= 0);
 }
 
-/* The program collects as well: its own collections have no blocks. */
+/* The program also collects garbage; its own collections send no blocks. */
 static void test_own_collections(void **state)
 {
 	struct heap_graph graph;
@@ -136,8 +138,8 @@ static void test_own_collections(void **state)
 }
 
 /*
- * The end of the collection is lost: the next collection's events end the wait, and nothing of it
- * is taken.
+ * The event of the end of the collection is lost. The events of the next collection end the wait
+ * and are not used.
  */
 static void test_end_lost(void **state)
 {
@@ -148,7 +150,7 @@ static void test_end_lost(void **state)
 		assert_int_equal(heap_graph_init(&graph), 0);
 		collection(&heap, false, UINT32_MAX & 0xff, 2, 1);
 		block(&heap, 0);
-		collection(&heap, true, 3, 0, 0); /* an earlier one */
+		collection(&heap, true, 3, 0, 0); /* an earlier collection */
 		assert_false(heap.end_lost);
 		collection(&heap, end, 0, 0, 0);
 		assert_false(heap.end_lost);

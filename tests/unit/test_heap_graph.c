@@ -1,6 +1,6 @@
 /*
- * Heaps made by hand and at random: addresses back from node numbers, roots as nodes, and retained
- * sizes against their definition.
+ * Fixed and random heaps: the address of a node number, roots as nodes, and retained sizes compared
+ * with their definition.
  */
 #include "unit/test.h"
 
@@ -99,7 +99,8 @@ static uint32_t type_of(const void *context, uint32_t node)
 }
 
 /*
- * The bytes that the root leads to without the objects of a group: the definition, computed slowly.
+ * Computes the retained bytes by their definition, slowly: the bytes that the root reaches, minus
+ * those that it reaches without the objects of a group.
  */
 static uint64_t reached_without(const struct heap_graph *graph, const struct heap_groups *groups,
 	uint32_t group)
@@ -145,7 +146,7 @@ static void check_groups(const struct heap_graph *graph, const struct heap_group
 	heap_order_done(&order);
 }
 
-/* Of each single object, and of each type. */
+/* For each object and for each type. */
 static void check_retained(const struct heap_graph *graph)
 {
 	check_groups(graph, &(struct heap_groups){ .group_of = node_of,
@@ -169,7 +170,7 @@ static void test_retained(void **state)
 		assert_int_equal(heap_graph_init(&graph), 0);
 		for (uint32_t i = 1; i <= count; i++) {
 			uint32_t own = (uint32_t)rand() % (round % 4 + 2);
-			/* Not all of rising address: several blocks. */
+			/* Addresses that do not all increase, so there are several blocks. */
 			uint32_t at = round % 2 ? count + 1 - i : i;
 			add(&graph, at, 24 + (uint64_t)rand() % 100, own);
 			for (uint32_t e = 0; e < own; e++)
@@ -192,7 +193,8 @@ static void test_retained(void **state)
 }
 
 /*
- * More types than 16 bits count: each node keeps its own, whether it comes before or behind them.
+ * More types than 16 bits can count. Each node keeps its type, whether it comes before or after
+ * them.
  */
 static void test_many_types(void **state)
 {
@@ -217,10 +219,7 @@ static void test_many_types(void **state)
 	heap_graph_done(&graph);
 }
 
-/*
- * Parts of a heap told in any order, with others between them: every object is found, and has its
- * address.
- */
+/* Parts of a heap in any order, mixed with others: every object is found and has its address. */
 static void test_interleaved(void **state)
 {
 	const uint32_t count = 20000;
@@ -230,7 +229,8 @@ static void test_interleaved(void **state)
 		struct heap_graph graph;
 		assert_int_equal(heap_graph_init(&graph), 0);
 		/*
-		 * Every stride-th object, then those beside them: each run spans all the others'.
+		 * Every stride-th object first, then those next to them, so that the address ranges
+		 * of the runs overlap.
 		 */
 		for (uint32_t first = 0; first < stride; first++)
 			for (uint32_t i = first; i < count; i += stride)
@@ -247,7 +247,7 @@ static void test_interleaved(void **state)
 	}
 }
 
-/* A list both ways, and a long one. */
+/* A list linked in both directions, and a long one. */
 static void test_long_list(void **state)
 {
 	struct heap_graph graph;
@@ -273,7 +273,7 @@ static void test_long_list(void **state)
 		.group_of = type_of, .context = &graph, .count = graph.types.count
 	};
 	assert_int_equal(heap_retained_count(&graph, &order, &groups, bytes), 0);
-	/* Three types alternate: each retains all from its first object on. */
+	/* Three types alternate: each retains everything from its first object on. */
 	for (uint32_t i = 1; i <= 3; i++)
 		assert_int_equal(bytes[heap_graph_node_type(&graph, i)], (count + 1 - i) * 24);
 	heap_order_done(&order);
@@ -338,7 +338,7 @@ static void check_references(const struct heap_graph *graph, uint32_t node, uint
 }
 
 /*
- * Values of a conditional weak table belong to their keys, whatever the order of both; those of
+ * Values of a conditional weak table live as long as their keys, in any order of both. Values of
  * dead keys are dead.
  */
 static void test_dependents(void **state)
@@ -376,7 +376,7 @@ static void test_dependents(void **state)
 		for (uint32_t i = 1; i <= COUNT; i++)
 			check_references(&graph, i, own[i], keys, values, PAIRS);
 		(void)heap_graph_edges(&graph, graph.root, &root_count);
-		assert_int_equal(root_count, 1); /* [local vars]: the table is no root */
+		assert_int_equal(root_count, 1); /* [local vars]: the table itself is no root */
 		check_retained(&graph);
 		heap_graph_done(&graph);
 	}

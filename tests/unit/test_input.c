@@ -63,8 +63,8 @@ static void test_errors(void **state)
 }
 
 /*
- * The content in pieces of any size, whatever the size of the reads; plain bytes are left as they
- * are.
+ * Unpacks the content in pieces of any size, with reads of any size. Bytes that are not packed are
+ * returned unchanged.
  */
 static void test_unpack(void **state)
 {
@@ -109,7 +109,7 @@ static void test_unpack(void **state)
 	}
 }
 
-/* What was unpacked before the damage is handed out, then the damage is told. */
+/* Bytes before the damage are returned; then the read fails with a diagnosis. */
 static void test_unpack_damaged(void **state)
 {
 	static uint8_t content[600000];

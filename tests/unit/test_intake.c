@@ -1,4 +1,4 @@
-/* intake.c: records in rings of memory, as the kernel would write them, become items of the window. */
+/* intake.c: converts records in simulated perf rings into items of the reorder window. */
 #include "unit/test.h"
 
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static void put_record(uint32_t ring_number, uint32_t type, uint16_t misc, const
 	bytes_u16(&record, (uint16_t)(8 + body->len));
 	bytes_add(&record, body->data, body->len);
 	for (size_t i = 0; i < record.len; i++)
-		/* the test is the kernel, which writes */
+		/* the test writes into the ring as the kernel does */
 		((uint8_t *)(uintptr_t)
 				ring->data)[(ring->control->data_head + i) % ring->size_bytes] =
 			record.data[i];
@@ -65,7 +65,7 @@ static void put_record(uint32_t ring_number, uint32_t type, uint16_t misc, const
 	bytes_done(&record);
 }
 
-/* As sample_id_all asks: TID TIME CPU after every record that is no sample. */
+/* The fields that sample_id_all adds: TID TIME CPU after every record except samples. */
 static void add_place(struct bytes *body, struct place place)
 {
 	bytes_u32(body, place.pid);
@@ -154,7 +154,7 @@ static void put_task(uint32_t type, struct place place, uint32_t parent)
 	bytes_done(&body);
 }
 
-/* Two numbers, as LOST and LOST_SAMPLES and THROTTLE have some. */
+/* A record with two numbers, such as LOST, LOST_SAMPLES and THROTTLE. */
 static void put_numbers(uint32_t type, struct place place, uint64_t first, uint64_t second)
 {
 	struct bytes body = { 0 };
@@ -287,7 +287,7 @@ static void test_mappings(void **state)
 	assert_int_equal(side->inode, 42);
 	assert_int_equal(side->build_id, 0);
 	assert_string_equal(trace_text(&live->trace, side->path), "/lib/a.so");
-	free(side); /* the one who takes the item frees it */
+	free(side); /* the code that takes an item from the window frees it */
 	side = next(PENDING_MAPPING)->side;
 	assert_string_equal(trace_text(&live->trace, side->path), "/lib/b.so");
 	assert_string_equal(trace_text(&live->trace, side->build_id), "deadbeef");
@@ -311,7 +311,7 @@ static void test_sideband(void **state)
 	put_numbers(PERF_TYPE_LOST_SAMPLES, (struct place){ 100, 100, 60, 1 }, 6, 0);
 	put_numbers(PERF_TYPE_THROTTLE, (struct place){ 100, 100, 70, 1 }, 1, 2);
 	put_numbers(PERF_TYPE_UNTHROTTLE, (struct place){ 100, 100, 80, 1 }, 1, 2);
-	put_numbers(99, (struct place){ 100, 100, 90, 1 }, 1, 2); /* of a later kernel */
+	put_numbers(99, (struct place){ 100, 100, 90, 1 }, 1, 2); /* from a later kernel */
 	read_all();
 	item = next(PENDING_COMM);
 	assert_int_equal(item->tid, 101);
@@ -343,7 +343,7 @@ static void test_malformed_record_is_skipped(void **state)
 
 	(void)state;
 	add_place(&body, (struct place){ 100, 100, 10, 0 });
-	bytes_u64(&body, 1000); /* frames that the record does not have */
+	bytes_u64(&body, 1000); /* the record has fewer frames */
 	put_record(0, PERF_TYPE_SAMPLE, PERF_MISC_USER, &body);
 	bytes_done(&body);
 	put_sample(0, (struct place){ 100, 100, 20, 0 }, chain, 2);

@@ -1,4 +1,4 @@
-/* ipc.c: requests to the byte, and replies of peers that lie. */
+/* ipc.c: the bytes of each request, and replies of lying peers. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static void check_request(const struct ipc_request *request, const char *hex)
 	struct diag diag = { 0 };
 
 	assert_int_equal(ipc_encode(request, &out, &diag), 0);
-	/* Behind the 14 bytes of magic. */
+	/* The part after the 14 bytes of magic. */
 	assert_memory_equal(out.data, "DOTNET_IPC_V1", 14);
 	for (size_t i = 14; i < out.len; i++)
 		bytes_printf(&text, "%02x", out.data[i]);
@@ -50,8 +50,8 @@ static void test_requests(void **state)
 	check_request(&request, "1c0002010000"
 				"8877665544332211");
 	/*
-	 * size, set, id, reserved; buffer, format, rundown, count; keywords, level, name with its
-	 * NUL, no arguments.
+	 * size, set, id, reserved; buffer, format, rundown, count; then keywords, level, the name
+	 * with its NUL, no arguments.
 	 */
 	request.command = IPC_COLLECT_TRACING_2;
 	check_request(&request, "3b0002030000"
@@ -221,7 +221,7 @@ static void test_other_requests(void **state)
 				"2f0078000000"
 				"04000000"
 				"05000000");
-	/* No path is an empty text, never an absent one: that would be the target's end. */
+	/* A missing path is sent as an empty text: a runtime that gets none at all dies. */
 	request.path = NULL;
 	request.command = IPC_CORE_DUMP;
 	request.dump_flags = 0;
@@ -302,10 +302,7 @@ static void test_error_text(void **state)
 	bytes_done(&payload);
 }
 
-/*
- * Every request of any shape has the size that its own header tells, and none goes out that could
- * hurt.
- */
+/* Every request has the size in its header, and no request is sent that could end a runtime. */
 static void test_sizes(void **state)
 {
 	static const enum ipc_command commands[] = { IPC_COLLECT_TRACING_2, IPC_COLLECT_TRACING_3,
@@ -433,7 +430,10 @@ static void test_refused(void **state)
 	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
 	memset(huge, 'x', sizeof(huge) - 1);
-	/* A thousand providers of this name pass the count, not the size of a message. */
+	/*
+	 * A thousand providers of this name exceed the size of a message before the limit of their
+	 * number.
+	 */
 	for (unsigned i = 0; i < IPC_PROVIDERS_MAX + 1; i++)
 		many[i].name = "Microsoft-Windows-DotNETRuntime-With-A-Long-Name";
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -539,7 +539,7 @@ static void test_odd_texts(void **state)
 	struct ipc_process_info info;
 
 	(void)state;
-	/* Absent, empty, without a NUL, with one in the middle, broken UTF-16. */
+	/* Texts that are absent, empty, without a NUL, with a NUL inside, or of invalid UTF-16. */
 	bytes_u64(&payload, 1);
 	bytes_add(&payload, "0123456789abcdef", 16);
 	bytes_u32(&payload, 0);
@@ -565,7 +565,7 @@ static void test_odd_texts(void **state)
 	assert_string_equal(info.runtime_version, "\xef\xbf\xbd");
 	ipc_process_info_done(&info);
 
-	/* A count that would be four gigabytes and more. */
+	/* A count of four gigabytes and more. */
 	bytes_reset(&payload);
 	bytes_u64(&payload, 1);
 	bytes_add(&payload, "0123456789abcdef", 16);

@@ -1,6 +1,6 @@
 /*
- * jitdump.c: loads with times, a body that moves, records to step over, and files torn or lying at
- * every place.
+ * jitdump.c: load records with times, a method that moves, records of other types, and files that
+ * are truncated or changed at every byte.
  */
 #include "unit/test.h"
 

@@ -1,4 +1,4 @@
-/* json.c and diag.c: what leaves for machines and people is well-formed whatever the names hold. */
+/* json.c and diag.c: output for programs and for the user is valid with any names. */
 #include "unit/test.h"
 
 #include <errno.h>

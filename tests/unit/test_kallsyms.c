@@ -1,6 +1,6 @@
 /*
- * kallsyms.c: text in, names out; the stored form is the same table; hidden addresses and broken
- * forms are told apart.
+ * kallsyms.c: reads the text of /proc/kallsyms and finds names. The stored form gives the same
+ * table. Hidden addresses and broken data are different errors.
  */
 #include "unit/test.h"
 
@@ -66,7 +66,9 @@ static void check(const struct kallsyms *k)
 		UINT64_C(0xffffffffc0201100), UINT64_C(0xffffffffc0202000));
 	assert_name(k, UINT64_C(0xffffffffc0100abc), "bpf_prog_abc", "bpf",
 		UINT64_C(0xffffffffc0100000), UINT64_C(0xffffffffc0101000));
-	/* Behind the kernel's text, in data, between modules, before everything. */
+	/*
+	 * Addresses after the kernel's text, in data, between modules, and before the first symbol.
+	 */
 	assert_false(kallsyms_find(k, UINT64_C(0xffffffff810001c0), &hit));
 	assert_false(kallsyms_find(k, UINT64_C(0xffffffff82000000), &hit));
 	assert_false(kallsyms_find(k, UINT64_C(0xffffffffc0101000), &hit));
@@ -112,7 +114,7 @@ static void test_save_and_load(void **state)
 	assert_memory_equal(again.data, form.data, form.len);
 	kallsyms_free(loaded);
 
-	/* Every cut and every changed byte is noticed. */
+	/* Every truncation and every changed byte is detected. */
 	for (size_t len = 0; len < form.len; len++)
 		assert_int_equal(kallsyms_load(form.data, len, &loaded), -EBADMSG);
 	for (size_t i = 0; i < form.len; i++) {
@@ -138,7 +140,7 @@ static void test_refused(void **state)
 }
 
 /*
- * The kernel we run on, where it shows its addresses: each function is found under its own first
+ * The running kernel, if it shows its addresses: each function is found at the address of its first
  * byte.
  */
 static void test_this_kernel(void **state)
@@ -174,7 +176,7 @@ static void test_this_kernel(void **state)
 	}
 	fclose(file);
 	assert_true(seen > 10000);
-	/* Marks like _etext have no code of their own. */
+	/* Symbols such as _etext mark a place and have no code. */
 	assert_true(missed < 40);
 	kallsyms_free(k);
 }

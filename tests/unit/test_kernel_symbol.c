@@ -1,6 +1,6 @@
 /*
- * kernel_symbol.c: what the kernel prints is taken apart, and where we may ask it, it knows its own
- * functions.
+ * kernel_symbol.c: parses the kernel's text for an address. If this user may query the kernel, it
+ * returns the names of its own functions.
  */
 #include "unit/test.h"
 
@@ -48,7 +48,7 @@ static void test_parse(void **state)
 	}
 }
 
-/* Where kallsyms says a function is, the kernel's own answer must say the same. */
+/* The kernel's answer for an address agrees with /proc/kallsyms. */
 static void test_kernel(void **state)
 {
 	struct kernel_symbols *symbols;

@@ -25,7 +25,7 @@
 
 #define S UINT64_C(1000000000)
 
-#define LIMIT_NS  (120 * S) /* of each wait: reached only when the test fails */
+#define LIMIT_NS  (120 * S) /* limit of each wait, reached only if the test fails */
 #define JIT_BEGIN UINT64_C(0x7f0000100000)
 #define JIT_END   UINT64_C(0x7f0000200000)
 #define FOLDER    "/tmp/spoor-managed-"
@@ -39,7 +39,7 @@ enum {
 };
 
 struct session {
-	int fd; /* -1: it has ended */
+	int fd; /* -1: the session has ended */
 	bool rundown;
 	unsigned stops;
 };

@@ -1,4 +1,4 @@
-/* map.c: what goes in comes out, duplicates too, however small the map is made. */
+/* map.c: finds inserted entries, including duplicates, with any size of the table. */
 #include "unit/test.h"
 
 #include "base/map.h"

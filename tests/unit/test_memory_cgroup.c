@@ -1,4 +1,7 @@
-/* memory_cgroup.c: both versions, containers, nested limits, in a /proc and /sys of our own. */
+/*
+ * memory_cgroup.c: both cgroup versions, containers and nested limits, with a simulated /proc and
+ * /sys.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -45,7 +48,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-/* The group of our own has no limit, the one above has. */
+/* The group of this process has no limit, but its parent has one. */
 static void test_unified(void **state)
 {
 	struct memory_cgroup group;
@@ -73,14 +76,14 @@ static void test_unified(void **state)
 	assert_true(memory_cgroup_holds(root, &group, 11));
 	assert_false(memory_cgroup_holds(root, &group, 12));
 	assert_false(memory_cgroup_holds(root, &group, 13));
-	/* The innermost leaves less now. */
+	/* The innermost group has the least room now. */
 	write_file("/sys/fs/cgroup/system.slice/shop.service/worker/memory.max", "5000\n");
 	assert_int_equal(memory_cgroup_read(root, &group), 0);
 	assert_int_equal(group.left_bytes, 4000);
 	assert_false(memory_cgroup_holds(root, &group, 11));
 }
 
-/* In a container with a namespace of its own: its group is the root. */
+/* In a container with a separate cgroup namespace its group is the root. */
 static void test_container(void **state)
 {
 	struct memory_cgroup group;
@@ -99,8 +102,8 @@ static void test_container(void **state)
 }
 
 /*
- * Version 1 beside a unified hierarchy without the controller; a part of it is mounted, as without
- * a namespace of its own.
+ * Version 1 together with a unified hierarchy without the memory controller. A part of the
+ * hierarchy is mounted, as in a container without a cgroup namespace.
  */
 static void test_version_1(void **state)
 {
@@ -127,7 +130,7 @@ static void test_version_1(void **state)
 	assert_false(memory_cgroup_holds(root, &group, 10));
 }
 
-/* Nothing of it there, and what makes no sense. */
+/* Files that are missing or contain invalid values. */
 static void test_nothing(void **state)
 {
 	struct memory_cgroup group;

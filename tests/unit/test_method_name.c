@@ -1,4 +1,4 @@
-/* method_name.c: names as .NET 10 wrote them into perf maps and events, and what people read. */
+/* method_name.c: converts names that .NET 10 writes into perf maps and events to readable ones. */
 #include "unit/test.h"
 
 #include "base/bytes.h"
@@ -36,7 +36,7 @@ static const struct {
 		"System.Collections.Generic.HashSet.AlternateLookup.Add(T1)" },
 	{ "T::M(class System.Collections.Concurrent.ConcurrentDictionary`2/Tables<!0,!1>)",
 		"T.M(ConcurrentDictionary.Tables<T0, T1>)" },
-	/* What IL says and C# does not. */
+	/* Syntax of IL that does not exist in C#. */
 	{ "instance !0& modreq(System.Runtime.InteropServices.InAttribute) [System.Private.CoreLib] "
 	  "System.ReadOnlySpan`1[System.Char]::GetPinnableReference()[OptimizedTier1]",
 		"System.ReadOnlySpan<char>.GetPinnableReference()" },
@@ -46,7 +46,10 @@ static const struct {
 		"T.M(byte*, nint, float, double, Guid)" },
 	{ "T::M(System.Object[][],int64[,]&)", "T.M(object[][], ref long[,])" },
 	{ "T::M(method void *(int32,int32),bool)", "T.M(delegate*, bool)" },
-	/* State machines: what MoveNext returns tells an iterator from an async method. */
+	/*
+	 * State machines: the type that MoveNext returns distinguishes an iterator from an async
+	 * method.
+	 */
 	{ "instance bool [symapp] P2+<Iter>d__3::MoveNext()[QuickJitted]", "P2.Iter (iterator)" },
 	{ "instance void [symapp] P2+<GetAsync>d__2::MoveNext()[OptimizedTier1]",
 		"P2.GetAsync (async)" },
@@ -126,7 +129,7 @@ static void test_short(void **state)
 			"Generated.Word_0.Runner.Scan()" },
 		{ "void [A] A.B.C::.cctor()[QuickJitted]", "B.C.cctor()" },
 		{ "void [A] <Module>::Init()[Optimized]", "Init()" },
-		/* Names that no compiler makes. */
+		/* Names that no compiler generates. */
 		{ ".::.()", "...()" },
 		{ "..A::B()", ".A.B()" },
 	};
@@ -182,7 +185,7 @@ static void test_not_managed(void **state)
 		assert_false(method_name_parse(others[i], strlen(others[i]), &name));
 }
 
-/* What nests without end is copied, not followed. */
+/* Text that is nested without end is copied unchanged. */
 static void test_deep(void **state)
 {
 	struct bytes text = { 0 };

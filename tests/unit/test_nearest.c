@@ -1,4 +1,4 @@
-/* nearest.c: the names that a person may have meant. */
+/* nearest.c: finds the names that the user may have meant. */
 #include "unit/test.h"
 
 #include "base/bytes.h"

@@ -1,4 +1,4 @@
-/* nettrace_read.c on a runtime's own stream, and on what is broken by hand. */
+/* nettrace_read.c with the stream of a runtime, and with broken streams. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -113,7 +113,7 @@ static void test_runtime_stream(void **state)
 	free(data);
 }
 
-/* An object of version 4; all but the head have a size and begin at a multiple of 4. */
+/* An object of version 4. All objects except the head have a size and begin at a multiple of 4. */
 static void object(struct bytes *b, const char *name, bool sized, const struct bytes *body)
 {
 	uint32_t version = sized ? 2 : 4;
@@ -177,8 +177,8 @@ static void add_event_v4(struct bytes *body, uint8_t metadata_id, bool sorted, u
 }
 
 /*
- * Metadata records have the mark of sorted events, too, with the time at which they were written:
- * events that follow may be older.
+ * Metadata records also have the flag of sorted events, with the time of their writing. Events
+ * after them may be older.
  */
 static void test_sorted(void **state)
 {
@@ -214,10 +214,7 @@ static void test_sorted(void **state)
 	add_event_v4(&body, 1, true, 2000, &nothing);
 	add_event_v4(&body, 1, false, 1000, &nothing);
 	object(&b, "EventBlock", true, &body);
-	/*
-	 * A sequence point: no event after it is older, but what it says of the future is not
-	 * believed.
-	 */
+	/* A sequence point: no event after it is older. A time in the future is not accepted. */
 	bytes_reset(&body);
 	bytes_u64(&body, UINT64_C(1) << 60);
 	bytes_u32(&body, 0);
@@ -315,7 +312,10 @@ static void add_thread(struct bytes *b, uint8_t row, uint8_t pid, uint8_t tid)
 	bytes_done(&body);
 }
 
-/* Uncompressed, with both values of the sorted bit: not what we write, but what the page allows. */
+/*
+ * Uncompressed, with both values of the sorted flag: Spoor does not write this, but the format
+ * allows it.
+ */
 static void add_plain_events(struct bytes *b, uint32_t stack)
 {
 	struct bytes body = { 0 };
@@ -490,7 +490,7 @@ static void test_labels_and_arrays(void **state)
 	add_array_metadata(&b);
 	add_thread(&b, 0, 9, 11);
 	add_label_lists(&b);
-	begin_events_v4(&body); /* the same head */
+	begin_events_v4(&body); /* the same header */
 	bytes_u8(&body, 0x01 | 0x10);
 	bytes_varuint(&body, 1);
 	bytes_varuint(&body, 2000);

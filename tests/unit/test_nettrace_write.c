@@ -1,6 +1,6 @@
 /*
- * nettrace_write.c: events read back equal to those that were written, at every time, with files,
- * pipes and full disks.
+ * nettrace_write.c: events read back equal to those written, at every time, with files, pipes and
+ * full disks.
  */
 #include "unit/test.h"
 
@@ -31,7 +31,7 @@ struct seen {
 	uint64_t weight_ns;
 	uint32_t cpus[2];
 	uint32_t epoch_samples[2];
-	uint64_t hash; /* of all fields of all events */
+	uint64_t hash; /* hash of all fields of all events */
 };
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -70,7 +70,7 @@ static void see(struct seen *seen, const struct trace *trace, const struct event
 	}
 }
 
-/* 0 or the source's error; the events that were read and the tables. */
+/* Result of the reading: 0 or the error, the events, and the tables. */
 static int read_bytes(const uint8_t *data, size_t size, struct seen *seen, struct trace *trace,
 	struct diag *diag)
 {
@@ -176,7 +176,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(trace.losses.count, 2);
 	assert_int_equal(trace.losses.items[1].count, DEMO_LOST);
 	assert_int_equal(absorb_end(&trace, DEMO_LOST, 1, 2), 0);
-	assert_int_equal(trace.losses.count, 2); /* announced before */
+	assert_int_equal(trace.losses.count, 2); /* announced earlier in the file */
 	assert_int_equal(trace.clock_offsets.count, 2);
 	assert_int_equal(trace.clock_offsets.items[1].process, web);
 	assert_int_equal(trace.clock_offsets.items[1].offset_ns, -1234567);
@@ -223,7 +223,7 @@ static void test_byte_by_byte(void **state)
 	free(data);
 }
 
-/* Each cut: a diagnosis, and never fewer events than at a shorter cut. */
+/* Each truncated file gives a diagnosis, and never fewer events than a shorter one. */
 static void test_prefixes(void **state)
 {
 	uint32_t last = 0;
@@ -249,15 +249,15 @@ static void test_prefixes(void **state)
 }
 
 /*
- * A file that lives in memory; after each piece that may hit the disk alone, it must read without
- * an error.
+ * A file in memory. After each write that could reach the disk separately, it must read without an
+ * error.
  */
 static struct {
 	uint8_t data[1 << 20];
 	size_t size;
 	uint32_t last_events;
 	unsigned states;
-	size_t fail_after;  /* bytes until the disk is full; 0 never */
+	size_t fail_after;  /* bytes until the disk is full; 0: never */
 	size_t short_write; /* 0: whole */
 } disk;
 
@@ -276,7 +276,7 @@ static void check_disk(void)
 	trace_done(&trace);
 }
 
-/* SIGKILL stops a write between pages, so the file can end at each page. */
+/* SIGKILL ends a write between two pages, so the file can end after any page. */
 static ssize_t write_pages(int fd, const void *data, size_t size, off_t offset)
 {
 	const uint8_t *from = data;
@@ -320,7 +320,9 @@ static void test_every_instant(void **state)
 	close(fd);
 }
 
-/* Short writes and a full disk: the file stays valid, and writing continues when there is room. */
+/*
+ * After short writes and on a full disk the file stays valid; writing continues when there is room.
+ */
 static ssize_t write_stingy(int fd, const void *data, size_t size, off_t offset)
 {
 	if (disk.fail_after && (size_t)offset + size > disk.fail_after) {
@@ -466,8 +468,8 @@ static void test_forget_stacks(void **state)
 				0);
 		}
 		/*
-		 * In the second round the sink's own limit is passed, with the trace's table left
-		 * as it is.
+		 * The second round exceeds the limit of the sink's table, while the trace's table
+		 * stays unchanged.
 		 */
 		if (round == 1) {
 			assert_int_equal(nettrace_sink.flush(demo.sink, &diag), 0);
@@ -486,7 +488,7 @@ static void test_forget_stacks(void **state)
 	close(fd);
 }
 
-/* A time that steps back, an event before the begin, a payload and a stack beyond the limits. */
+/* A time that goes back, an event before the start, and a payload and a stack beyond the limits. */
 static void test_limits(void **state)
 {
 	struct diag diag = { 0 };
@@ -547,7 +549,10 @@ static void test_limits(void **state)
 	close(fd);
 }
 
-/* The same provider and id with other fields, in one file: both read with their own. */
+/*
+ * The same provider and id with different fields in one file: each event is read with its own
+ * fields.
+ */
 static void test_two_layouts(void **state)
 {
 	struct trace trace;
@@ -614,7 +619,7 @@ static void test_two_layouts(void **state)
 	close(fd);
 }
 
-/* Events of the runtime, as its streams have them: without a name and a description. */
+/* Events of the runtime as its streams contain them: without a name and a description. */
 static const struct runtime_event {
 	enum provider_kind provider;
 	uint16_t id;
@@ -625,7 +630,7 @@ static const struct runtime_event {
 	{ PROVIDER_CLR, CLR_ID_GCStart, 0, 8, "\x0c\0\0\0\x02\0\0\0" },
 	{ PROVIDER_CLR, CLR_ID_GCStart, 2, 26,
 		"\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0" },
-	/* Newer than the list. */
+	/* A version newer than the list. */
 	{ PROVIDER_CLR, CLR_ID_GCStart, 77, 27,
 		"\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0\xff" },
 	{ PROVIDER_CLR, CLR_ID_GCBulkEdge, 0, 34,
@@ -680,7 +685,7 @@ static int write_runtime_events(int fd, const char *name, struct diag *diag)
 }
 
 /*
- * What another reader finds in the row of the event of this name: "Count:10 Depth:10 ", names and
+ * The fields that another reader finds for the event of this name: "Count:10 Depth:10 ", names and
  * types.
  */
 static void describe_row(const uint8_t *data, size_t size, const char *symbol, char *out,
@@ -689,7 +694,7 @@ static void describe_row(const uint8_t *data, size_t size, const char *symbol, c
 	size_t len = strlen(symbol);
 	const uint8_t *at = memmem(data, size, symbol, len);
 
-	while (at && at[-1] != len) /* the length of the string: not a longer name */
+	while (at && at[-1] != len) /* compares the length, so that a longer name does not match */
 		at = memmem(at + 1, (size_t)(data + size - at - 1), symbol, len);
 	assert_non_null(at);
 	struct cursor c = cursor_of(at + len, (size_t)(data + size - at) - len);
@@ -711,8 +716,8 @@ static void describe_row(const uint8_t *data, size_t size, const char *symbol, c
 }
 
 /*
- * Events of the runtime's list are described for other readers, and read back as they were: without
- * a description, under their own ids.
+ * Events of the runtime's list get a description for other readers. Our reader returns them as they
+ * were: without a description, under their own ids.
  */
 static void test_runtime_events(void **state)
 {
@@ -723,7 +728,7 @@ static void test_runtime_events(void **state)
 		{ "GCStart", "Count:10 Reason:10 " },
 		{ "GCStart_V2",
 			"Count:10 Depth:10 Reason:10 Type:10 ClrInstanceID:8 ClientSequenceNumber:12 " },
-		/* its structs have a count of their own */
+		/* its structs contain a count */
 		{ "GCBulkEdge", "Index:10 Count:10 ClrInstanceID:8 " },
 		{ "DCEndComplete_V1", "ClrInstanceID:8 " },
 		{ "StressLogEvent_V1", "Facility:10 LogLevel:6 " },
@@ -765,7 +770,7 @@ static void test_runtime_events(void **state)
 	close(fd);
 }
 
-/* The event as JSON, without what the file adds. */
+/* The event as JSON, without the members that the file adds. */
 static void add_fields(struct bytes *out, const struct trace *trace, const struct event *event)
 {
 	struct json j = { .out = out };
@@ -793,8 +798,8 @@ static uint32_t bool_schema(struct trace *trace, const char *name, uint32_t id,
 }
 
 /*
- * Booleans of one byte, which runtimes describe as those of four: their type in the file has one
- * byte, and they read as Booleans.
+ * Runtimes describe Booleans of one byte like those of four. The file describes them with one byte,
+ * and they read as Booleans.
  */
 static void test_byte_bools(void **state)
 {
@@ -806,7 +811,7 @@ static void test_byte_bools(void **state)
 		{ .type = FIELD_TEXT16 } };
 	static const struct field one[] = { { .type = FIELD_BOOL } };
 	const struct {
-		uint32_t schema; /* of those below */
+		uint32_t schema; /* index of the events below */
 		uint32_t size;
 		const char *payload;
 	} events[] = {
@@ -890,8 +895,8 @@ static double seconds(void)
 }
 
 /*
- * Activities come back as they went in, whoever has them: one list for those that follow one
- * another, over flushes, mixed with late ones.
+ * Activities read back as written, in events of any process: one label list for consecutive events
+ * of an activity, over flushes, and with late events.
  */
 static void test_activities(void **state)
 {
@@ -966,7 +971,7 @@ static void test_activities(void **state)
 	close(fd);
 }
 
-/* Not a test: `test_nettrace_write --bench` prints what encoding and decoding cost. */
+/* Not a test: `test_nettrace_write --bench` prints the cost of encoding and decoding. */
 static int bench(void)
 {
 	const uint32_t n = 5000000;

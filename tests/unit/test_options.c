@@ -1,5 +1,4 @@
-/* options.c: each way to give an option, and each way to get it wrong (what is told then is in
- * tests/cli). */
+/* options.c: every form of an option, and every error (tests/cli has the messages). */
 #include "unit/test.h"
 
 #include <unistd.h>
@@ -32,7 +31,7 @@ static const struct verb running_verb = { "try", NULL, "", "", table, true };
 
 #define ARGV_MAX 32
 
-/* Splits at spaces, parses; the words are borrowed from `line`. */
+/* Splits the line at spaces and parses the words, which are borrowed from `line`. */
 static bool parse_line(char *line, struct values *v, struct arguments *a, int *code)
 {
 	char *argv[ARGV_MAX + 1] = { 0 };
@@ -69,7 +68,9 @@ static void test_all_forms(void **state)
 	options_done(&verb, &v, &a);
 }
 
-/* The first word begins the command: what follows is the command's own, options too. */
+/*
+ * The first word that is no option begins the command; all later words belong to it, also options.
+ */
 static void test_command_without_dashes(void **state)
 {
 	char *argv[] = { "try", "-q", "--top", "3", "cmd", "--all", "--", NULL };
@@ -112,7 +113,7 @@ static void test_command(void **state)
 	assert_null(a.command[4]);
 	options_done(&verb, &v, &a);
 
-	/* A command that is missing or empty is a misuse. */
+	/* A missing or empty command is an error. */
 	char *nothing[] = { "try", "--", NULL };
 	char *empty[] = { "try", "--", "", NULL };
 	code = -1;

@@ -1,6 +1,6 @@
 /*
- * output_file.c: a new file is complete and belongs to its user alone; an earlier file stays or
- * becomes FILE.old; links are not followed.
+ * output_file.c: a new file is complete and private to its user; an earlier file stays or becomes
+ * FILE.old; links are not followed.
  */
 #include "unit/test.h"
 
@@ -67,7 +67,7 @@ static void assert_holds(const char *name, const char *text)
 	assert_string_equal(buffer, text);
 }
 
-/* How many names are in the folder. */
+/* Returns the number of names in the folder. */
 static unsigned names(void)
 {
 	char command[80];
@@ -117,7 +117,7 @@ static void test_new_and_old(void **state)
 	assert_holds("x.old", "two");
 	assert_int_equal(names(), 2);
 
-	/* A file beside a folder of its name is not changed. */
+	/* A file next to a folder of its name is not changed. */
 	assert_int_equal(unlink(at("x.old")), 0);
 	assert_int_equal(mkdir(at("x.old"), 0700), 0);
 	struct output_file out;
@@ -129,7 +129,7 @@ static void test_new_and_old(void **state)
 	assert_holds("x", "three");
 	assert_int_equal(names(), 2);
 
-	/* The folder's own name for a file, and none. */
+	/* A folder's name instead of a file's, and an empty name. */
 	diag = (struct diag){ 0 };
 	assert_int_equal(output_file_open(&out, folder, NULL), -EISDIR);
 	assert_int_equal(output_file_open(&out, ".", &diag), -EISDIR);
@@ -143,8 +143,8 @@ static void test_new_and_old(void **state)
 }
 
 /*
- * A program that is killed, or ended by a second signal, leaves no file behind; what an older one
- * left is removed once its writer is gone.
+ * A program that is killed, or ended by a second signal, leaves no temporary file. A file of an
+ * earlier program is removed after its writer has ended.
  */
 static void test_nothing_left(void **state)
 {
@@ -159,7 +159,7 @@ static void test_nothing_left(void **state)
 	assert_int_equal(names(), 0);
 	output_file_close(&out);
 
-	/* Abandoned: of our user, old, and not locked. */
+	/* An abandoned file: of our user, old, and not locked. */
 	put(".spoor-0123456789abcdef.part", "left");
 	put(".spoor-0123456789abcdee.part", "young");
 	put(".spoor-0123456789abcdeF.part", "another name");
@@ -183,8 +183,8 @@ static void test_nothing_left(void **state)
 }
 
 /*
- * Killed at any moment while a file takes another's place: the path names a whole file, and at most
- * one temporary name is left, of a file that has another.
+ * Killed at any time while a file replaces another one: the path always names a complete file, and
+ * at most one temporary name is left.
  */
 static void test_killed(void **state)
 {
@@ -210,8 +210,8 @@ static void test_killed(void **state)
 		assert_int_equal(st.st_size, 5);
 	}
 	/*
-	 * A name that was left in the instant of the exchange: the next start removes it, whether
-	 * that came or not.
+	 * A temporary name that was left during the exchange: the next start removes it, whether or
+	 * not the exchange was complete.
 	 */
 	char command[128];
 	snprintf(command, sizeof(command),
@@ -238,7 +238,10 @@ static void test_links(void **state)
 	assert_int_equal(output_file_open(&out, at("loose"), NULL), -ELOOP);
 	assert_int_equal(lstat(at("nothing"), &st), -1);
 
-	/* One that comes between the opening and the keeping is not followed and not replaced. */
+	/*
+	 * A link that appears between the opening and the renaming is neither followed nor
+	 * replaced.
+	 */
 	assert_int_equal(output_file_open(&out, at("x"), NULL), 0);
 	assert_int_equal(symlink("mine", at("x")), 0);
 	assert_int_equal(output_file_keep(&out, NULL), -ELOOP);
@@ -246,7 +249,7 @@ static void test_links(void **state)
 	assert_holds("mine", "mine");
 	assert_int_equal(unlink(at("x")), 0);
 
-	/* FILE.old being one is replaced itself. */
+	/* If FILE.old is a link, the link itself is replaced. */
 	put("x", "old");
 	assert_int_equal(symlink("mine", at("x.old")), 0);
 	write_new("x", "new", true);
@@ -256,7 +259,7 @@ static void test_links(void **state)
 
 static atomic_bool stop;
 
-/* Puts links, files and nothing at the path, in turn. */
+/* Puts links, files and nothing at the path, one after the other. */
 static void *disturb(void *context)
 {
 	char target[400], name[400], new_name[400];
@@ -307,7 +310,7 @@ static void test_race(void **state)
 	(void)unlink(at("n"));
 	(void)unlink(at("x"));
 	(void)unlink(at("x.old"));
-	assert_int_equal(names(), 1); /* nothing temporary is left */
+	assert_int_equal(names(), 1); /* no temporary file is left */
 }
 
 static void test_special(void **state)
@@ -334,15 +337,15 @@ static void test_special(void **state)
 	if (geteuid() != 0)
 		return;
 	/*
-	 * Another user's pipe waits for what we write: in a folder such as /tmp anybody can put
-	 * one.
+	 * Another user's pipe would receive our data; anybody can create one in a folder such as
+	 * /tmp.
 	 */
 	struct diag diag = { 0 };
 	assert_int_equal(chown(at("pipe"), 65534, 65534), 0);
 	reader = open(at("pipe"), O_RDONLY | O_NONBLOCK);
 	assert_int_equal(output_file_open(&out, at("pipe"), &diag), -EPERM);
 	assert_non_null(strstr(diag.text, "it is another user's"));
-	/* But not when that user is the one who called sudo. */
+	/* A pipe of the user who called sudo is accepted. */
 	setenv("SUDO_UID", "65534", 1);
 	setenv("SUDO_GID", "65534", 1);
 	assert_int_equal(output_file_open(&out, at("pipe"), NULL), 0);
@@ -362,7 +365,7 @@ static void test_sudo(void **state)
 	write_new("x", "x", true);
 	assert_int_equal(lstat(at("x"), &st), 0);
 	if (geteuid() != 0) {
-		assert_int_equal(st.st_uid, geteuid()); /* other users are not believed */
+		assert_int_equal(st.st_uid, geteuid()); /* only root may use SUDO_UID */
 		return;
 	}
 	assert_int_equal(st.st_uid, 1234);
@@ -379,7 +382,10 @@ static void test_sudo(void **state)
 	}
 }
 
-/* In a folder where all may write, as in /tmp: another user's file is neither written nor moved. */
+/*
+ * In a folder where all users may write, such as /tmp, another user's file is neither written nor
+ * renamed.
+ */
 static void test_others_file(void **state)
 {
 	struct output_file out;
@@ -414,7 +420,7 @@ static int reserve(struct output_file *out, const char *name, uint32_t also_uid)
 	return output_file_reserve(out, fd, at(name), also_uid, NULL);
 }
 
-/* A name that another process makes a file at: looked at before, taken afterwards. */
+/* A file that another process writes: its name is checked before, and it is renamed afterwards. */
 static void test_reserve(void **state)
 {
 	struct output_file out;
@@ -429,7 +435,7 @@ static void test_reserve(void **state)
 
 	assert_int_equal(reserve(&out, "x", UINT32_MAX), 0);
 	put(out.temporary, "half");
-	output_file_close(&out); /* not kept: the file of the other process goes */
+	output_file_close(&out); /* not kept: the other process's file is removed */
 	assert_holds("x", "new");
 	assert_int_equal(names(), 1);
 

@@ -73,7 +73,7 @@ static void test_large_flushes(void **state)
 				n += 100)
 				size += 100; /* a sample */
 		assert_in_range(size, 150000, 300000);
-		/* The data that waits then, and its names. */
+		/* The data that waits at that time, and its names. */
 		for (unsigned n = 0; n < 10000 && !output_limit_is_full(&limit, size); n++)
 			size += 100;
 		assert_in_range(size, 150000, 270000);
@@ -85,7 +85,7 @@ static void test_large_flushes(void **state)
 	close(ends[1]);
 }
 
-/* These are hints to the kernel: the content of the file stays. */
+/* These are hints to the kernel; the content of the file does not change. */
 static void test_give_back(void **state)
 {
 	struct output_limit limit;

@@ -1,6 +1,6 @@
 /*
- * packed_file.c: after each page that a write may have got to when we were killed, our reader and
- * stock `zstd -d` take the file whole. Where zstd is not installed, that half is skipped.
+ * packed_file.c: if the program is killed during a write, the file is complete after each page for
+ * our reader and for `zstd -d`. The second half is skipped if zstd is not installed.
  */
 #include "unit/test.h"
 
@@ -21,15 +21,15 @@
 
 #define CONTENT_MAX (4u << 20)
 
-/* A disk in memory. */
+/* A simulated disk in memory. */
 static struct {
 	uint8_t data[CONTENT_MAX];
 	size_t size;
 	unsigned states;
-	unsigned stock_every; /* stock zstd is asked about each n-th state */
+	unsigned stock_every; /* `zstd -d` checks each n-th state */
 	unsigned stock_asked;
-	size_t fail_at;    /* nothing is written from here on; 0 all is */
-	unsigned fail_nth; /* this page's write fails; 0 none */
+	size_t fail_at;    /* nothing is written after this offset; 0: no limit */
+	unsigned fail_nth; /* the write of this page fails; 0: none */
 	void (*check)(const uint8_t *content, size_t size);
 } disk;
 
@@ -50,9 +50,7 @@ static uint8_t *unpack(const uint8_t *data, size_t size, size_t *ret_size)
 	return content;
 }
 
-/*
- * `zstd -d FILE`, as anybody would call it. It leaves no output behind when the file is not whole.
- */
+/* Runs `zstd -d FILE`. It leaves no output if the file is not complete. */
 static void ask_stock(const uint8_t *data, size_t size, const uint8_t *content, size_t content_size)
 {
 	char packed[96];
@@ -183,8 +181,8 @@ static void test_recording_at_every_instant(void **state)
 /* ---- bytes of all kinds and sizes ---- */
 
 static uint8_t expected[CONTENT_MAX];
-static size_t expected_size; /* of the bytes that were put */
-static size_t before_size;   /* of the bytes that were put before that */
+static size_t expected_size; /* hash of the written bytes */
+static size_t before_size;   /* hash of the bytes written before */
 
 static void check_bytes(const uint8_t *content, size_t size)
 {
@@ -206,7 +204,7 @@ static size_t add_some(struct packed_file *file, uint64_t *random, unsigned roun
 
 	for (size_t i = 0; i < size; i++) {
 		*random = *random * 6364136223846793005u + 1442695040888963407u;
-		/* every second piece cannot be packed any smaller */
+		/* every second piece cannot be compressed */
 		expected[expected_size + i] =
 			round % 2 ? (uint8_t)(*random >> 50) : (uint8_t)(i / 7);
 	}
@@ -240,8 +238,8 @@ static void test_bytes_at_every_instant(void **state)
 }
 
 /*
- * No room, at each possible place: the earlier bytes stay whole, and writing continues when there
- * is room.
+ * No room at each possible offset: the earlier bytes stay complete, and writing continues when
+ * there is room.
  */
 static void test_no_room(void **state)
 {
@@ -268,7 +266,7 @@ static void test_no_room(void **state)
 				size_t all = expected_size;
 				assert_int_equal(result, -ENOSPC);
 				failures++;
-				expected_size = before_size; /* what the file holds */
+				expected_size = before_size; /* the content of the file */
 				if (disk.size)
 					check_disk();
 				expected_size = all;
@@ -287,7 +285,7 @@ static void test_no_room(void **state)
 	assert_true(failures > 150);
 }
 
-/* A real file: cut back when the disk is full, without the room at the end. */
+/* A real file: shortened when the disk is full, and without reserved room at the end. */
 static size_t full_at;
 
 static ssize_t write_stingy(int fd, const void *data, size_t size, off_t offset)
@@ -396,8 +394,8 @@ static void test_pipe(void **state)
 	check_disk();
 	uint32_t all = last_events;
 	/*
-	 * Cut anywhere: the bytes before the cut can be read, and never fewer than with a shorter
-	 * cut.
+	 * Truncated anywhere: the bytes before the cut can be read, and never fewer than with a
+	 * shorter file.
 	 */
 	uint32_t most = 0;
 	for (size_t cut = 5; cut < size; cut += 61) {
@@ -416,7 +414,7 @@ static void test_pipe(void **state)
 		assert_int_equal(nettrace_source.open(&in, &trace, true, &source, &diag), 0);
 		while ((r = nettrace_source.next(source, &event, &diag)) > 0)
 			events++;
-		/* Complete but for the frame's own end is complete. */
+		/* A file that lacks only the end of its frame is complete. */
 		assert_true(r == -EBADMSG || (r == 0 && events == all));
 		assert_true(events >= most);
 		most = events;

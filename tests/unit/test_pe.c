@@ -1,6 +1,6 @@
 /*
- * pe.c: a real assembly, whole, cut and with every byte changed; the identity of its symbols from a
- * debug directory built here.
+ * pe.c: a real assembly: complete, truncated, and with every byte changed; and the identity of its
+ * symbol file from a debug directory that is built here.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * perf_map.c: real lines of .NET and of others, later lines win, what is no line is skipped, long
- * and torn ones are bounded.
+ * perf_map.c: real lines of .NET and of other runtimes. Later lines replace earlier ones, invalid
+ * lines are skipped, and long or truncated lines are bounded.
  */
 #include "unit/test.h"
 
@@ -94,7 +94,7 @@ static void test_skipped(void **state)
 	codemap_done(&map);
 }
 
-/* A line longer than any name may be is cut; the next one is read as usual. */
+/* A line longer than the limit of names is cut; the next one is read as usual. */
 static void test_long(void **state)
 {
 	struct codemap map = { 0 };

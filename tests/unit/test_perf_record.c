@@ -1,4 +1,4 @@
-/* perf_record.c: the kernel's layouts, and every way a record may be torn. */
+/* perf_record.c: the kernel's record layouts, and every way in which a record may be broken. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static int decode(struct bytes *b, const struct perf_layout *layout, struct perf
 }
 
 /*
- * Every shorter form, whose header says its true size, is refused or at least read within its
- * bounds (the sanitizers watch).
+ * Every shorter record, whose header has its real size, is refused, or read without going beyond
+ * its end (the sanitizers check this).
  */
 static void cut_everywhere(const struct bytes *b, const struct perf_layout *layout)
 {
@@ -92,7 +92,7 @@ static void test_sample(void **state)
 	assert_int_equal(frames[0], KERNEL_BEGIN + 0x10);
 	assert_int_equal(frames[3], 0x402000);
 
-	/* At the kernel's limit, and with too little room. */
+	/* A stack at the kernel's limit, and with too little room. */
 	assert_int_equal(perf_callchain_flatten(&record, KERNEL_BEGIN, 4, frames, 8).flags,
 		PERF_CHAIN_CUT);
 	flat = perf_callchain_flatten(&record, KERNEL_BEGIN, 127, frames, 3);
@@ -256,7 +256,7 @@ static void test_small_records(void **state)
 	assert_int_equal(record.parent_tid, 9);
 	assert_int_equal(record.tid, 101);
 
-	/* A kind that is not known: who and when, nothing else. */
+	/* A record of an unknown type has a time and a thread only. */
 	begin_record(&b, 999, 0);
 	bytes_u64(&b, 1);
 	add_trailer(&b);
@@ -264,13 +264,13 @@ static void test_small_records(void **state)
 	assert_int_equal(record.type, 999);
 	assert_int_equal(record.time_ns, 5000);
 
-	/* A size that is not the header's. */
+	/* A size that differs from the header's. */
 	bytes_set_u16(&b, 6, 8);
 	assert_int_equal(perf_record_decode(&machine_layout, b.data, b.len, &record), -EBADMSG);
 	bytes_done(&b);
 }
 
-/* With IDENTIFIER and PERIOD, and with fields we step over. */
+/* With IDENTIFIER and PERIOD, and with fields that are skipped. */
 static void test_layouts(void **state)
 {
 	struct perf_layout layout = { .sample_type = PERF_BIT_IDENTIFIER | PERF_BIT_IP |

@@ -64,7 +64,7 @@ static void test_sift(void **unused)
 	assert_true(sift(&filter, PERF_TYPE_FORK, 13, 13, 10));
 	assert_true(sift(&filter, PERF_TYPE_FORK, 14, 14, 13));
 	assert_true(sift(&filter, PERF_TYPE_SAMPLE, 14, 14, 0));
-	/* The exit of a thread, then of its process: now the pid belongs to no process. */
+	/* The exit of a thread, then of its process: now no process has the pid. */
 	assert_true(sift(&filter, PERF_TYPE_EXIT, 14, 15, 13));
 	assert_true(pid_filter_has(&filter, 14));
 	assert_true(sift(&filter, PERF_TYPE_EXIT, 14, 14, 13));

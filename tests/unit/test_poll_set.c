@@ -72,7 +72,7 @@ static void test_earliest_time_ends_the_wait(void **state)
 	assert_true(poll_set_wait(&set) >= early_ns);
 	assert_int_equal(set.ready, 0);
 
-	/* A time that has passed: the wait only looks. */
+	/* A time in the past: the wait only checks the descriptors. */
 	poll_set_begin(&set, begin_ns);
 	poll_set_wake(&set, UINT64_MAX);
 	assert_int_equal(set.wake_ns, begin_ns);
@@ -104,7 +104,7 @@ static void test_callers_get_their_events(void **state)
 	assert_int_equal(callers[2].revents, POLLOUT);
 	assert_int_equal(poll_set_revents(&set, last), POLLOUT);
 
-	/* A wait without them leaves them alone. */
+	/* A wait for other descriptors does not change them. */
 	callers[2].revents = 0;
 	poll_set_begin(&set, 0);
 	(void)poll_set_add(&set, fds[1], POLLOUT);
@@ -121,7 +121,7 @@ static void test_signal_ends_the_wait(void **state)
 	struct sigaction before;
 	timer_t timer;
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	/* again and again, as the first may come before the wait */
+	/* repeated, because the first signal may arrive before the wait */
 	struct itimerspec often = { .it_value.tv_nsec = 1000000, .it_interval.tv_nsec = 1000000 };
 	struct poll_set set = { 0 };
 	int fds[2];

@@ -1,6 +1,6 @@
 /*
- * port.c: the socket of a process, by its true name, by a cut one, by none; and sockets that are
- * somebody else's.
+ * port.c: finds the socket of a process, with its full name, with a truncated name, or with none,
+ * and refuses the sockets of other users.
  */
 #include "unit/test.h"
 
@@ -29,7 +29,7 @@ static struct dotnet_target self(void)
 	return target;
 }
 
-/* Binds what the runtime would bind: the path cut to what fits. */
+/* Binds the socket that a runtime would bind, with the path cut to its maximum length. */
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -94,13 +94,14 @@ static void test_connect(void **state)
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
 	close(listener);
-	/* Left behind by a crash. */
+	/* A socket that a crashed process left. */
 	assert_true(dotnet_port_exists(&target));
 	assert_int_equal(dotnet_port_connect(&target, NULL), -ECONNREFUSED);
 }
 
 /*
- * A socket of this pid that another start time belongs to is not this process's: its time is ours.
+ * A socket with this pid and another start time does not belong to this process; the time in the
+ * name must be its start time.
  */
 static void test_other_key(void **state)
 {
@@ -118,7 +119,7 @@ static void test_other_key(void **state)
 
 /*
  * Becomes the first process of a time namespace whose clock is a thousand seconds ahead, and binds
- * what a runtime would bind there.
+ * the socket that a runtime would bind there.
  */
 static void listen_elsewhere(int ready)
 {
@@ -176,7 +177,7 @@ static void test_time_namespace(void **state)
 	snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", folder);
 	char path[512];
 	socket_path(&target, folder, path);
-	assert_int_equal(access(path, F_OK), -1); /* its start time is another one there */
+	assert_int_equal(access(path, F_OK), -1); /* another start time there */
 	int fd = dotnet_port_connect(&target, NULL);
 	assert_true(fd >= 0);
 	close(fd);
@@ -206,7 +207,7 @@ static void test_full_queue(void **state)
 	close(listener);
 }
 
-/* The directory's length decides how much of the name is left. */
+/* The length of the directory determines how much of the name remains. */
 static void test_cut_name(void **state)
 {
 	struct dotnet_target target = self();
@@ -222,7 +223,7 @@ static void test_cut_name(void **state)
 		assert_int_equal(mkdir(dir, 0700), 0);
 		strcpy(target.tmpdir, dir);
 		if (len >= 107) {
-			/* No room for even one letter of the name. */
+			/* No room for one letter of the name. */
 			int r = dotnet_port_connect(&target, NULL);
 			assert_true(r == -ENOENT || r == -ENAMETOOLONG);
 			assert_false(dotnet_port_exists(&target));
@@ -243,7 +244,7 @@ static void test_cut_name(void **state)
 	assert_int_equal(dotnet_port_connect(&target, NULL), -ENAMETOOLONG);
 }
 
-/* Anybody may put a socket with any pid in its name into a common directory. */
+/* Any user may put a socket with any pid in its name into a common directory. */
 static void test_spoofed(void **state)
 {
 	struct dotnet_target target = self();
@@ -289,7 +290,7 @@ static void test_other_user(void **state)
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(dotnet_port_connect(&target, &diag), -EPERM);
 	assert_string_equal(diag.text, "another user (65534) listens at its socket");
-	/* The kernel took the user at listen(2): now it is the target's. */
+	/* The kernel stored the user at listen(2), which is now the target's. */
 	assert_int_equal(listen(listener, 5), 0);
 	int fd = dotnet_port_connect(&target, NULL);
 	assert_true(fd >= 0);
@@ -326,8 +327,8 @@ static void test_other_user(void **state)
 }
 
 /*
- * A link of that name is no socket, wherever it leads; a link to the folder is what the target
- * calls its folder.
+ * A link of that name is not accepted as a socket, wherever it leads. The target's own folder may
+ * be reached by a link.
  */
 static void test_links(void **state)
 {
@@ -386,7 +387,7 @@ static void test_target_read(void **state)
 	(void)state;
 	assert_int_equal(dotnet_target_read(0x3fffffff, &target, &diag), -ESRCH);
 	assert_true(diag.text[0]);
-	/* A name full of what separates fields, and a TMPDIR. */
+	/* A name with the characters that separate fields, and a TMPDIR. */
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = fork();
 	if (!child) {

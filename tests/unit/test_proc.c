@@ -1,4 +1,4 @@
-/* proc.c: the parsers on what processes may choose, and the reader on ourselves. */
+/* proc.c: the parsers with text that processes can choose, and the reader with this process. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void test_stat(void **state)
 	assert_int_equal(process.start_ticks, 12345);
 	assert_int_equal(process.resident_bytes, 250);
 	assert_false(process.kernel_thread);
-	/* Cut anywhere before the last field we want: no process, no crash. */
+	/* Cut before the last required field: no process is returned, and no crash occurs. */
 	for (size_t len = 0; len < (size_t)(strstr(line, "250") - line); len++)
 		assert_false(proc_parse_stat(line, len, &process));
 	assert_false(proc_parse_stat("77 a S 1", 8, &process));
@@ -238,7 +238,7 @@ static void test_ourselves(void **state)
 	proc_close(&proc);
 }
 
-/* 10,000 mappings and a name with everything in it: each is seen, in order. */
+/* 10,000 mappings, and a name with all special characters: each is returned, in order. */
 static int check_order(void *user, const struct proc_mapping *mapping)
 {
 	struct found *found = user;
@@ -277,13 +277,13 @@ static void test_many_mappings(void **state)
 	assert_int_equal(found.count, MANY);
 }
 
-/* What a mapping says, as text, in a hash of all. */
+/* Adds the text of a mapping to a hash of all. */
 static int digest_mapping(void *user, const struct proc_mapping *m)
 {
 	uint64_t *digest = user;
 	char text[PATH_MAX + 256];
 
-	if (!strcmp(m->path, "[vsyscall]")) /* the text alone has it, a page that no process maps */
+	if (!strcmp(m->path, "[vsyscall]")) /* a page that no process maps; only the text has it */
 		return 0;
 	snprintf(text, sizeof(text), "%lx %lx %lx %lu %x:%x %d%d%d%d%d %zu %s", m->begin, m->end,
 		m->file_offset, m->inode, m->device_major, m->device_minor, m->readable,
@@ -293,7 +293,7 @@ static int digest_mapping(void *user, const struct proc_mapping *m)
 	return 0;
 }
 
-/* Kernels that can be asked for single mappings say the same as their text. */
+/* A kernel that can be queried for single mappings returns the same as its text. */
 static void test_maps_both_ways(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -322,11 +322,11 @@ static void test_maps_both_ways(void **state)
 	assert_true(read != 1);
 	if (!could_ask)
 		print_message(
-			"this kernel cannot be asked for single mappings: its text was read twice\n");
+			"this kernel cannot be queried for single mappings: its text was read twice\n");
 	assert_int_equal(asked, read);
 }
 
-/* One that has ended but is not waited for, and one that is gone. */
+/* A process that has ended but still has its entry, and one whose entry has been removed. */
 static void test_gone(void **state)
 {
 	struct proc_reader proc;
@@ -397,7 +397,7 @@ static void test_application(void **state)
 		{ ARGS("dotnet\0build"), NULL },
 		{ ARGS("dotnet\0.dll"), NULL },
 		{ ARGS("dotnet\0/a.dll/b"), NULL },
-		{ "dotnet\0Cut.dll", 14, "Cut" }, /* no NUL behind the last */
+		{ "dotnet\0Cut.dll", 14, "Cut" }, /* no NUL after the last */
 		{ "", 0, NULL },
 #undef ARGS
 	};

@@ -1,6 +1,6 @@
 /*
- * process_table.c: processes that fork, execute, end and whose pids are used again, as the records of
- * the kernel and a fake /proc report them.
+ * process_table.c: processes that fork, execute and end, and reused pids, as reported by records of
+ * the kernel and by a fake /proc.
  */
 #include "unit/test.h"
 
@@ -65,7 +65,7 @@ static void put_process(uint32_t pid, uint32_t parent, const char *comm, uint64_
 	put_file(folder, "maps", "00400000-00500000 r-xp 00001000 08:01 42    /usr/bin/shop\n");
 }
 
-/* ---- what was written ---- */
+/* ---- the written events ---- */
 
 static unsigned count_written(enum known_event known)
 {
@@ -161,7 +161,7 @@ static void test_scan_reads_what_runs(void **state)
 	assert_int_equal(mapping_of(shop, 0)->file_offset, 0x1000);
 	assert_int_equal(mapping_of(shop, 0)->inode, 42);
 
-	/* Records from before the reading are in it already. */
+	/* Records from before the reading of /proc are already contained in it. */
 	comm_at(1, 100, 100, "old", true);
 	fork_at(1, 7, 100);
 	assert_string_equal(name_of(shop), "shop");
@@ -178,12 +178,12 @@ static void test_mapping_is_added_once(void **state)
 	map_at(20, process, 0x1000, "/lib/a");
 	assert_int_equal(row(process)->mappings.count, 1);
 	assert_int_equal(mapping_of(process, 0)->from_ns, 10);
-	/* Another file took its place, and then the first one again. */
+	/* Another file replaced it, and then the first one again. */
 	map_at(30, process, 0x1000, "/lib/b");
 	map_at(40, process, 0x1000, "/lib/a");
 	assert_int_equal(row(process)->mappings.count, 3);
 	assert_int_equal(mapping_of(process, 2)->from_ns, 40);
-	/* The memory limit is reached: no more is named. */
+	/* The memory limit is reached: no more names are stored. */
 	fixture.live->symbolizer.full = true;
 	map_at(50, process, 0x9000, "/lib/c");
 	assert_int_equal(row(process)->mappings.count, 3);
@@ -199,7 +199,7 @@ static void test_forked_process_shares_mappings_until_it_is_sampled(void **state
 	map_at(10, parent, 0x1000, "/lib/a");
 	fork_at(20, 100, 101);
 	map_at(30, parent, 0x2000, "/lib/b");
-	fork_at(40, 101, 102); /* it shares what its grandparent had */
+	fork_at(40, 101, 102); /* it shares the mappings of its grandparent */
 	uint32_t child = process_table_find(live, 101);
 	uint32_t grandchild = process_table_find(live, 102);
 	assert_string_equal(name_of(child), "shop");
@@ -211,7 +211,7 @@ static void test_forked_process_shares_mappings_until_it_is_sampled(void **state
 	assert_int_equal(row(child)->mappings.count, 1);
 	assert_int_equal(mapping_of(child, 0)->begin, 0x1000);
 	assert_int_equal(mapping_of(child, 0)->from_ns, 10);
-	/* The parent's exec frees its mappings: those that share them copy them before. */
+	/* The parent's exec frees its mappings; processes that share them copy them first. */
 	comm_at(50, 100, 100, "other", true);
 	assert_int_equal(row(parent)->mappings.count, 0);
 	assert_string_equal(name_of(parent), "other");
@@ -289,7 +289,7 @@ static void test_names(void **state)
 	assert_string_equal(name_of(process), "main");
 	assert_string_equal(trace_text(&live->trace, live->trace.threads.items[thread].name),
 		"pool");
-	/* A name that is known is not read again; the main thread has no row of its own. */
+	/* A known name is not read again. The main thread has no separate row. */
 	assert_int_equal(process_table_thread(live, process, 100, 105), thread);
 	assert_int_equal(process_table_thread(live, process, 100, 100), row(process)->main_thread);
 	assert_int_equal(count_written(SPOOR_THREAD_NAME), 0);
@@ -319,7 +319,7 @@ static void test_thread_name_from_proc(void **state)
 	assert_int_equal(name.inner_tid, 6);
 	assert_int_equal(process_table_thread(live, process, 100, 105), thread); /* known now */
 	assert_int_equal(count_written(SPOOR_THREAD_NAME), 1);
-	/* One that has ended is named as its process, and no event is written. */
+	/* A thread that has ended gets the name of its process, and no event is written. */
 	thread = process_table_thread(live, process, 100, 106);
 	assert_string_equal(trace_text(&live->trace, live->trace.threads.items[thread].name),
 		"shop");
@@ -405,7 +405,7 @@ static void test_slots_are_reused_after_the_end(void **state)
 	assert_int_equal(fixture.forgotten.count, 1);
 	assert_int_equal(fixture.forgotten.items[0], main_thread);
 	assert_int_equal(process_table_find(live, 100), 0);
-	/* The next process gets the slot, and nothing of the last one. */
+	/* The next process gets the slot, without data of the previous one. */
 	fork_at(40, 99, 200);
 	assert_int_equal(process_table_find(live, 200), ended);
 	assert_int_equal(process_table_find(live, 100), 0);
@@ -436,7 +436,7 @@ static void test_announced_processes_are_freed_in_batches(void **state)
 		exit_at(pid, pid, pid);
 	}
 	assert_int_equal(count_written(SYSTEM_PROCESS_EXIT), BATCH);
-	/* What the sink cannot write keeps its processes. */
+	/* Processes that the sink could not write are kept. */
 	fixture.flush_error = -28;
 	process_table_bury(live);
 	assert_int_equal(live->writer.error, -28);
@@ -518,7 +518,7 @@ static void test_forks_of_others_are_filtered(void **state)
 	fork_at(later, 50, 102);
 	assert_int_equal(process_table_find(live, 102), 0);
 	assert_true(pid_filter_has(&live->filter, 102));
-	/* Another program's child gets the pid of a recorded process: that one has ended. */
+	/* Another program's child gets the pid of a recorded process, which therefore has ended. */
 	process_table_announce(live, child);
 	fork_at(later + 10, 50, 101);
 	assert_true(row(child)->ended);

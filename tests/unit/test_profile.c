@@ -1,4 +1,4 @@
-/* profile.c, top.c, tree.c, recording.c: the sums of a small trace are known by heart. */
+/* profile.c, top.c, tree.c, recording.c: the sums of a small trace, calculated by hand. */
 #include "unit/test.h"
 
 #include "analysis/recording.h"
@@ -24,7 +24,7 @@ static void begin(struct fixture *f)
 	f->profile.trace = &f->trace;
 }
 
-/* What the profile has been given. */
+/* The events that the profile received. */
 static void analyse(struct fixture *f, enum top_sort sort)
 {
 	assert_int_equal(symbolmap_init(&f->names, &f->trace, METHOD_NAME_LONG), 0);
@@ -75,7 +75,7 @@ static void test_sums(void **state)
 	assert_string_equal(row_name(&f, shop->row_at), "Shop.Pricing.Burn()");
 	assert_int_equal(rows[0].self_count, 8);
 	assert_int_equal(rows[0].total_ns, 8u * PERIOD_NS);
-	/* Main is three times on one stack and counts once for it. */
+	/* Main occurs three times in one stack and counts once. */
 	for (uint32_t i = 0; i < shop->row_count; i++) {
 		if (strcmp(row_name(&f, shop->row_at + i), "Shop.Program.Main()") != 0)
 			continue;
@@ -85,7 +85,7 @@ static void test_sums(void **state)
 	end(&f);
 }
 
-/* A runtime's sample of a thread, or what its clock says. */
+/* A sample by the runtime, or the CPU time of a thread's clock. */
 static void runtime_sample(struct fixture *f, uint32_t thread, uint64_t ms, uint32_t stack,
 	bool managed)
 {
@@ -186,7 +186,7 @@ static void test_runtime_samples_alone(void **state)
 	end(&f);
 }
 
-/* Beside samples of the kernel's they say nothing more. */
+/* If the kernel's samples exist, the runtime's samples are not counted. */
 static void test_runtime_samples_of_a_recording(void **state)
 {
 	struct fixture f;
@@ -200,8 +200,8 @@ static void test_runtime_samples_of_a_recording(void **state)
 }
 
 /*
- * Files without the time of the last sample's end: the last sample counts, or the last event where
- * the recorder was killed.
+ * Files without an end time of the last sample: the last sample counts, or the last event if the
+ * recorder was killed.
  */
 static void test_sampled_time(void **state)
 {
@@ -223,7 +223,7 @@ static void test_sampled_time(void **state)
 	end(&f);
 }
 
-/* Nothing is said of the CPUs where nothing was sampled. */
+/* Without samples the usage of the CPUs is not shown. */
 static void test_no_samples(void **state)
 {
 	struct fixture f;
@@ -236,7 +236,7 @@ static void test_no_samples(void **state)
 	end(&f);
 }
 
-/* The share of the CPUs is of all of them, so the report has to say whose it is. */
+/* The share is that of all CPUs, so the report has to name the processes. */
 static void test_scopes(void **state)
 {
 	static const struct {
@@ -273,8 +273,8 @@ static uint32_t child_named(const struct fixture *f, const struct call_tree *tre
 }
 
 /*
- * One method that was compiled three times, once without a module (as older recorders wrote it),
- * has one row with three tiers. A method of the same name in another module has its own row.
+ * A method that was compiled three times, once without a module (as older recorders wrote it), has
+ * one row with three tiers. A method of the same name in another module has its own row.
  */
 static void test_one_row_a_method(void **state)
 {
@@ -332,8 +332,8 @@ static void test_one_row_a_method(void **state)
 }
 
 /*
- * A walk by frame pointers passes over the caller of a method that was replaced while it ran.
- * Stacks that the runtime walked are whole.
+ * A walk by frame pointers skips the caller of a method that was replaced while it ran. Stacks that
+ * the runtime walked are complete.
  */
 static void test_replaced_on_the_stack(void **state)
 {
@@ -472,8 +472,8 @@ static void test_trees(void **state)
 	call_tree_done(&tree);
 
 	/*
-	 * The recursive stack counts from its innermost Main: two callers then, and no more samples
-	 * than there are.
+	 * A recursive stack counts from its innermost Main: two callers then, and no more samples
+	 * than exist.
 	 */
 	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_CALLERS, "Main"), 0);
 	assert_int_equal(tree.nodes.items[CALL_TREE_ROOT].total_count, 14);
@@ -530,8 +530,8 @@ static void test_losses(void **state)
 }
 
 /*
- * Each process describes the kinds of events it sends, and a runtime may know two versions of one:
- * a kind is one row.
+ * Each process describes its kinds of events, and a runtime may have two versions of one. A kind
+ * has one row.
  */
 static void test_kinds_of_events(void **state)
 {

@@ -1,4 +1,4 @@
-/* providers.c: what is typed, and what a session then asks for. */
+/* providers.c: the provider list that the user types, and the providers of the session. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -33,18 +33,18 @@ static void test_texts(void **state)
 	expect(&list, "A:ffffffffffffffff:4: (--providers)\nB:10:5:k=v;q=w (--providers)\n"
 		      "C:ffffffffffffffff:5: (--providers)\nD:f00:4: (--providers)\n");
 	provider_list_done(&list);
-	/* A comma and colons within quotes belong to the arguments. */
+	/* A comma or a colon inside quotes belongs to the arguments. */
 	assert_int_equal(
 		provider_list_add_text(&list, "A:1:4:Specs=\"x,y:z\",B:2", "--providers", NULL), 0);
 	expect(&list, "A:1:4:Specs=\"x,y:z\" (--providers)\nB:2:4: (--providers)\n");
 	provider_list_done(&list);
-	/* Twice is both. */
+	/* A provider that is given twice gets the union of both. */
 	assert_int_equal(provider_list_add_text(&list, "A:1:2,A:4:5", "--providers", NULL), 0);
 	expect(&list, "A:5:5: (--providers)\n");
 	provider_list_done(&list);
 	/*
-	 * The runtime's own never gets all its keywords by a bare name: some of them collect the
-	 * heap.
+	 * A name without keywords never enables all keywords of the runtime's provider: some of
+	 * them start a collection of the heap.
 	 */
 	assert_int_equal(provider_list_add_text(&list, PROVIDER_CLR_NAME, "--providers", NULL), 0);
 	expect(&list, PROVIDER_CLR_NAME ":100003801d:4: (--providers)\n");
@@ -84,13 +84,13 @@ static void test_ways(void **state)
 					"Private:1:4: (--profile)\n");
 	assert_true(list.rundown_keywords == 1);
 	provider_list_done(&list);
-	/* With one that needs the whole rundown, it is whole. */
+	/* With a provider that needs the whole rundown, the rundown is not limited. */
 	assert_int_equal(provider_list_add_profiles(&list, "gc-collect,dotnet-common", NULL), 0);
 	assert_true(list.rundown_keywords == 0);
 	provider_list_done(&list);
 }
 
-/* Each profile is a request that the encoder takes. */
+/* The encoder accepts the request of each profile. */
 static void test_profiles(void **state)
 {
 	(void)state;
@@ -119,7 +119,7 @@ static void test_event_ids(void **state)
 
 	(void)state;
 	assert_int_equal(provider_list_add_text(&list, "A:1:4,B:1:4", "--providers", NULL), 0);
-	/* A .NET 10 runtime sends no event of a provider whose filter has an id twice. */
+	/* .NET 10 sends no event of a provider whose filter contains an id twice. */
 	assert_int_equal(provider_list_add_event_ids(&list, "A:1,2,1,300", NULL), 0);
 	assert_int_equal(provider_list_add_event_ids(&list, "A:300", NULL), 0);
 	assert_int_equal(provider_list_add_event_ids(&list, "B:-7", NULL), 0);

@@ -51,7 +51,7 @@ static void test_tiny(void **state)
 			i++;
 		assert_true(i < TINY_COUNT);
 		seen[i] = true;
-		/* The same through the place in the file. */
+		/* The same lookup by the offset in the file. */
 		struct r2r_hit same;
 		uint64_t offset = hit.begin_offset + (rva - hit.begin_rva);
 		assert_true(r2r_find_offset(image, offset, &same));
@@ -80,7 +80,7 @@ static void test_broken(void **state)
 		copy[i] ^= (uint8_t)(1u << (i % 8));
 		if (r2r_open_memory(copy, size, &image, NULL) == 0) {
 			for (uint32_t rva = 0x10600; rva < 0x10740; rva += 8)
-				/* any answer will do; it must be one */
+				/* any result is accepted, but the call must return */
 				(void)r2r_find_rva(image, rva, &hit);
 			r2r_close(image);
 		}
@@ -97,13 +97,11 @@ static void test_refused(void **state)
 	assert_int_equal(r2r_open_memory("MZ", 2, &image, &diag), -EBADMSG);
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(r2r_open(fd, &image, NULL), -EINVAL);
-	assert_int_equal(fcntl(fd, F_GETFD), -1); /* taken over all the same */
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* the descriptor is owned also after an error */
 	r2r_close(NULL);
 }
 
-/*
- * The library that every .NET program runs: tens of thousands of methods, all of them with a name.
- */
+/* The library that every .NET program uses: tens of thousands of methods, each with a name. */
 static void test_corelib(void **state)
 {
 	static const char *const roots[] = { "/usr/share/dotnet", "/usr/lib/dotnet" };

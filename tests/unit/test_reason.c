@@ -1,4 +1,4 @@
-/* The list of reasons: words that are unique, sentences with a kind, errors. */
+/* The list of reasons: unique code words, sentences that fit their kind, and errors. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static void test_words(void **state)
 		const char *word = reason_word((enum reason_kind)kind);
 		assert_true(*word);
 		assert_int_equal(strspn(word, "abcdefghijklmnopqrstuvwxyz-"), strlen(word));
-		assert_int_equal(reason_kind_of(word), kind); /* no other kind has it */
+		assert_int_equal(reason_kind_of(word), kind); /* no other kind has the same word */
 		assert_true(reason_word_is(word, (enum reason_kind)kind));
 		assert_false(reason_word_is("", (enum reason_kind)kind));
 		assert_non_null(reason_remedy((enum reason_kind)kind));
@@ -54,7 +54,7 @@ static void test_set(void **state)
 	assert_int_equal(diag.error, -EACCES);
 	assert_int_equal(diag.reason, REASON_HIDDEN);
 	assert_string_equal(diag.text, reason_text(REASON_HIDDEN));
-	/* The first sentence stays. */
+	/* The first sentence is kept. */
 	assert_int_equal(reason_set(&diag, -ENOENT, REASON_NO_SOCKET), -ENOENT);
 	assert_int_equal(diag.reason, REASON_HIDDEN);
 	assert_int_equal(reason_set(NULL, -ENOENT, REASON_NO_SOCKET), -ENOENT);

@@ -1,6 +1,6 @@
 /*
- * recorder.c without a kernel (fake_events.h): which events it opens for which rights, and with what
- * less it tries after each refusal.
+ * recorder.c with a simulated kernel (fake_events.h): the events that it opens with each set of
+ * rights, and the reduced attributes that it tries after each refusal.
  */
 #include "unit/test.h"
 
@@ -96,7 +96,7 @@ static uint32_t first_offline_cpu(void)
 	return cpu;
 }
 
-/* A process that does nothing, with one thread. */
+/* A process that sleeps, with one thread. */
 struct waiting {
 	uint32_t pid;
 };
@@ -108,7 +108,7 @@ static struct waiting start_waiting(void)
 
 	assert_true(pid >= 0);
 	if (!pid) {
-		/* a failed test must not leave it behind */
+		/* a failed test must not leave it running */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == test)
 			for (;;)
 				pause();
@@ -219,7 +219,7 @@ static int refuse_last_cycles(const struct perf_event_attr *attr, pid_t pid, int
 	return attr->type == PERF_TYPE_HARDWARE && cpu == (int)*vec_last(&cpus.cpus) ? -EBUSY : 0;
 }
 
-/* Without cycles on every CPU, no CPU uses them. */
+/* Cycles are used on all CPUs or on none. */
 static void test_without_hardware(void **state)
 {
 	static fake_event_rule *const rules[] = { refuse_hardware, refuse_last_cycles };
@@ -280,7 +280,7 @@ static void test_without_kernel(void **state)
 	assert_int_equal(recorder_info(recorder)->limit.error, 0);
 	close_and_check(recorder);
 
-	/* Without the kernel nothing would remain. */
+	/* Without the kernel no samples would remain. */
 	options.user_only = false;
 	options.kernel_only = true;
 	refused(&options, -EACCES, "CAP_PERFMON is missing");
@@ -315,7 +315,7 @@ static void test_rings_are_halved_until_they_fit(void **state)
 	fake_events.ring_max = page / 2;
 	refused(&options, -EPERM, "limit on locked memory");
 
-	/* The user's limit is known, so no try is wasted on longer ones. */
+	/* The user's limit is known, so longer rings are not tried. */
 	fake_events_reset();
 	options.no_hardware = true;
 	group.perf_event_mlock_kb = 0;
@@ -363,7 +363,7 @@ static int no_last_cpu(const struct perf_event_attr *attr, pid_t pid, int cpu)
 	return cpu == (int)*vec_last(&cpus.cpus) ? -ENXIO : 0;
 }
 
-/* A CPU may go offline between the reading of the list and the opening of its event. */
+/* A CPU may go offline after the list was read and before its event is opened. */
 static void test_cpus_that_went_offline(void **state)
 {
 	struct recorder_options options = {
@@ -381,7 +381,7 @@ static void test_cpus_that_went_offline(void **state)
 	close_and_check(recorder);
 }
 
-/* Without rights: an anchor and a ring for each CPU, and an event for each thread and CPU. */
+/* Without rights: an anchor and a ring for each CPU, and an event for each thread on each CPU. */
 static void test_processes_one_by_one(void **state)
 {
 	struct waiting child = start_waiting();
@@ -420,7 +420,7 @@ static void test_processes_one_by_one(void **state)
 	}
 	assert_int_equal(own, cpus.cpus.count);
 	assert_int_equal(anchors, cpus.cpus.count);
-	/* Each event lost 7. Anchors have no samples to lose. */
+	/* Each event has lost 7 samples. Anchors have no samples to lose. */
 	assert_true(recorder_read_lost(recorder, &lost));
 	assert_int_equal(lost, 7 * info->thread_count * cpus.cpus.count);
 	close_and_check(recorder);
@@ -457,7 +457,7 @@ static int refuse_machine(const struct perf_event_attr *attr, pid_t pid, int cpu
 	return pid == -1 ? -EACCES : 0;
 }
 
-/* CPU-wide rings for single processes: if allowed, affordable, and not refused all the same. */
+/* Rings of CPUs for single processes: used if they are allowed, affordable and not refused. */
 static void test_when_processes_use_the_rings_of_cpus(void **state)
 {
 	struct waiting child = start_waiting();
@@ -490,7 +490,7 @@ static void test_when_processes_use_the_rings_of_cpus(void **state)
 	assert_int_equal(recorder_info(recorder)->limit.error, 0);
 	close_and_check(recorder);
 
-	/* Threads are chosen one by one, also by those who may record all. */
+	/* Threads are selected one by one, also by a user who may record the machine. */
 	fake_events_reset();
 	options.scope = RECORD_THREADS;
 	recorder = open_or_fail(&options);
@@ -518,12 +518,12 @@ static void test_more_threads_than_files(void **state)
 	user.open_files_max--;
 	refused(&options, -EMFILE, "cannot record 1 threads on");
 
-	/* Those who may record the machine use its rings. */
+	/* A user who may record the machine uses the rings of CPUs. */
 	group.open_files_max = user.open_files_max;
 	options.scope = RECORD_PIDS;
 	options.frequency_hz = 20000;
 	options.rights = &group;
-	if (cpus.cpus.count > 1) { /* else the rings of CPUs are the first choice */
+	if (cpus.cpus.count > 1) { /* otherwise the rings of CPUs are tried first */
 		struct recorder *recorder = open_or_fail(&options);
 		assert_true(recorder_info(recorder)->filter_by_pid);
 		close_and_check(recorder);
@@ -617,14 +617,14 @@ static void test_no_such_process(void **state)
 	refused(&options, -ESRCH, "there is no process 1073741823");
 	options.pid_count = 2;
 	refused(&options, -ESRCH, "none of the 2 processes exists");
-	/* One that exists is enough. */
+	/* One existing process is enough. */
 	pids[1] = (uint32_t)getpid();
 	struct recorder *recorder = open_or_fail(&options);
 	assert_int_equal(recorder_targets_left(recorder), 1);
 	close_and_check(recorder);
 }
 
-/* The recorder's part of a set that has a descriptor of another part before it. */
+/* The recorder's descriptors in a set that begins with those of another part. */
 static uint32_t await(struct recorder *recorder, struct poll_set *set)
 {
 	poll_set_begin(set, UINT64_MAX);
@@ -641,7 +641,10 @@ static struct pollfd *entry_of(struct poll_set *set, int fd)
 	return NULL;
 }
 
-/* A ring hangs up with its CPU, a target when it ends. Both are polled no more. */
+/*
+ * The ring of a CPU that goes offline hangs up, and so does a target that ends. Neither is polled
+ * any more.
+ */
 static void test_polling(void **state)
 {
 	struct waiting child = start_waiting();
@@ -698,7 +701,7 @@ static void test_without_perf_events(void **state)
 	struct diag diag = { 0 };
 
 	(void)state;
-	user.perf_event_max_sample_rate = 1; /* of perf events only */
+	user.perf_event_max_sample_rate = 1; /* only of perf events */
 	struct recorder *recorder = open_or_fail(&options);
 	const struct recorder_info *info = recorder_info(recorder);
 	assert_int_equal(info->clock, RECORD_CLOCK_NONE);
@@ -724,7 +727,7 @@ static void test_start(void **state)
 	struct diag diag = { 0 };
 
 	(void)state;
-	/* The child's exec starts its events. */
+	/* The exec of the child starts its events. */
 	struct recorder *recorder = open_or_fail(&options);
 	assert_int_equal(recorder_start(recorder, &diag), 0);
 	for (unsigned i = 0; i < fake_events.count; i++) {
@@ -744,7 +747,7 @@ static void test_start(void **state)
 	}
 	close_and_check(recorder);
 
-	/* A CPU that went offline does not end the recording of the others. */
+	/* A CPU that goes offline does not end the recording of the others. */
 	fake_events_reset();
 	recorder = open_or_fail(&options);
 	fake_events.enable_error = -EACCES;
@@ -779,7 +782,7 @@ static void start_thread_once(pid_t pid)
 		sched_yield();
 }
 
-/* A thread that starts while its process is attached: it may have inherited the event. */
+/* A thread that starts while its process is being attached may have inherited the event. */
 static void test_thread_that_starts_meanwhile(void **state)
 {
 	uint32_t pid = (uint32_t)getpid();

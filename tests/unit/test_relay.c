@@ -28,7 +28,7 @@ struct session {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	bool methods_only;
-	uint32_t drain_at; /* when `wants` has been called so often */
+	uint32_t drain_at; /* after this number of calls of `wants` */
 	uint32_t drained;
 	uint64_t gaps;
 };
@@ -180,8 +180,8 @@ static void test_beside_samples(void **state)
 	assert_int_equal(relay_pending_bytes(s.relay), 0);
 	assert_false(relay_waits(s.relay, first));
 	/*
-	 * No thread row was created: the caller finds it when the event leaves. No stack was kept
-	 * either.
+	 * No row for the thread was created: the caller looks it up when the event is released. No
+	 * stack was stored either.
 	 */
 	assert_int_equal(s.trace.threads.count, 3);
 	assert_int_equal(s.trace.stacks.stacks.count <= 1, true);

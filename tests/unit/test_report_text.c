@@ -1,7 +1,6 @@
 /*
- * The exports: text, JSON and folded lines of the sample trace are compared with
- * tests/data/report/, the picture by its structure. With SPOOR_GOLDEN in the environment the files
- * are written instead.
+ * Text, JSON and folded lines of the sample trace are compared with tests/data/report/; the SVG is
+ * checked by its structure. With SPOOR_GOLDEN in the environment the files are written instead.
  */
 #include "unit/test.h"
 
@@ -87,8 +86,8 @@ static void end(struct fixture *f)
 }
 
 /*
- * No output holds a raw control character but the newline, nor broken UTF-8 (0xff is in the hostile
- * name).
+ * No output contains a control character except the newline, or invalid UTF-8 (the hostile name has
+ * the byte 0xff).
  */
 static void assert_clean(const struct bytes *out)
 {
@@ -150,15 +149,15 @@ static void test_text(void **state)
 	end(&f);
 }
 
-/* Columns of a text up to a byte of it. */
+/* Returns the column of a byte in a text. */
 static size_t columns_to(const char *line, const char *at)
 {
 	return text_columns(line, (size_t)(at - line));
 }
 
 /*
- * What stands below a heading of a table begins in its column, whatever the width; on a terminal
- * each line fits.
+ * The entries below a heading begin in its column, with any width of the table. On a terminal each
+ * line fits.
  */
 static void check_columns(struct bytes *out, size_t columns)
 {
@@ -243,8 +242,8 @@ static uint32_t count_of(struct bytes *out, const char *text)
 }
 
 /*
- * The same of many processes is one counted line, as of children that ended between fork and exec.
- * -v has them all.
+ * The same fact about many processes is one line with a count, as for children that ended between
+ * fork and exec. -v lists them all.
  */
 static void test_repeated_notices(void **state)
 {
@@ -276,8 +275,8 @@ static void test_repeated_notices(void **state)
 }
 
 /*
- * On a narrow terminal a method loses its arguments, then its namespace, before anything is cut out
- * of its name.
+ * On a narrow terminal a method loses its arguments first, then its namespace; only then is its
+ * name cut.
  */
 static void test_narrow_names(void **state)
 {
@@ -304,7 +303,7 @@ static void test_narrow_names(void **state)
 	end(&f);
 }
 
-/* perf's keys: one table over all processes. */
+/* The keys of perf's option --sort: one table over all processes. */
 static void test_groups(void **state)
 {
 	struct report_text_options options = { 0 };
@@ -320,8 +319,8 @@ static void test_groups(void **state)
 	end(&f);
 
 	/*
-	 * Whatever the keys: own times add up to all there is, and a group's total is no less than
-	 * its own.
+	 * With any keys, the self times add up to the total time, and the total of a group is no
+	 * less than its self time.
 	 */
 	for (unsigned keys = 1; keys < 16; keys++) {
 		for (int form = GROUP_BY_SELF; form <= GROUP_SELF_ONLY; form++) {
@@ -455,8 +454,7 @@ static void test_svg(void **state)
 		assert_int_equal(count_text(text, "<svg"), count_text(text, "</svg>"));
 		assert_int_equal(count_text(text, "<g"), count_text(text, "</g>"));
 		/*
-		 * Every node is wide enough here: each is drawn once, and each has its row of
-		 * numbers.
+		 * Every node is wide enough here, so each is drawn once and has one row of numbers.
 		 */
 		const char *frames = strstr(text, "<g id=\"frames\"");
 		const char *frames_end = strstr(frames, "</g>\n");
@@ -464,7 +462,7 @@ static void test_svg(void **state)
 		for (const char *p = frames; (p = strstr(p, "<rect")) && p < frames_end; p++)
 			rects++;
 		assert_int_equal(rects, f.tree.nodes.count - CALL_TREE_ROOT);
-		/* The script is one CDATA section: no name ends it. */
+		/* The script is one CDATA section, which no name can end. */
 		assert_int_equal(count_text(text, "]]>"), 1);
 		assert_null(strstr(text, "http://www.w3.org/1999/xlink"));
 		assert_null(strstr(text, "src="));
@@ -473,8 +471,8 @@ static void test_svg(void **state)
 }
 
 /*
- * The picture follows the page's colours, and its legend adds up to all of the time that has a
- * stack.
+ * The SVG follows the colour scheme of the page. Its legend adds up to the time of all samples with
+ * a stack.
  */
 static void test_svg_legend(void **state)
 {
@@ -496,13 +494,13 @@ static void test_svg_legend(void **state)
 	assert_non_null(strstr(text, ">ReadyToRun 0.0 %</text>"));
 	assert_non_null(strstr(text, ">no name 10.0 %</text>"));
 	assert_non_null(strstr(text, "@media screen and (prefers-color-scheme:dark)"));
-	/* A narrow picture has the legend in two lines, and the frames below it. */
+	/* A narrow SVG has a legend of two lines, and the frames below it. */
 	assert_non_null(strstr(text, "translate(10,79)\">"));
 	assert_null(strstr(text, "translate(10,98)\">"));
 	end(&f);
 }
 
-/* Frames without a symbol: one a module, however many addresses and frames there are. */
+/* Frames without a symbol: one row for a module, for any number of addresses and frames. */
 static void test_fold_unnamed(void **state)
 {
 	const uint64_t root = LIBC + 8;
@@ -528,7 +526,7 @@ static void test_fold_unnamed(void **state)
 }
 
 /*
- * A method that was replaced while it ran was called once, and its caller is not in the walked
+ * A method that was replaced while it ran was called once; its caller is missing in the walked
  * stack. A method that calls itself was called twice.
  */
 static void test_on_stack_replacement(void **state)

@@ -1,4 +1,4 @@
-/* reverse.c: a listen port, and runtimes that this test plays. */
+/* reverse.c: a listen port, and runtimes that this test simulates. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static void test_comes_again(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	int fd = runtime_connect();
 	reverse_advance(reverse);
-	assert_false(reverse_next(reverse, &peer)); /* it has not sent its id */
+	assert_false(reverse_next(reverse, &peer)); /* it has not sent its id yet */
 	advertise(fd, 'a', 42, true);
 	reverse_advance(reverse);
 	assert_true(reverse_next(reverse, &peer));
@@ -70,7 +70,7 @@ static void test_comes_again(void **state)
 	assert_int_equal(reverse_peer(reverse, peer)->inner_pid, 42);
 	assert_int_equal(reverse_peer(reverse, peer)->pid, getpid());
 
-	/* Its connection is returned one time; then the runtime connects again with the same id. */
+	/* Its connection is returned one time. Then the runtime connects again with the same id. */
 	struct dotnet_door door = reverse_door(reverse, peer);
 	int ours = door.connect(door.context, NULL);
 
@@ -100,8 +100,8 @@ static void test_strangers(void **state)
 
 	(void)state;
 	/*
-	 * Connections of no runtime, of one that closes immediately, and of one that closes after
-	 * its id.
+	 * Connections of a program that is no runtime, of one that closes immediately, and of one
+	 * that closes after its id.
 	 */
 	int liar = runtime_connect();
 	assert_int_equal(send(liar, "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", 35, MSG_NOSIGNAL),
@@ -116,12 +116,12 @@ static void test_strangers(void **state)
 	reverse_await(reverse, &set);
 	assert_int_equal(set.fds.count, 1);
 	poll_set_done(&set);
-	assert_true(reverse_next(reverse, &peer)); /* it may come again */
+	assert_true(reverse_next(reverse, &peer)); /* it may connect again */
 	assert_false(reverse_next(reverse, &peer));
 	uint8_t byte;
 
 	ssize_t n = recv(liar, &byte, 1, 0);
-	assert_true(n == 0 || (n < 0 && errno == ECONNRESET)); /* hung up on */
+	assert_true(n == 0 || (n < 0 && errno == ECONNRESET)); /* closed by the port */
 	close(liar);
 
 	/* The path is in use while the port listens, and free afterwards. */
@@ -134,7 +134,7 @@ static void test_strangers(void **state)
 	reverse_close(reverse);
 	strcpy(address.sun_path, path);
 	assert_int_equal(bind(stale, (const struct sockaddr *)&address, sizeof(address)), 0);
-	close(stale); /* its file stays, as after a crash */
+	close(stale); /* its socket stays, as after a crash */
 	reverse_close(begin());
 	/* A file that is no socket is not touched. */
 	int file = open(path, O_CREAT | O_WRONLY, 0600);
@@ -152,7 +152,7 @@ static void assert_resumed(int fd)
 	assert_memory_equal(message, expected, IPC_HEADER_SIZE);
 }
 
-/* Fake runtimes, which advertise themselves and close the connection. */
+/* Simulated runtimes, which send their advertisement and close the connection. */
 static void come_and_go(struct reverse *reverse, uint32_t first, uint32_t count)
 {
 	for (uint32_t i = first; i < first + count; i++) {
@@ -166,7 +166,10 @@ static void come_and_go(struct reverse *reverse, uint32_t first, uint32_t count)
 	}
 }
 
-/* A runtime that finds no place is resumed immediately, with one whole request, and counted. */
+/*
+ * A runtime for which there is no slot is resumed immediately with one complete request, and
+ * counted.
+ */
 static void test_no_place(void **state)
 {
 	struct reverse *reverse = begin();
@@ -185,20 +188,20 @@ static void test_no_place(void **state)
 	assert_resumed(fd);
 	assert_false(reverse_next(reverse, &peer));
 	assert_int_equal(reverse_unplaced(reverse), 1);
-	assert_true(send(fd, "!", 1, MSG_NOSIGNAL) == 1); /* it answers, and comes again */
+	assert_true(send(fd, "!", 1, MSG_NOSIGNAL) == 1); /* it has answered and connects again */
 	reverse_advance(reverse);
 	close(fd);
 	fd = runtime_connect();
 	advertise(fd, 'z', 42, false);
 	reverse_advance(reverse);
 	assert_int_equal(recv(fd, &byte, 1, 0), -1);
-	assert_int_equal(errno, EAGAIN); /* no second request, no end of the connection */
+	assert_int_equal(errno, EAGAIN); /* no second request, and the connection stays open */
 	assert_int_equal(reverse_unplaced(reverse), 1);
 	close(fd);
 	reverse_close(reverse);
 }
 
-/* The place of one that was forgotten and has ended is another's. */
+/* The slot of a runtime that was forgotten and has ended is reused. */
 static void test_place_of_ended(void **state)
 {
 	struct reverse *reverse = begin();
@@ -245,7 +248,7 @@ static void test_place_of_ended(void **state)
 	reverse_close(reverse);
 }
 
-/* Runtimes that run keep a connection each: the next one is accepted all the same. */
+/* Each running runtime keeps a connection. The next connection is accepted as well. */
 static void test_many_connected(void **state)
 {
 	struct reverse *reverse = begin();
@@ -262,14 +265,14 @@ static void test_many_connected(void **state)
 			sizeof(message));
 		reverse_advance(reverse);
 		assert_true(reverse_next(reverse, &peer));
-		if (i) /* the first one is held */
+		if (i) /* the first one stays open */
 			reverse_resumed(reverse, peer);
 	}
 	int late = runtime_connect();
 	advertise(late, 'z', 42, false);
 	poll_set_begin(&set, UINT64_MAX);
 	reverse_await(reverse, &set);
-	/* Not the port's own descriptor: no turn without a pause. */
+	/* The port's own descriptor is not polled, so the loop does not spin. */
 	assert_int_equal(set.fds.count, REVERSE_CONNECTIONS_MAX);
 	poll_set_done(&set);
 	bool came = false;
@@ -297,8 +300,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * A recorder that is killed, and a command that ends then. Returns how long the helper stays, which
- * removes the socket at its end.
+ * Kills a recorder, then ends its command. Returns the time until the helper ends, which removes
+ * the socket at its end.
  */
 static uint64_t helper_stays_ns(void)
 {
@@ -339,8 +342,8 @@ static uint64_t helper_stays_ns(void)
 }
 
 /*
- * No process has the port in its environment, so the helper ends with the command. Where it gets no
- * CPU it takes longer, and is tried again.
+ * No process has the port in its environment, so the helper ends with the command. If the helper
+ * gets no CPU it takes longer, and the test tries again.
  */
 static void test_helper_ends(void **state)
 {

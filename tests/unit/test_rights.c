@@ -1,4 +1,4 @@
-/* rights.c: what is laid down stays down, what is only paused comes back. */
+/* rights.c: dropped rights never return; suspended rights can be enabled again. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static uint32_t effective(void)
 	return rights.effective;
 }
 
-/* Runs in a child, because nothing of it can be taken back. */
+/* Runs in a child process, because dropped rights cannot be restored. */
 static void in_child(bool (*check)(void))
 {
 	int status;
@@ -37,7 +37,7 @@ static bool check_reduce(void)
 	if (rights_reduce(keep) != 0 || effective() != keep ||
 		prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		return false;
-	/* Nothing comes back. */
+	/* No right can be restored. */
 	rights_raise();
 	if (effective() != keep)
 		return false;
@@ -45,7 +45,7 @@ static bool check_reduce(void)
 	       rights_reduce(0) == 0 && effective() == 0;
 }
 
-/* A container's root: to look into its equals it must stay one. */
+/* Root in a container must stay root to have access to processes with the same rights. */
 static bool check_without_ptrace(void)
 {
 	const uint32_t container = RIGHT_KILL | RIGHT_CHOWN | RIGHT_DAC_OVERRIDE;
@@ -55,7 +55,7 @@ static bool check_without_ptrace(void)
 	       effective() == RIGHT_KILL;
 }
 
-/* Before Linux 5.8 there is no PERFMON. */
+/* CAP_PERFMON does not exist before Linux 5.8. */
 static bool check_without_perfmon(void)
 {
 	return rights_reduce(RIGHT_SYS_ADMIN | RIGHT_SYS_PTRACE) == 0 &&
@@ -70,7 +70,7 @@ static void test_reduce(void **state)
 	uint32_t wanted =
 		RIGHT_SYS_PTRACE | RIGHT_KILL | RIGHT_CHOWN | RIGHT_DAC_OVERRIDE | RIGHT_SYS_ADMIN;
 	if ((all & wanted) != wanted)
-		skip(); /* they cannot be given up by who has not got them */
+		skip(); /* this user has no rights to drop */
 	in_child(check_reduce);
 	in_child(check_without_ptrace);
 	in_child(check_without_perfmon);
@@ -86,7 +86,7 @@ static void test_pause(void **state)
 	rights_restore(before);
 	assert_int_equal(effective(), all);
 
-	/* These rights are the user's own: nothing is laid aside. */
+	/* These rights belong to the user, so none is suspended. */
 	assert_false(rights_are_borrowed());
 	before = rights_lower();
 	assert_int_equal(effective(), all);

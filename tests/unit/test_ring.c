@@ -1,4 +1,7 @@
-/* ring.c: a kernel played by hand: wrapping records, space given back, sizes that cannot be. */
+/*
+ * ring.c with a simulated kernel: records that wrap around, space that is returned, and impossible
+ * sizes.
+ */
 #include "unit/test.h"
 
 #include <linux/perf_event.h>
@@ -41,7 +44,7 @@ static bool put(struct fake *fake, uint16_t size, uint8_t fill)
 	return true;
 }
 
-/* Sizes that share no factor with the ring: every way of wrapping occurs. */
+/* The sizes have no common factor with the ring, so a record wraps at every offset. */
 static void test_all_come_out_whole(void **state)
 {
 	struct fake *fake = fake_new();
@@ -60,7 +63,7 @@ static void test_all_come_out_whole(void **state)
 				assert_int_equal(record[i], seen);
 			seen++;
 			/*
-			 * Space is returned to the kernel in steps of one eighth of the ring and a
+			 * Space is returned to the kernel in steps of an eighth of the ring plus a
 			 * record.
 			 */
 			assert_true(fake->control.data_tail <= fake->ring.tail - size);
@@ -132,7 +135,7 @@ static void test_torn(void **state)
 	tear_with(136);
 }
 
-/* A size that leaves the next record unaligned, and a head that cannot be. */
+/* A size that makes the next record unaligned, and an impossible head. */
 static void test_nonsense_head(void **state)
 {
 	struct fake *fake = fake_new();

@@ -83,7 +83,7 @@ static void test_signals(void **state)
 	assert_int_equal(run_control_take(&control), 0);
 	assert_null(control.reason);
 
-	(void)raise(SIGTSTP); /* reported, and does not stop the program */
+	(void)raise(SIGTSTP); /* reported, but the program is not suspended */
 	(void)raise(SIGWINCH);
 	assert_int_equal(poll(control.watched, 1, 0), 1);
 	assert_int_equal(run_control_take(&control), RUN_REQUEST_PAUSE | RUN_REQUEST_RESIZE);
@@ -95,7 +95,7 @@ static void test_signals(void **state)
 	assert_string_equal(control.reason, "Ctrl-C");
 	assert_int_equal(control.end_signals, 1);
 	assert_int_equal(control.signal, SIGINT);
-	/* from a process, so a command does not have it */
+	/* the signal came from a process, so it is not in the command's process group */
 	assert_int_equal(control.unsent_signal, SIGINT);
 	run_control_end(&control);
 	assert_int_equal(control.watched[0].fd, -1);
@@ -185,7 +185,7 @@ static void test_pass_signal(void **state)
 	(void)state;
 	start(&control);
 	control.command.pid = start_command(0, &input);
-	run_control_pass_signal(&control); /* none arrived */
+	run_control_pass_signal(&control); /* no signal arrived */
 	(void)raise(SIGTERM);
 	(void)wait_for_reason(&control);
 	run_control_pass_signal(&control);
@@ -195,9 +195,7 @@ static void test_pass_signal(void **state)
 	(void)close(input);
 }
 
-/*
- * The other side of a terminal types `keys`. The child's exit code has the bits of what it found.
- */
+/* The other end of a terminal types `keys`. The bits of the child's exit code are the results. */
 enum found {
 	FOUND_TERMINAL = 1,
 	FOUND_ENTER = 2,
@@ -257,9 +255,9 @@ static void test_terminal(void **state)
 	int found = type_keys("\n", true);
 
 	if (found < 0)
-		skip(); /* no pseudo-terminals here */
+		skip(); /* no pseudo-terminals are available */
 	assert_int_equal(found, FOUND_TERMINAL | FOUND_ENTER);
-	/* the terminal sent it to the whole group */
+	/* the terminal sends it to the whole process group */
 	assert_int_equal(type_keys("\x03", true), FOUND_TERMINAL | FOUND_CTRL_C);
 	assert_int_equal(type_keys("\x04", true), FOUND_TERMINAL | FOUND_WATCH_ENDED);
 	assert_int_equal(type_keys("\x03", false), FOUND_CTRL_C);

@@ -1,6 +1,6 @@
 /*
- * runtime_client.c against a peer that is ours: polite, old, silent, lying, torn. The peer lives in
- * this process, behind a true socket; time is a number that the test moves on.
+ * runtime_client.c with a simulated peer: correct, old, silent, lying, or disconnecting. The peer
+ * is in this process, behind a real socket. The test sets the time.
  */
 #include "unit/test.h"
 
@@ -24,13 +24,13 @@
 
 enum lie {
 	HONEST,
-	MUTE, /* takes the request, says nothing */
+	MUTE, /* receives the request and sends no answer */
 	HALF_HEADER,
 	WRONG_MAGIC,
 	SIZE_BELOW_HEADER,
-	SIZE_TOO_BIG,   /* claims more than it sends, then closes */
-	REQUEST_ECHOED, /* a reply that is none */
-	HANG_UP,        /* closes without a word */
+	SIZE_TOO_BIG,   /* its header claims more bytes than it sends, then it closes */
+	REQUEST_ECHOED, /* an invalid reply */
+	HANG_UP,        /* closes without an answer */
 	ERROR_FAIL,
 	ERROR_WITHOUT_CODE,
 	LONG_SESSION, /* a session id of 12 bytes */
@@ -49,17 +49,17 @@ struct peer {
 	} asking[CONNECTIONS];
 	int stream[SESSIONS]; /* sessions 1000, 1001 and so on, in the order of their opening */
 	unsigned opened;
-	unsigned stops[SESSIONS];         /* that were answered, */
-	unsigned stop_requests[SESSIONS]; /* and all that came */
+	unsigned stops[SESSIONS];         /* commands that were answered */
+	unsigned stop_requests[SESSIONS]; /* all commands that arrived */
 	unsigned requests;
-	unsigned newest_info; /* commands above these are not known */
+	unsigned newest_info; /* higher commands are unknown to the peer */
 	unsigned newest_collect;
 	enum lie lie;
 	enum ipc_command lie_at; /* 0: at every command */
 	bool keep_streams;       /* stop is answered, but the stream does not end */
 	bool cut_stream;         /* the rundown's stream ends before its stop */
 	char log[512];           /* commands in order, "408 205 205 201 " */
-	uint64_t sum;            /* of the bytes of all requests */
+	uint64_t sum;            /* sum of the bytes of all requests */
 };
 
 struct told {
@@ -77,7 +77,7 @@ static void put_reply(int fd, bool ok, const void *payload, size_t size)
 	header[15] = (uint8_t)((20 + size) >> 8);
 	header[16] = 0xff;
 	header[17] = ok ? 0 : 0xff;
-	/* A byte at a time: a reader must not rely on whole pieces. */
+	/* Sends one byte at a time, because a reader must not expect complete messages. */
 	for (unsigned i = 0; i < 20; i++)
 		(void)send(fd, header + i, 1, MSG_NOSIGNAL); /* the client may have gone */
 	if (size)
@@ -172,7 +172,7 @@ static void answer_stop(struct peer *peer, int fd, uint64_t id)
 	}
 }
 
-/* True when the connection stays with the peer. */
+/* True: the peer keeps the connection. */
 static bool answer(struct peer *peer, int fd, const uint8_t *request)
 {
 	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
@@ -331,7 +331,7 @@ static void begin(struct talk *talk)
 	assert_int_equal(dotnet_client_new(&target, &handler, talk->now_ns, &talk->client), 0);
 }
 
-/* What a client waits for: a time, and a number of descriptors. */
+/* The client's wake-up time and the number of its descriptors. */
 static uint64_t wake_ns(const struct dotnet_client *client, uint32_t *ret_fds)
 {
 	struct poll_set set = { 0 };
@@ -354,7 +354,7 @@ static enum dotnet_state turns(struct talk *talk, unsigned count, uint64_t step_
 	return dotnet_client_advance(talk->client, talk->now_ns);
 }
 
-/* Until it has ended, in steps of 100 ms of the test's time. */
+/* Steps the client by 100 ms of simulated time until it has ended. */
 static void turns_to_the_end(struct talk *talk)
 {
 	uint64_t from_ns = talk->now_ns;
@@ -390,7 +390,7 @@ static void test_polite(void **state)
 	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
 	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 0);
 	assert_string_equal(dotnet_client_info(t.client)->runtime_version, "10.0.12");
-	/* What it had to say was little: the next is read after a rest. */
+	/* The stream had few bytes, so the client reads it again after a pause. */
 	uint32_t fds;
 	uint64_t rest_ns = wake_ns(t.client, &fds);
 	assert_in_range(rest_ns, t.now_ns, t.now_ns + 100 * MS);
@@ -399,7 +399,7 @@ static void test_polite(void **state)
 	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_LIVE);
 	assert_int_equal(wake_ns(t.client, &fds), UINT64_MAX);
 	assert_int_equal(fds, 1);
-	/* Quiet for an hour: nothing is wrong with that. */
+	/* A stream may be silent for an hour without an error. */
 	t.now_ns += 3600 * S;
 	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_LIVE);
 	assert_int_equal(send(t.peer.stream[0], "MORE", 4, 0), 4);
@@ -440,10 +440,10 @@ static void test_old(void **state)
 		assert_int_equal(dotnet_client_info(t.client) != NULL,
 			cases[i].info >= IPC_PROCESS_INFO);
 		finish(&t);
-		/* The free above stopped the live one. */
+		/* The free above stopped the live session. */
 		assert_int_equal(t.peer.stops[0], 1);
 	}
-	/* Too old for any session. */
+	/* A runtime that is too old for any session. */
 	struct talk t;
 	begin(&t);
 	t.peer.newest_collect = 0;
@@ -539,7 +539,7 @@ static void test_untold(void **state)
 	(void)state;
 	begin(&t);
 	dotnet_client_untold(t.client);
-	assert_false(dotnet_client_rundown(t.client)); /* the first one is still to come */
+	assert_false(dotnet_client_rundown(t.client)); /* the first method was not reported yet */
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
 		"live Microsoft-Windows-DotNETRuntime:0x38:4, 16 MB, no stacks");
@@ -609,7 +609,7 @@ static void test_wakes_up(void **state)
 }
 
 /*
- * A runtime that does not answer at different steps: the end has a time limit, and each open
+ * A runtime that stops answering at different steps: the end has a time limit, and each open
  * session got a stop request.
  */
 static void test_hung_at_stop(void **state)
@@ -632,7 +632,10 @@ static void test_hung_at_stop(void **state)
 	}
 }
 
-/* The stop comes while the session is being made: its reply is awaited, and it is stopped. */
+/*
+ * The stop comes while the session is being opened: the client waits for the reply, then stops the
+ * session.
+ */
 static void test_stop_at_once(void **state)
 {
 	(void)state;
@@ -652,8 +655,8 @@ static void test_stop_at_once(void **state)
 }
 
 /*
- * Stopped before its first step, a client is due at once: it has nothing else that could wake the
- * caller.
+ * A client that is stopped before its first step is due immediately, because nothing else could
+ * wake the caller.
  */
 static void test_stop_before_first_turn(void **state)
 {
@@ -668,7 +671,7 @@ static void test_stop_before_first_turn(void **state)
 	finish(&t);
 }
 
-/* The same without the patience to wait for it. */
+/* The same, but the client is freed without waiting. */
 static void test_free_at_once(void **state)
 {
 	(void)state;
@@ -676,7 +679,7 @@ static void test_free_at_once(void **state)
 		struct talk t;
 		begin(&t);
 		(void)turns(&t, before, MS);
-		serve(&t.peer); /* a session that is on its way arrives while it is freed */
+		serve(&t.peer); /* its session is being opened */
 		finish(&t);
 		for (unsigned i = 0; i < t.peer.opened; i++)
 			assert_int_equal(t.peer.stops[i], 1);
@@ -697,7 +700,7 @@ static void test_torn(void **state)
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
 	assert_int_equal(t.peer.stops[0], 0);
-	/* So does the live one. */
+	/* The live session ends in the same way. */
 	close(t.peer.stream[0]);
 	t.peer.stream[0] = -1;
 	assert_int_equal(turns(&t, 5, MS), DOTNET_ENDED);
@@ -705,7 +708,7 @@ static void test_torn(void **state)
 	assert_string_equal(dotnet_client_reason_code(t.client), "closed");
 	finish(&t);
 
-	/* The peer goes altogether. */
+	/* The peer closes all connections. */
 	begin(&t);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	close(t.peer.listener);
@@ -736,13 +739,13 @@ static void test_refused_bytes(void **state)
 }
 
 /*
- * The bytes of all requests of whole recordings, with runtimes that know more or less. A runtime
- * that gets a malformed request dies, so the sums change only when what is asked for is meant to
- * change.
+ * The sums of the bytes of all requests of whole recordings, with runtimes that support more or
+ * fewer commands. A malformed request kills a runtime, so a sum may change only with an intended
+ * change of a request.
  */
 static void test_exact_requests(void **state)
 {
-	static const uint32_t ids[] = { 80, 250 }; /* to leave out */
+	static const uint32_t ids[] = { 80, 250 }; /* commands that the runtime does not support */
 	static const struct ipc_provider wanted[] = {
 		{ .name = "Microsoft-Windows-DotNETRuntime",
 			.keywords = 0x8001,
@@ -820,8 +823,8 @@ static void test_exact_requests(void **state)
 }
 
 /*
- * An id that the client excludes itself and the caller too is sent one time: .NET 10 sends nothing
- * of a provider whose filter has an id twice.
+ * An id that both the client and the caller exclude is sent one time: .NET 10 sends no event of a
+ * provider whose filter contains an id twice.
  */
 static void test_denied_id_twice(void **state)
 {
@@ -845,7 +848,10 @@ static void test_denied_id_twice(void **state)
 	assert_true(sums[0] == sums[1]);
 }
 
-/* Whatever comes of a StopTracing, it was sent once for each session, and the end is bounded. */
+/*
+ * Whatever the answer to StopTracing, it was sent once for each session, and the end has a time
+ * limit.
+ */
 static void test_failing_stops(void **state)
 {
 	static const enum lie lies[] = { MUTE, HALF_HEADER, WRONG_MAGIC, SIZE_BELOW_HEADER,
@@ -886,7 +892,7 @@ static void test_freed_with_hung_stop(void **state)
 	}
 }
 
-/* The process goes at any moment: with its streams, its connections and its socket. */
+/* The process ends at any step, with its streams, its connections and its socket. */
 static void test_peer_goes(void **state)
 {
 	(void)state;
@@ -918,7 +924,7 @@ static void test_peer_goes(void **state)
 	}
 }
 
-/* This process stands still until the guard has asked for the end of `count` sessions. */
+/* Blocks this process until the guard has requested the end of `count` sessions. */
 static void stand_still(struct talk *t, unsigned count)
 {
 	unsigned seen = 0;
@@ -936,8 +942,8 @@ static void stand_still(struct talk *t, unsigned count)
 }
 
 /*
- * The guard ends the sessions: the client finds that in its next turn, ends, and stops no session
- * whose id may be another's.
+ * The guard ends the sessions. The client finds this in its next step, ends, and stops no session,
+ * because the ids may belong to other sessions.
  */
 static void test_guard_ends_sessions(void **state)
 {
@@ -950,14 +956,14 @@ static void test_guard_ends_sessions(void **state)
 	dotnet_client_guard(t.client, guard);
 	dotnet_client_sample(t.client);
 	assert_int_equal(turns(&t, 30, MS), DOTNET_LIVE);
-	assert_int_equal(t.peer.stop_requests[2], 1); /* the rundown's */
+	assert_int_equal(t.peer.stop_requests[2], 1); /* the session of the rundown */
 	guard_beat(guard, t.now_ns);
 	stand_still(&t, 3);
 	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_ENDED);
 	assert_string_equal(dotnet_client_reason_code(t.client), "guarded");
 	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
 	assert_int_equal(t.told.ends[DOTNET_STREAM_SAMPLES], 1);
-	/* what came after the round began is not taken */
+	/* bytes that arrive after the guard's round began are not read */
 	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
 	finish(&t);
 	for (unsigned s = 0; s < 3; s++)
@@ -965,7 +971,7 @@ static void test_guard_ends_sessions(void **state)
 	guard_free(guard);
 }
 
-/* The same while a session is being opened, and the client is freed without another turn. */
+/* The same while a session is being opened, and the client is freed without another step. */
 static void test_guard_while_opening(void **state)
 {
 	struct guard *guard;
@@ -977,7 +983,7 @@ static void test_guard_while_opening(void **state)
 	dotnet_client_guard(t.client, guard);
 	while (t.peer.opened < 1)
 		(void)turns(&t, 1, MS);
-	/* The answer to the rundown's CollectTracing is not read any more by the client. */
+	/* The client does not read the answer to the CollectTracing of the rundown any more. */
 	while (t.peer.opened < 2) {
 		(void)dotnet_client_advance(t.client, t.now_ns);
 		serve(&t.peer);
@@ -997,7 +1003,7 @@ static void test_no_socket(void **state)
 	(void)state;
 	begin(&t);
 	assert_int_equal(unlink(t.peer.path), 0);
-	/* The process may be starting: it is asked repeatedly for five seconds. */
+	/* The process may be starting, so the client connects repeatedly for five seconds. */
 	assert_int_equal(turns(&t, 10, 100 * MS), DOTNET_ASKING);
 	assert_int_equal(turns(&t, 50, 100 * MS), DOTNET_ENDED);
 	assert_string_equal(dotnet_client_reason_code(t.client), "no-socket");
@@ -1013,7 +1019,7 @@ static void test_no_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_socket), /* the first: it needs a young process */
+		cmocka_unit_test(test_no_socket), /* first: it needs a process younger than 5 s */
 		cmocka_unit_test(test_polite),
 		cmocka_unit_test(test_old),
 		cmocka_unit_test(test_liars),

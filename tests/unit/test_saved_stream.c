@@ -42,7 +42,7 @@ static int tear_down(void **state)
 
 struct seen {
 	uint64_t events;
-	uint64_t payload_sum; /* of all bytes: the same in any order */
+	uint64_t payload_sum; /* sum over all bytes: the same in any order */
 	uint64_t last_ns;
 	uint64_t disorders;
 	uint64_t lost;
@@ -99,7 +99,7 @@ static struct seen read_whole(const char *file)
 	return seen;
 }
 
-/* A runtime's file is sorted by thread only. */
+/* The file of a runtime is sorted within each thread only. */
 static void test_runtime(void **state)
 {
 	uint64_t lost;
@@ -270,7 +270,7 @@ static void test_torn(void **state)
 	assert_true(before > 0);
 }
 
-/* With stacks and without, an event has the same date. */
+/* An event has the same date with stacks and without. */
 static void test_one_date(void **state)
 {
 	(void)state;

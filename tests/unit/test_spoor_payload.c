@@ -1,4 +1,4 @@
-/* spoor_payload.c: what goes into a payload and comes out of it again. */
+/* spoor_payload.c: payloads read back as they were written. */
 #include "unit/test.h"
 
 #include "base/bytes.h"
@@ -6,8 +6,8 @@
 #include "trace/spoor_payload.h"
 
 /*
- * The end of a symbol is exclusive here and inclusive in the file, where it must lie behind the
- * begin.
+ * The end of a symbol is exclusive here and inclusive in the file, where it must be greater than
+ * the begin.
  */
 static void test_symbol_range(void **state)
 {
@@ -16,7 +16,7 @@ static void test_symbol_range(void **state)
 	} cases[] = {
 		{ 0x1000, 0x1040, 0x1040 },
 		{ 0x1000, 0x1002, 0x1002 },
-		{ 0x1000, 0x1001, 0x1002 }, /* of one byte: TraceEvent would pass over it */
+		{ 0x1000, 0x1001, 0x1002 }, /* one byte: TraceEvent must not skip it */
 		{ 0x1000, 0x1000, 0x1002 },
 		{ 0x1000, 0x0fff, 0x1002 },
 	};

@@ -1,4 +1,4 @@
-/* strtab.c, arena.c and vec.c: tables that grow and keep what they were given. */
+/* strtab.c, arena.c and vec.c: growing tables that keep their content. */
 #include "unit/test.h"
 
 #include "base/strtab.h"

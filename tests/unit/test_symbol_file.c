@@ -1,6 +1,7 @@
 /*
- * symbol_file.c: only a symbol that covers an address names it, the choice among aliases is fixed,
- * separate debug files are taken when they belong, and real libraries of this machine answer.
+ * symbol_file.c: an address gets a name only from a symbol that covers it, the choice among aliases
+ * is fixed, separate debug files are used only if they match, and real libraries of this machine
+ * can be read.
  */
 #include "unit/test.h"
 
@@ -37,21 +38,21 @@ static void check(bool is_64)
 	elf_build(&bytes, is_64);
 	assert_int_equal(symbol_file_open_memory(bytes.data, bytes.len, &file, NULL), 0);
 	bytes_done(&bytes);
-	/* Exported before local, no underscores before some. */
+	/* Exported before local, then without leading underscores. */
 	assert_string_equal(name_at(file, 0x2000), "first");
 	assert_string_equal(name_at(file, 0x203f), "first");
 	assert_string_equal(name_at(file, 0x2040), "");
-	/* Nested, and again the outer one behind it. */
+	/* A nested symbol, and after it the outer one again. */
 	assert_string_equal(name_at(file, 0x213f), "outer");
 	assert_string_equal(name_at(file, 0x2140), "inner");
 	assert_string_equal(name_at(file, 0x2160), "outer");
 	assert_string_equal(name_at(file, 0x2200), "");
-	/* Without a size: up to the next symbol, local labels do not count. */
+	/* A symbol without a size reaches to the next one; local labels do not count. */
 	assert_string_equal(name_at(file, 0x233f), "assembly");
 	assert_string_equal(name_at(file, 0x2340), "after_assembly");
 	assert_string_equal(name_at(file, 0x2350), "");
 	assert_string_equal(name_at(file, 0x2700), "");
-	/* Data, objects, imports and what is in no segment are not code. */
+	/* Data, objects, imports and symbols outside of any segment are not code. */
 	assert_string_equal(name_at(file, 0x2400), "");
 	assert_string_equal(name_at(file, 0x2500), "");
 	assert_string_equal(name_at(file, 0x2600), "");
@@ -80,7 +81,7 @@ static void test_covering(void **state)
 struct folder {
 	char path[64];
 	unsigned asked;
-	const char *have; /* the only path that exists, and which file answers for it */
+	const char *have; /* the only path that exists, and the file that is returned for it */
 	const char *file;
 };
 
@@ -103,8 +104,8 @@ static void run(const char *folder, const char *commands)
 }
 
 /*
- * A program with two functions: whole, stripped with a debug link, its debug file, and one with a
- * packed table.
+ * A program with two functions: complete, stripped with a debug link, its debug file, and one with
+ * a compressed table.
  */
 static bool make_files(struct folder *folder)
 {
@@ -205,11 +206,11 @@ static void test_separate(void **state)
 		skip();
 	}
 	assert_names(open_so(&folder, "whole.so", NULL), &folder, "hidden", SYMBOL_ORIGIN_SYMTAB);
-	/* Exports only: what is between them has no name. */
+	/* Only exports: addresses between them have no name. */
 	assert_names(open_so(&folder, "bare.so", &search), &folder, "", SYMBOL_ORIGIN_DYNSYM);
 	assert_names(open_so(&folder, "packed.so", NULL), &folder, "hidden", SYMBOL_ORIGIN_MINI);
 
-	/* By build id, in a root. */
+	/* By build id, inside a root. */
 	snprintf(debug, sizeof(debug), "%s/x.debug", folder.path);
 	folder.file = debug;
 	struct symbol_file *file = open_so(&folder, "bare.so", &search);
@@ -224,7 +225,7 @@ static void test_separate(void **state)
 	assert_string_equal(symbol_file_debug_path(file), by_id);
 	assert_names(file, &folder, "hidden", SYMBOL_ORIGIN_DEBUG_FILE);
 
-	/* By debug link: beside, .debug, under /usr/lib/debug. */
+	/* By debug link: next to the file, in .debug, and below /usr/lib/debug. */
 	static const char *const places[] = { "/app/x.debug", "/app/.debug/x.debug",
 		"/usr/lib/debug/app/x.debug" };
 	for (unsigned i = 0; i < 3; i++) {
@@ -233,7 +234,7 @@ static void test_separate(void **state)
 			SYMBOL_ORIGIN_DEBUG_FILE);
 	}
 
-	/* A file of that name that belongs to another build is not taken. */
+	/* A file of that name with another build id is not used. */
 	run(folder.path, "cc -O1 -g -shared -fPIC -Wl,--build-id=0x1234 -o other.so x.c");
 	snprintf(debug, sizeof(debug), "%s/other.so", folder.path);
 	folder.have = places[0];
@@ -280,7 +281,7 @@ static void test_vdso(void **state)
 	symbol_file_close(file);
 }
 
-/* Every exported function of our own libc covers its own first byte. */
+/* Every exported function of this process's libc is found at its first byte. */
 static void test_libc(void **state)
 {
 	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
@@ -308,7 +309,7 @@ static void test_libc(void **state)
 	symbol_file_close(file);
 }
 
-/* The owner cuts its file while it is read: names are missing then, and nothing else happens. */
+/* The owner truncates its file while it is read: names are missing, and no other harm is done. */
 static void test_cut_under_us(void **state)
 {
 	char path[] = "/tmp/spoor-cut-XXXXXX";
@@ -329,7 +330,7 @@ static void test_cut_under_us(void **state)
 		assert_int_equal(symbol_file_open(dup(fd), NULL, NULL, &file, NULL), 0);
 		assert_int_equal(ftruncate(fd, st.st_size * part / 8), 0);
 		for (uint64_t offset = 0; offset < (uint64_t)st.st_size; offset += 4096)
-			(void)symbol_file_find_offset(file, offset, &hit); /* whatever it finds */
+			(void)symbol_file_find_offset(file, offset, &hit); /* any result */
 		if (part == 0)
 			assert_int_equal(symbol_file_count(file), 0);
 		symbol_file_close(file);
@@ -349,7 +350,7 @@ static void test_refused(void **state)
 	(void)state;
 	assert_int_equal(symbol_file_open(fd, NULL, NULL, &file, &diag), -EINVAL);
 	assert_true(*diag.text);
-	/* taken over all the same: nobody would close it */
+	/* the descriptor is owned also after an error, so that it is closed */
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(symbol_file_open_memory("", 0, &file, NULL), -EBADMSG);
 	symbol_file_close(NULL);

@@ -66,7 +66,7 @@ static uint64_t place(void)
 	return (uint64_t)(uintptr_t)function_to_be_named - own.begin + own.offset;
 }
 
-/* The other thread of this program, or 0. A sanitizer's thread has the default policy. */
+/* Returns the other thread of this program, or 0. A sanitizer's thread has the default policy. */
 static int other_thread(int policy)
 {
 	DIR *tasks = opendir("/proc/self/task");

@@ -403,7 +403,7 @@ static void test_mappings_only(void **state)
 	add_mapping(f, JIT_BEGIN, JIT_END, 0x1000, "/no/such/library.so");
 	hit(f, frames, 2, 10);
 	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
-	assert_int_equal(f->counts[SYSTEM_PROCESS_MAPPING], 2); /* the kernel's too */
+	assert_int_equal(f->counts[SYSTEM_PROCESS_MAPPING], 2); /* also a mapping of the kernel */
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
 }
 

@@ -1,5 +1,6 @@
 /*
- * symbolmap.c: each address gets the name of its owner at that moment, or none, never the nearest.
+ * symbolmap.c: an address gets the name of its owner at that time, or none, but never the nearest
+ * name.
  */
 #include "unit/test.h"
 
@@ -66,8 +67,8 @@ static void test_owners(void **state)
 }
 
 /*
- * The same address: first Burn, from the first removal on Comer; and what was removed names nothing
- * later.
+ * The same address: Burn at first, Comer from the first removal on. A removed method names no later
+ * sample.
  */
 static void test_reuse(void **state)
 {
@@ -132,7 +133,7 @@ static void test_one_index(void **state)
 	assert_int_equal(symbolmap_find(&map, shop, LIBC, 0),
 		symbolmap_find(&map, shop, LIBC + 9, 0));
 	assert_int_not_equal(symbolmap_find(&map, shop, 0x1234, 0),
-		symbolmap_find(&map, shop, 0x1235, 0)); /* raw names tell them apart */
+		symbolmap_find(&map, shop, 0x1235, 0)); /* raw names distinguish them */
 	assert_int_not_equal(symbolmap_find(&map, 999999, KERNEL, 0), 0);
 	symbolmap_done(&map);
 	trace_done(&trace);

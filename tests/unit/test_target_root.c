@@ -1,4 +1,7 @@
-/* target_root.c: only regular files of bounded size, never outside the root, never a wait. */
+/*
+ * target_root.c: opens only regular files of limited size, never outside the root, and never
+ * blocks.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -73,7 +76,7 @@ static void test_kinds_of_files(void **state)
 	assert_int_equal(open_in(&place, ".", 5, &size), -EINVAL);
 	assert_int_equal(open_in(&place, "none", 5, &size), -ENOENT);
 	assert_int_equal(open_in(&place, "magic", UINT64_MAX, &size), -ELOOP);
-	/* in its root, as it sees it */
+	/* the path as seen inside its root */
 	assert_int_equal(open_in(&place, "up", UINT64_MAX, &size), 0);
 	target_root_close(&place.root);
 
@@ -115,7 +118,7 @@ static void test_memory(void **state)
 	close(fd);
 }
 
-/* A file with a text, made new. */
+/* Creates a file with a text. */
 static void put(const char *folder, const char *name, const char *text)
 {
 	char path[256];
@@ -144,7 +147,7 @@ static char read_letter(int fd)
 	return letter;
 }
 
-/* A process whose root is `folder`: it waits until it is killed. */
+/* A process whose root is `folder`. It sleeps until it is killed. */
 static pid_t run_inside(const char *folder)
 {
 	int ready[2];
@@ -167,7 +170,7 @@ static pid_t run_inside(const char *folder)
 	return 0;
 }
 
-/* A link inside another root is resolved there: it never leads to a file of this root. */
+/* A link inside another root is resolved in that root and never leads to a file of this root. */
 static void test_links_stay_inside(void **state)
 {
 	static const char *const links[][2] = {
@@ -198,7 +201,7 @@ static void test_links_stay_inside(void **state)
 		snprintf(path, sizeof(path), "%s/%s", folder, links[i][0]);
 		assert_int_equal(symlink(links[i][1], path), 0);
 	}
-	/* One that leads to a file which only we have. */
+	/* A link to a file that exists only in our root. */
 	snprintf(path, sizeof(path), "%s/ours", folder);
 	snprintf(secret, sizeof(secret), "%s/secret", outside);
 	assert_int_equal(symlink(secret, path), 0);
@@ -252,7 +255,7 @@ static void test_devices_and_sizes(void **state)
 	assert_int_equal(ftruncate(fd, (off_t)100 << 30), 0);
 	close(fd);
 	assert_int_equal(open_in(&place, "sparse", UINT64_C(4) << 30, &size), -EFBIG);
-	/* A pipe with a writer, and one without: no wait, and no byte is read. */
+	/* A pipe with a writer and one without: the open does not block, and no byte is read. */
 	at(&place, "pipe", path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(open_in(&place, "pipe", UINT64_MAX, &size), -EINVAL);
@@ -262,8 +265,8 @@ static void test_devices_and_sizes(void **state)
 	assert_int_equal(read(ends, &size, 1), 1);
 	close(ends);
 	/*
-	 * A lease: its holder gets the signal, and the open does not wait the 45 s that the holder
-	 * has.
+	 * A file with a lease: its holder gets the signal, and the open does not wait the 45 s that
+	 * the holder has.
 	 */
 	at(&place, "leased", path);
 	put(place.folder, "leased", "l");
@@ -281,7 +284,9 @@ struct swapper {
 	atomic_bool stop;
 };
 
-/* The same name: a file, a link to what must not be read, a pipe, in turn, as fast as it goes. */
+/*
+ * One name that is a file, a link to a secret file and a pipe in turn, changed as fast as possible.
+ */
 static void *swap(void *context)
 {
 	struct swapper *s = context;
@@ -365,7 +370,7 @@ static void test_own_word(void **state)
 		assert_int_equal(target_root_open_word(&place.root, path, 100, &fd, &size, &diag),
 			-EPERM);
 		assert_non_null(strstr(diag.text, "belongs to user 65534"));
-		/* And the other way round: root's file is believed by all. */
+		/* A file of root is accepted for a process of any user. */
 		assert_int_equal(chown(path, 0, 0), 0);
 		int ready[2];
 		char byte;
@@ -397,9 +402,7 @@ static void test_own_word(void **state)
 	remove_folder(place.folder);
 }
 
-/*
- * As on Linux before 5.6 (ENOSYS), or below a seccomp filter that does not know the call (EPERM).
- */
+/* As on Linux before 5.6 (ENOSYS), or with a seccomp filter that does not know the call (EPERM). */
 static void forbid_openat2(unsigned error)
 {
 	struct sock_filter filter[] = {
@@ -445,7 +448,7 @@ static void test_without_openat2(void **state)
 	}
 }
 
-/* The file of a mapping: the mapped one, although another file is at its path; never memory. */
+/* The file of a mapping: the mapped one, although another file is at its path. Never a device. */
 static void test_behind_a_mapping(void **state)
 {
 	struct place place = { .folder = "/tmp/spoor-test-XXXXXX" };

@@ -1,4 +1,4 @@
-/* Choosing among real processes: children of this test, of a name that only they have. */
+/* Selects real processes: children of this test, with a name that only they have. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -31,9 +31,7 @@ static void family_begin(struct family *family)
 	family->child = fork();
 	if (family->child == 0) {
 		char name[16];
-		/*
-		 * Who waits for the test's output waits for no one whom a failed test left behind.
-		 */
+		/* No child outlives a failed test: a reader of the test's output would wait for it. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		snprintf(name, sizeof(name), "%sx", unique);
 		pid_t grandchild = fork();
@@ -49,10 +47,10 @@ static void family_begin(struct family *family)
 		_exit(write(pipes[1], &none, sizeof(none)) == sizeof(none) ? (pause(), 0) : 1);
 	}
 	for (int i = 0; i < 2; i++) {
-		pid_t told;
-		assert_int_equal(read(pipes[0], &told, sizeof(told)), sizeof(told));
-		if (told)
-			family->grandchild = told;
+		pid_t reported;
+		assert_int_equal(read(pipes[0], &reported, sizeof(reported)), sizeof(reported));
+		if (reported)
+			family->grandchild = reported;
 	}
 	close(pipes[0]);
 	close(pipes[1]);
@@ -104,7 +102,7 @@ static void test_by_name(void **state)
 	expect_pids(&(struct target_query){ .names = names, .name_count = 1 }, &family.child, 1);
 	expect_pids(&(struct target_query){ .names = names, .name_count = 2 },
 		(pid_t[]){ family.child, family.grandchild }, 2);
-	/* A process that several ways mean is taken once. */
+	/* A process that several options select is returned once. */
 	expect_pids(&(struct target_query){ .names = names,
 			    .name_count = 1,
 			    .pids = (uint32_t[]){ (uint32_t)family.child, (uint32_t)family.child },

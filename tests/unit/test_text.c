@@ -1,4 +1,4 @@
-/* text.c: foreign text made safe, numbers for people, durations, patterns. */
+/* text.c: escapes foreign text, and formats and parses numbers, durations and patterns. */
 #include "unit/test.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static void test_shell_word(void **state)
 		{ "app.nettrace", "app.nettrace" }, { "a b.nettrace", "'a b.nettrace'" },
 		{ "it's", "'it'\\''s'" }, { "List<int>", "'List<int>'" },
 		{ "-x.nettrace", "./-x.nettrace" }, { "-a b", "./'-a b'" }, { "", "''" },
-		{ "a\nb", "'a\\nb'" }, /* no word for a shell any more, but harmless */
+		{ "a\nb", "'a\\nb'" }, /* different from the shell's escape, but harmless */
 	};
 
 	(void)state;
@@ -81,8 +81,8 @@ static void test_utf16_roundtrip(void **state)
 }
 
 /*
- * Whatever the number: its text reads back as the same, and no shorter one does where people would
- * see it.
+ * The text of any number reads back as the same number. For numbers of a usual size no shorter
+ * text does.
  */
 static void test_floats(void **state)
 {

@@ -200,8 +200,8 @@ static void test_seen_child(void **state)
 }
 
 /*
- * A process that has ended stays in /proc until its parent waits for it. A caller that looks
- * through /proc adds it again.
+ * A process that has ended stays in /proc until its parent waits for it. A caller that reads /proc
+ * adds it again.
  */
 static void test_zombie(void **state)
 {

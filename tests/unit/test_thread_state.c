@@ -1,4 +1,4 @@
-/* thread_state.c: what /proc says of a thread, and of ourselves. */
+/* thread_state.c: the state that /proc has for a thread, and for this thread. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static void test_switches(void **unused)
 			"Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n") ==
 		42);
 	assert_true(switches("voluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2") == 42);
-	/* one of them alone says nothing */
+	/* one of the two alone is not enough */
 	assert_true(switches("voluntary_ctxt_switches:\t40\n") == 0);
 	assert_true(switches("voluntary_ctxt_switches:\t\nnonvoluntary_ctxt_switches:\t2\n") == 0);
 	assert_true(switches("") == 0);
@@ -85,9 +85,9 @@ static void test_ourselves(void **unused)
 	assert_int_equal(proc_open(&proc, NULL), 0);
 	assert_int_equal(thread_state_read(&proc, pid, pid, &state), 0);
 	assert_int_equal(state.thread.tid, pid);
-	assert_string_equal(state.thread.comm, "test_thread_sta"); /* as the kernel cuts it */
+	assert_string_equal(state.thread.comm, "test_thread_sta"); /* the kernel cuts the name */
 	assert_int_equal(state.state, 'R');
-	/* the file is read by the call that it tells of */
+	/* reading the file is the system call that it reports */
 	if (!state.denied && state.syscall >= 0) {
 		assert_int_equal(state.syscall, SYS_read);
 		assert_string_equal(state.name, "read");

@@ -1,6 +1,6 @@
 /*
- * thread_waits.c: what a thread waits for, and that a pool worker with a work item on its stack is
- * not idle.
+ * thread_waits.c: the object that a thread waits for. A pool worker with a work item on its stack
+ * is not idle.
  */
 #include "unit/test.h"
 
@@ -35,7 +35,7 @@ static const struct {
 		"for work (thread pool)", true },
 	{ { TASK, "Shop.Orders.Get()", RUN_ITEM, WORKER }, "for a task", false },
 	{ { TASK, RUN_ITEM, WORKER }, "for a task", false },
-	{ { TASK, WORKER }, "for a task", false }, /* whatever was inlined */
+	{ { TASK, WORKER }, "for a task", false }, /* with any frames inlined */
 	{ { PULSE, RUN_ITEM, WORKER }, "for an event", false },
 	{ { "System.Threading.Thread.Sleep(int)", "System.Threading.ThreadPoolWorkQueue.Dispatch()",
 		  WORKER },
@@ -102,7 +102,10 @@ static void test_cases(void **state)
 		assert_int_equal(thread_waits_find(&dump), 0);
 		assert_string_equal(strtab_get(&dump.texts, thread->waits_for), cases[c].words);
 		assert_int_equal(thread->idle, cases[c].idle);
-		/* Of two moments, or running: the frames do not say what it waits for. */
+		/*
+		 * Frames and state of two different times, or of a running thread, do not show a
+		 * wait.
+		 */
 		thread->moved = true;
 		assert_int_equal(thread_waits_find(&dump), 0);
 		assert_true(!thread->waits_for && !thread->idle);
@@ -135,7 +138,7 @@ static void test_runtime_threads(void **state)
 	assert_int_equal(thread_waits_find(&dump), 0);
 	assert_false(thread->idle);
 	thread->name = strtab_add_z(&dump.texts, ".NET Finalizer");
-	/* so its managed frames are not known */
+	/* so its managed frames are unknown */
 	dump.unsampled_reason = strtab_add_z(&dump.texts, "it is stopped");
 	assert_int_equal(thread_waits_find(&dump), 0);
 	assert_false(thread->idle);

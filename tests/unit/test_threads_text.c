@@ -1,6 +1,6 @@
 /*
- * threads_text.c over groups of stacks/thread_groups.c: who is with whom, in what order, and how it
- * is written.
+ * threads_text.c with groups of stacks/thread_groups.c: the members of each group, their order, and
+ * the output.
  */
 #include "unit/test.h"
 
@@ -55,7 +55,7 @@ static void fill(struct thread_dump *dump)
 	const uint64_t want[] = { frame(dump, "futex", "kernel", FUNCTION_KERNEL),
 		frame(dump, "Shop.Want()", "Shop", FUNCTION_READYTORUN),
 		frame(dump, "Shop.Main()", "Shop", FUNCTION_JIT) };
-	assert_true(park[1] == want[2]); /* a frame is kept once */
+	assert_true(park[1] == want[2]); /* each frame is stored once */
 	uint32_t parked = stack_table_intern(&dump->stacks, park, 2);
 	uint32_t wanted = stack_table_intern(&dump->stacks, want, 3);
 	thread(dump, 30, "native", 0);
@@ -77,7 +77,7 @@ static void test_groups(void **state)
 	(void)state;
 	fill(&dump);
 	assert_int_equal(thread_groups_make(&dump), 0);
-	/* who waits for a lock is no group with who holds it */
+	/* a thread that waits for a lock and the owner of the lock are in different groups */
 	assert_int_equal(dump.groups.count, 4);
 	assert_int_equal(dump.groups.items[0].count, 2);
 	for (uint32_t i = 0; i < 5; i++)
@@ -122,7 +122,10 @@ static void test_text(void **state)
 	thread_dump_done(&dump);
 }
 
-/* Frames and threads that say little are one line each without --whole. JSON always has them. */
+/*
+ * Frames and threads of little interest have one line each without --whole. JSON always contains
+ * them.
+ */
 static void test_folded(void **state)
 {
 	struct thread_dump dump;
@@ -192,7 +195,7 @@ static void test_short_names(void **state)
 	thread_dump_done(&dump);
 }
 
-/* Frames of one moment and a wait of another are not one statement. */
+/* Frames of one time and a wait of another are not joined. */
 static void test_moved(void **state)
 {
 	struct thread_dump dump;
@@ -215,7 +218,7 @@ static void test_moved(void **state)
 	thread_dump_done(&dump);
 }
 
-/* A small terminal: the middle of long names is left out, nothing else. */
+/* On a small terminal only the middle of long names is left out. */
 static void test_narrow(void **state)
 {
 	struct thread_dump dump;
@@ -232,7 +235,7 @@ static void test_narrow(void **state)
 	threads_text(&dump, &(struct threads_text_options){ .columns = 70 }, &out);
 	const char *line = strstr(bytes_z(&out), "    xxx");
 	assert_non_null(line);
-	/* 40 columns, of which the mark takes three bytes */
+	/* 40 columns; the mark has three bytes */
 	assert_int_equal(strcspn(line, "\n"), 4 + 40 + 2 + 2 + 4);
 	assert_non_null(strstr(line, "\xe2\x80\xa6xxx"));
 	bytes_done(&out);

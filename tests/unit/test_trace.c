@@ -1,4 +1,7 @@
-/* trace.c: who is who, which mapping covers what, equal stacks have one index. */
+/*
+ * trace.c: identity of processes and threads, the mapping at an address, and one index for equal
+ * stacks.
+ */
 #include "unit/test.h"
 
 #include "trace/trace.h"
@@ -16,7 +19,7 @@ static void test_processes(void **state)
 	assert_int_equal(trace_thread(&trace, 5, 5), main_thread);
 	uint32_t seven = trace_thread(&trace, 5, 7);
 	assert_int_equal(trace_thread(&trace, 5, 7), seven);
-	/* The same tid of another process is another thread, and both stay. */
+	/* The same thread id in another process is another thread, and both are kept. */
 	uint32_t other = trace_thread(&trace, 6, 7);
 	assert_int_not_equal(other, seven);
 	assert_int_equal(trace_thread(&trace, 5, 7), seven);

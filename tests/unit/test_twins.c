@@ -1,4 +1,4 @@
-/* twins.c: samples of a thread that two events record are returned once. */
+/* twins.c: a sample that two inherited events of a thread record is returned once. */
 #include "unit/test.h"
 
 #include "perf/twins.h"
@@ -35,10 +35,10 @@ static void test_own_event_is_dropped_once_inheritance_is_proved(void **state)
 	int fd = event_open(&attr, 70, 3);
 	assert_true(twins_add(&twins, 70, 3, 500, fd));
 	assert_true(twins_add(&twins, 70, 4, 501, fd));
-	/* No proof yet: its own event counts. */
+	/* No proof yet: the samples of its own event count. */
 	assert_false(drop(&twins, 3, sample_of(500, 70)));
 	assert_int_equal(fake_events.items[0].disabled, 0);
-	/* Other threads and CPUs prove nothing. */
+	/* Other threads and CPUs are no proof. */
 	assert_false(drop(&twins, 3, sample_of(400, 71)));
 	assert_false(drop(&twins, 5, sample_of(400, 70)));
 	assert_int_equal(fake_events.items[0].disabled, 0);
@@ -48,7 +48,7 @@ static void test_own_event_is_dropped_once_inheritance_is_proved(void **state)
 	assert_true(drop(&twins, 3, sample_of(500, 70)));
 	assert_false(drop(&twins, 3, sample_of(400, 70)));
 	assert_int_equal(fake_events.items[0].disabled, 1);
-	/* On each CPU it is proved anew. */
+	/* The proof is needed again on each CPU. */
 	assert_false(drop(&twins, 4, sample_of(501, 70)));
 	twins_done(&twins);
 	close(fd);
