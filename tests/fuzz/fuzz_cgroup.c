@@ -1,6 +1,6 @@
 /*
- * /proc/PID/cgroup up to a NUL, then /proc/self/mountinfo: container runtimes choose the names in
- * both. Then a file of the group.
+ * Input: /proc/PID/cgroup up to a NUL, then /proc/self/mountinfo; container runtimes choose names
+ * in both. Then a file of the cgroup.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	size_t path_len = strlen(text);
 	char *rest = path_len < size ? text + path_len + 1 : NULL;
-	(void)cgroup_parse_key(text, "inactive_file", &value); /* any answer will do */
+	(void)cgroup_parse_key(text, "inactive_file", &value); /* any result is accepted */
 	if (cgroup_parse_path(text, "memory", &group) == 0 &&
 		cgroup_parse_mount(rest, "memory", &group) == 0) {
 		if (group.hidden > strlen(group.path) || strstr(group.path, "/../"))

@@ -1,6 +1,6 @@
 /*
- * CLR method and module events, one after another, then questions. Each record of the input: 1 byte
- * size, 1 byte event (low two bits: which, bit 2: rundown), 1 byte time, then the payload.
+ * Method and module events of the CLR, then lookups. Each record of the input: 1 byte size, 1 byte
+ * event (low two bits: kind, bit 2: rundown), 1 byte time, then the payload.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Counters' events from the bytes: {id, version, size low, size high, payload}...; id 0 is an
- * EventCounters event whose layout the version chooses. Then all that is made of what they say.
+ * Events of counters: {id, version, size low, size high, payload}...; id 0 is an EventCounters
+ * event whose layout the version selects. Then all outputs of the resulting table.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -107,11 +107,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (result == -ENOMEM)
 			break;
 		if (data[0] == 3)
-			(void)counters_close(&counters); /* how many are new is of no matter */
+			(void)counters_close(&counters); /* any number */
 		data += 4 + payload;
 		size -= 4 + payload;
 	}
-	(void)counters_close(&counters); /* as above */
+	(void)counters_close(&counters); /* any number */
 	show(&counters, &events);
 	counter_feed_done(&events);
 	counters_done(&counters);

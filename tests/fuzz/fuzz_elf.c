@@ -1,4 +1,4 @@
-/* ELF images, their symbol tables and the table packed inside. */
+/* ELF images, their symbol tables, and the compressed symbol table inside. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * A payload and the schema that claims to describe it, both foreign: the first byte says which
- * event it is, of the provider that the upper three bits of the second choose, whose lower ones
- * count the fields that follow, of three bytes each (type, element, depth); then the payload. Lines
- * are without control characters, and JSON is JSON.
+ * A payload and a schema that need not fit each other. The first byte is the event id; the upper
+ * three bits of the second select its provider, the lower ones are the number of fields. Each field
+ * takes three bytes (type, element, depth). The payload follows. Lines must have no control
+ * characters, and JSON must be valid.
  */
 #include <stddef.h>
 #include <stdint.h>

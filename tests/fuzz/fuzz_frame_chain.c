@@ -1,7 +1,7 @@
 /*
- * The stack of a target as any bytes: one byte says how many managed frames follow, each as the
- * number of a word of the stack; then the stack. A return address is one whose low byte has its
- * first bit set, a start one with the second.
+ * The stack of a target. The first byte is the number of managed frames that follow, each as the
+ * index of a word of the stack. Then the stack. A word is a return address if bit 0 of its low byte
+ * is set, and a start of a thread if bit 1 is set.
  */
 #include <stdbool.h>
 #include <stddef.h>

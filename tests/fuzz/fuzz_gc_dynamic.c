@@ -1,7 +1,4 @@
-/*
- * The payload of a GCDynamicEvent, any bytes; then the same data under the name of each event of
- * ours.
- */
+/* The payload of a GCDynamicEvent; then the same data as each of Spoor's dynamic events. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

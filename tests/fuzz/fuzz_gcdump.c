@@ -1,7 +1,4 @@
-/*
- * A .gcdump file from the bytes, and all that `spoor heap report` and `spoor heap roots` do with
- * it.
- */
+/* A .gcdump file, and everything that `spoor heap report` and `spoor heap roots` do with it. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /*
- * Payloads of heap events from the bytes: {id, size low, size high, payload}..., then the graph
- * they make, resolved and walked.
+ * Payloads of heap events: {id, size low, size high, payload}...; then their graph, resolved and
+ * walked.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)heap_events_missing(&heap);
 	int resolved = heap_graph_resolve(&graph);
 
-	/* Memory follows what arrived, not what its numbers claim. */
+	/* The memory depends on the number of received bytes, not on the numbers in them. */
 	if (heap_graph_size_bytes(&graph) > MEMORY_FIXED + MEMORY_PER_BYTE * all_size)
 		abort();
 	if (resolved == 0 && heap_order_init(&order, &graph) == 0)

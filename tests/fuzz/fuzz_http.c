@@ -1,6 +1,6 @@
 /*
- * Requests at the port of the metrics page. An answer is whole: its head, then as many bytes as it
- * announces, or none.
+ * Requests to the port of the metrics page. An answer is complete, with its header and as many
+ * bytes as it announces, or there is none.
  */
 #include <stddef.h>
 #include <stdint.h>

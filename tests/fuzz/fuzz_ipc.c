@@ -1,4 +1,6 @@
-/* Replies of a diagnostics peer: a header, then its payload read in every way there is. */
+/*
+ * Replies of a diagnostics peer: a header, then its payload decoded as the reply to each command.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < IPC_HEADER_SIZE || ipc_decode_header(data, &payload_size, &ok, &diag) < 0)
 		return 0;
-	/* A peer may send less than it says; a client reads just what came. */
+	/* A peer may send fewer bytes than its header announces; the client reads only those. */
 	if (payload_size > size - IPC_HEADER_SIZE)
 		payload_size = size - IPC_HEADER_SIZE;
 	uint8_t *payload = malloc(payload_size + !payload_size);
@@ -40,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (ipc_decode_process_info(commands[i], payload, payload_size, &info, &diag) < 0)
 			continue;
 		/*
-		 * No text can be longer than what it came from: a unit is at most 3 bytes of UTF-8.
+		 * No text is longer than its source: a UTF-16 unit takes at most 3 bytes of UTF-8.
 		 */
 		if (strlen(info.command_line) + strlen(info.system) + strlen(info.architecture) +
 				strlen(info.entry_assembly) + strlen(info.runtime_version) >

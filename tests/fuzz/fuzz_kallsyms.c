@@ -1,6 +1,6 @@
 /*
- * The text of /proc/kallsyms; what was understood must survive being stored. The stored form, as it
- * may be found on disk.
+ * The text of /proc/kallsyms, whose table must be equal after it was stored and read. And the
+ * stored form, which may have any content on disk.
  */
 #include <stddef.h>
 #include <stdint.h>

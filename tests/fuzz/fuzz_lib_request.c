@@ -1,6 +1,6 @@
 /*
- * What a stranger sends to the library's diagnostics socket: a header, then its payload as every
- * command there is.
+ * Requests of an external program to the library's diagnostics socket: a header, then its payload
+ * decoded as each command.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < SERVER_HEADER_SIZE || server_request_header(data, &command, &payload_size) != 0)
 		return 0;
 	/*
-	 * The server waits until the payload is whole: it never reads fewer bytes than the header
-	 * says.
+	 * The server waits for the complete payload, so the decoder never gets fewer bytes than the
+	 * header announces.
 	 */
 	if (payload_size > size - SERVER_HEADER_SIZE)
 		payload_size = size - SERVER_HEADER_SIZE;
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 provider->id_count;
 		}
 		/*
-		 * Nothing can be longer than what it came from: a unit is at most 3 bytes of UTF-8.
+		 * No text is longer than its source: a UTF-16 unit takes at most 3 bytes of UTF-8.
 		 */
 		if (bytes > payload_size / 2 * 3)
 			abort();

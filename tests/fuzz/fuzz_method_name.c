@@ -1,4 +1,4 @@
-/* Names of managed methods, taken apart and put together. */
+/* Names of managed methods, converted to readable ones and split. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	method_name_format(&name, METHOD_NAME_SHORT, &out);
 	bytes_reset(&out);
 	method_name_format(&name, METHOD_NAME_LONG, &out);
-	/* Readable never means much longer: words grow by a few letters each. */
+	/* A readable name is not much longer: each word grows by a few letters. */
 	if (out.len > 16 * size + 64)
 		__builtin_trap();
 	method_name_format(&name, METHOD_NAME_RAW, &out);

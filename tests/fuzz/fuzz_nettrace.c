@@ -1,6 +1,7 @@
 /*
- * nettrace: the same bytes whole and in small pieces must give the same events, whatever they are;
- * then absorbed, and written out again, the file that comes of them must read without an error.
+ * A nettrace stream. Read as a whole and in small pieces it gives the same events, whatever the
+ * bytes are. The events are then absorbed and written, and the resulting file must read without an
+ * error.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash_u64(hash ^ value) + value;
 }
 
-/* Hash of all events; *ret_error: how it ended. */
+/* Hash of all events; *ret_error is the error at the end. */
 static uint64_t run(const uint8_t *data, size_t size, size_t piece, unsigned flags,
 	struct sink *sink, struct trace *trace, int *ret_error)
 {
@@ -55,7 +56,7 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece, unsigned fla
 	return hash;
 }
 
-/* What a sink made of the events must be a whole file, as long as it could be written at all. */
+/* The file that the sink writes must be complete, unless writing failed. */
 static void read_back(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);

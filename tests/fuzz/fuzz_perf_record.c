@@ -1,6 +1,6 @@
 /*
- * A ring's content as the kernel, or a file, may give it: the first two bytes choose the layout,
- * then come records back to back, each as long as its own header says or as bytes are left.
+ * The content of a perf ring. The first two bytes select the layout; then come records, each as
+ * long as its header announces or as bytes remain.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static const uint64_t bits[] = { PERF_BIT_IP, PERF_BIT_TID, PERF_BIT_TIME, PERF_
 	PERF_BIT_CALLCHAIN, PERF_BIT_ID, PERF_BIT_CPU, PERF_BIT_PERIOD, PERF_BIT_STREAM_ID,
 	PERF_BIT_IDENTIFIER };
 
-/* Everything a record lends must lie inside it. */
+/* All borrowed data of a record must be inside the record. */
 static void check_inside(const uint8_t *data, size_t size, const void *part, size_t part_size)
 {
 	const uint8_t *p = part;

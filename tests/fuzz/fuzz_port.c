@@ -1,6 +1,7 @@
 /*
- * What reaches the diagnostics ports: an advertisement at a listen port, a message to the guard (in
- * pieces, as a stream brings it), and the files of /proc about a target. The first byte chooses.
+ * Foreign input of the diagnostics ports: an advertisement at a listen port, a message to the guard
+ * (in pieces, as a stream delivers it), and the files of /proc about a target. The first byte
+ * selects one.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -63,8 +64,8 @@ static void target(const uint8_t *data, size_t size)
 		abort();
 	memcpy(text, data, size);
 	text[size] = '\0';
-	(void)dotnet_parse_stat(text, &state, &start_ticks); /* any answer will do */
-	(void)dotnet_parse_inner_pid(text, 7);               /* as above */
+	(void)dotnet_parse_stat(text, &state, &start_ticks); /* any result is accepted */
+	(void)dotnet_parse_inner_pid(text, 7);               /* any result is accepted */
 	free(text);
 }
 

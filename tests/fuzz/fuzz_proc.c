@@ -1,6 +1,6 @@
 /*
- * What /proc shows is partly chosen by the processes: comm, arguments, paths. The first byte
- * chooses the parser.
+ * Text of /proc that processes can choose in part: comm, arguments, paths. The first byte selects
+ * the parser.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	data++;
 	size--;
 	/*
-	 * One byte more than the text: the parsers may end a path there, as the reader's buffer
-	 * allows.
+	 * One byte more than the text: the parsers may write the NUL of a path there, as in the
+	 * reader's buffer.
 	 */
 	char *text = malloc(size + 1);
 	if (!text)
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	case 5: {
 		uint64_t ns;
-		(void)cpu_clock_parse_stat(text, size, 10000000, &ns, &ns); /* any answer will do */
+		(void)cpu_clock_parse_stat(text, size, 10000000, &ns, &ns); /* any result */
 		(void)cpu_clock_parse_schedstat(text, size, &ns);
 		break;
 	}
@@ -70,11 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 7: {
 		struct kernel_symbol symbol;
 		text[size] = '\0';
-		(void)kernel_symbol_parse(text, 0x1000, &symbol); /* as above */
+		(void)kernel_symbol_parse(text, 0x1000, &symbol); /* any result */
 		break;
 	}
 	default:
-		(void)box_parse_cpu_list(text, size, &cpus); /* any answer will do */
+		(void)box_parse_cpu_list(text, size, &cpus); /* any result */
 		for (uint32_t i = 1; i < cpus.cpus.count; i++)
 			if (cpus.cpus.items[i - 1] >= cpus.cpus.items[i])
 				abort();

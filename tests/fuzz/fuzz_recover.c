@@ -1,4 +1,4 @@
-/* The rings of a program that is gone, as any bytes (lib/recover/recover.c). */
+/* The rings of a program that has ended (lib/recover/recover.c). */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /*
- * A file as `spoor events` reads it: each event printed, each one once, whether it is read to its
- * end or left in the middle.
+ * A file as `spoor events` reads it: each event is printed once, whether the file is read to its
+ * end or not.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (count > 1 && read_events(data, size, SAVED_STREAM_NO_STACKS, count / 2) != count / 2)
 		abort();
-	/* Stacks can be broken, too. */
+	/* Stacks can also be broken. */
 	if (read_events(data, size, SAVED_STREAM_STACKS, 0) > count)
 		abort();
 	return 0;

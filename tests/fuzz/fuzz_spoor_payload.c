@@ -1,6 +1,6 @@
 /*
- * Payloads of our own events, as a foreign file may have them. The first byte chooses the event.
- * What reads is written and read again: after that the bytes do not change any more.
+ * Payloads of Spoor's own events in a foreign file. The first byte selects the event. A payload
+ * that can be read is written and read again; the bytes must not change after that.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PERIOD_NS 1000003u
 
-/* Reads a payload and appends its values as a payload; false when it does not read. */
+/* Reads a payload and appends its values as a new payload. False: it cannot be read. */
 typedef bool again_fn(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out);
 
 #define AGAIN(kind)                                                                        \
@@ -25,7 +25,7 @@ typedef bool again_fn(const uint8_t *data, size_t size, struct strtab *strings, 
 		struct payload_##kind value;                                               \
 		if (payload_read_##kind(data, size, strings, &value) < 0)                  \
 			return false;                                                      \
-		(void)payload_##kind(out, &value); /* a text may be cut */                 \
+		(void)payload_##kind(out, &value); /* the writer may cut a text */         \
 		return true;                                                               \
 	}
 
@@ -49,7 +49,7 @@ static bool again_code(const uint8_t *data, size_t size, struct strtab *strings,
 
 	if (payload_read_code_added(data, size, strings, &code) < 0)
 		return false;
-	(void)payload_code_added(out, &code); /* as above */
+	(void)payload_code_added(out, &code); /* the writer may cut a text */
 	return true;
 }
 
@@ -61,7 +61,7 @@ static bool again_session_end(const uint8_t *data, size_t size, struct strtab *s
 
 	if (payload_read_session_end(data, size, strings, counts, &end) < 0)
 		return false;
-	(void)payload_session_end(out, &end); /* as above */
+	(void)payload_session_end(out, &end); /* the writer may cut a text */
 	return true;
 }
 
@@ -73,7 +73,7 @@ static bool again_process_facts(const uint8_t *data, size_t size, struct strtab 
 
 	if (payload_read_process_facts(data, size, strings, arguments, &facts) < 0)
 		return false;
-	(void)payload_process_facts(out, &facts); /* as above */
+	(void)payload_process_facts(out, &facts); /* the writer may cut a text */
 	return true;
 }
 
@@ -98,7 +98,7 @@ static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strin
 		payload_cpu(out, &sample, PERIOD_NS);
 	if (payload_read_code_removed(data, size, &begin, &last) == 0)
 		payload_code_removed(out, begin, last);
-	return false; /* several in one: not to be read again */
+	return false; /* several symbols in one payload are not read again */
 }
 
 static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata,

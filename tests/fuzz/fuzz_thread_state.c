@@ -1,6 +1,6 @@
 /*
- * What /proc shows of a thread: the kernel writes it, but names in it may come from modules and
- * programs. The first byte chooses the parser.
+ * Text of /proc about a thread: the kernel writes it, but modules and programs can choose names in
+ * it. The first byte selects the parser.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	char *text = malloc(size); /* of its size to the byte, so that reading on is noticed */
+	char *text = malloc(size); /* of the exact size */
 	if (!text)
 		return 0;
 	memcpy(text, data + 1, size - 1);

@@ -1,6 +1,6 @@
 /*
- * Packed input: the same bytes read in large and in small pieces must give the same content and end
- * the same way, whatever they are.
+ * Packed input. Read in large and in small pieces, it gives the same content and the same error,
+ * whatever the bytes are.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CONTENT_MAX (1u << 20) /* a few bytes can unpack to a great many */
+#define CONTENT_MAX (1u << 20) /* few bytes can unpack to very many */
 
 static uint64_t run(const uint8_t *data, size_t size, size_t piece, ssize_t *ret_end)
 {
@@ -32,7 +32,7 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece, ssize_t *ret
 		abort();
 	input_close(&in);
 	if (len == sizeof(content))
-		*ret_end = 0; /* there may be more, broken or not */
+		*ret_end = 0; /* more data may follow, valid or broken */
 	return hash_bytes(content, len);
 }
 

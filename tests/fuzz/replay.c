@@ -1,7 +1,7 @@
 /*
- * Runs a fuzz target over the files of a folder, without a fuzzing engine: each file whole, and cut
- * at up to 64 places, so that a corpus works as a regression test in every build. An empty folder
- * is a failure: a test that reads nothing proves nothing.
+ * Runs a fuzz target over the files of a folder, without a fuzzing engine: each file as a whole,
+ * and cut at up to 64 offsets. So a corpus is a regression test in every build. An empty folder is
+ * a failure, because such a test proves nothing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FILE_SIZE_MAX (8u << 20)
 #define CUTS          64u
 
-/* A copy with its exact size on the heap, so that a sanitizer sees the first byte read too far. */
+/*
+ * A copy of the exact size on the heap, so that a sanitizer detects the first byte read beyond it.
+ */
 static void run(const uint8_t *data, size_t size)
 {
 	uint8_t *exact = malloc(size ? size : 1);

@@ -1,12 +1,11 @@
 /*
- * Types made by hand, as the runtime lays them out: for tests of the reference collector without a
- * runtime.
+ * Types laid out as the runtime does, to test the reference collector without a runtime.
  *
- *   types.free       an array of bytes
- *   types.bytes      the same, but an object
- *   types.pair       two references and a number:  [left][right][number]
- *   types.references an array of references
- *   types.gaps       an array of structs {number, reference, number, reference, reference}
+ *   types.free        an array of bytes
+ *   types.bytes       the same, but an object
+ *   types.pair        two references and a number:  [left][right][number]
+ *   types.references  an array of references
+ *   types.gaps        an array of structs {number, reference, number, reference, reference}
  */
 #ifndef SPOOR_TESTS_MADE_TYPES_H
 #define SPOOR_TESTS_MADE_TYPES_H
@@ -43,20 +42,23 @@ static void types_make(void)
 
 	types.free_type.table = (struct method_table){ array | 1, CELL_MIN };
 	types.bytes_type.table = (struct method_table){ array | 1, CELL_MIN };
-	/* One stretch from offset 8, all but header, type and number: 40 bytes, of which 16. */
+	/*
+	 * One run of references from offset 8: all except header, type and number, which is 16 of
+	 * 40 bytes.
+	 */
 	types.pair_type.table = (struct method_table){ TYPE_HAS_REFERENCES, 40 };
 	types.pair_type.words[7] = 1;
 	types.pair_type.words[6] = 8;
 	types.pair_type.words[5] = 16 - 40;
-	/* Offset 16, to the end: the object's size less header, type and length. */
+	/* From offset 16 to the end: the object's size minus header, type and length. */
 	types.references_type.table =
 		(struct method_table){ array | TYPE_HAS_REFERENCES | 8, CELL_MIN };
 	types.references_type.words[7] = 1;
 	types.references_type.words[6] = 16;
 	types.references_type.words[5] = -CELL_MIN;
 	/*
-	 * From offset 24: one reference, 8 bytes on, two references, 8 bytes on to the next
-	 * element's first.
+	 * From offset 24: one reference, a gap of 8 bytes, two references, and a gap of 8 bytes to
+	 * the first reference of the next element.
 	 */
 	types.gaps_type.table =
 		(struct method_table){ array | TYPE_HAS_REFERENCES | GAPS_ELEMENT, CELL_MIN };

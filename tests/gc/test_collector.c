@@ -496,7 +496,7 @@ static void handles_of_every_kind(void **state)
 
 	for (int i = 0; i < 10; i++) {
 		made[i] = allocate(m, types.pair, 0, 0);
-		((struct pair *)made[i])->number = i == 4; /* counted() */
+		((struct pair *)made[i])->number = i == 4;
 		handles[i] = handle_new(hs, kinds[i], made[i], 0);
 	}
 	collect();

@@ -38,7 +38,7 @@ static struct gc_object *make_bytes(struct run at, size_t size)
 	return o;
 }
 
-/* As marking does. */
+/* Sets the mark bits as marking does. */
 static void mark(struct heap *h, struct gc_object *o)
 {
 	size_t at = heap_offset(h, object_cell(o)), size = object_size(o);
@@ -194,8 +194,8 @@ static void cells_of_other_kinds(void **state)
 		for (int k = 0; k < 3; k++) {
 			for (int i = 0; i < 200; i++) {
 				/*
-				 * Small ones beyond SMALL_MAX become medium; pinned ones may be
-				 * small.
+				 * Small objects above SMALL_MAX become medium ones; pinned objects
+				 * may be small.
 				 */
 				size_t size = (kinds[k] == REGION_LARGE           ? 85000u
 						      : kinds[k] == REGION_PINNED ? 24u

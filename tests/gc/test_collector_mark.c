@@ -77,7 +77,7 @@ static struct pair *make_pair(struct scene *s, struct gc_object *left, struct gc
 
 	p->left = left;
 	p->right = right;
-	/* It looks like an address of the heap, and is a number. */
+	/* A number that looks like an address of the heap. */
 	p->number = (uintptr_t)s->heap.base + 4096;
 	return p;
 }
@@ -164,7 +164,7 @@ static void pointers_into_objects(void **state)
 	assert_true(lives(&s, third) && lives(&s, first) && !lives(&s, second));
 	marker_pointer(&s.marker, (uint8_t *)second + 123);
 	assert_true(lives(&s, second));
-	/* Free memory, the end of the range, nonsense. */
+	/* Free memory, the end of the range, and random numbers. */
 	uint64_t before = s.marker.sums.objects;
 	marker_pointer(&s.marker, (uint8_t *)third + 400);
 	marker_pointer(&s.marker, s.heap.base + s.heap.size - 1);

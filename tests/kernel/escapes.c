@@ -1,7 +1,7 @@
 /*
- * A program that gives a terminal's commands as every name it has: thread, provider, event, field,
- * value, meter, instrument, unit, description, tag, method and module. Its path, its arguments and
- * its environment are its caller's. Ends after five minutes, or with its standard input.
+ * A program whose names are all terminal commands: thread, provider, event, field, value, meter,
+ * instrument, unit, description, tag, method and module. The caller chooses its path, its arguments
+ * and its environment. Ends after five minutes, or at the end of its standard input.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -16,8 +16,8 @@
 #include <spoor/spoor.h>
 
 /*
- * ESC c resets a terminal; U+009B is CSI; U+202E turns the direction of writing. They follow each
- * name.
+ * ESC c resets a terminal; U+009B is CSI; U+202E changes the direction of writing. They are the end
+ * of each name.
  */
 #define POISON "\033c\302\233\342\200\256"
 

@@ -1,23 +1,22 @@
 /*
- * What targets do to fool a recorder, and what kernels leave out.
+ * Programs that try to mislead a recorder, and programs that simulate an older or restricted kernel.
  *
- *   hostile jit MS                    computes in memory that no file stands behind; prints its pid, and begin and size of the code as
- *                                     a perf map has them; begins when a line comes on standard input
- *   hostile old-kernel COMMAND...     runs it as a kernel before 5.6 would: without openat2
- *   hostile no-perf ERRNO COMMAND...  runs it as below a container's seccomp filter:
- *   perf_event_open fails with EPERM, EACCES or ENOSYS
- *   hostile no-guard COMMAND...       runs it where socketpair() fails, so that it cannot start a guard
- *   hostile look FILE                 a line of what it is: mode, user, group
- *   hostile runtime MODE              listens in TMPDIR as a .NET runtime's diagnostics server does, and prints its pid. It answers what it knows, and
- *                                     ignores StopTracing. MODE is what it does to its clients:
- *                                       silent   answers nothing
+ *   hostile jit MS                    computes in anonymous memory; prints its pid, and start and size of the code in the form of a perf map.
+ *                                     Starts to compute after a line on standard input
+ *   hostile old-kernel COMMAND...     runs the command as on a kernel before 5.6: without openat2
+ *   hostile no-perf ERRNO COMMAND...  runs the command as below a container's seccomp filter: perf_event_open fails with EPERM, EACCES or ENOSYS
+ *   hostile no-guard COMMAND...       runs the command with a socketpair() that fails, so that it cannot start a guard
+ *   hostile look FILE                 prints the type, mode, user and group of the file in one line
+ *   hostile runtime MODE              listens in TMPDIR as the diagnostics server of a .NET runtime does, and prints its pid. It answers the
+ *                                     requests that it knows, and ignores StopTracing. MODE is its behaviour:
+ *                                       silent   sends no answer
  *                                       idle     opens sessions, and sends no event
  *                                       flood    sends empty event blocks without end
- *                                       close    opens sessions, and closes their streams behind the first bytes
+ *                                       close    opens sessions, and closes their streams after the first bytes
  *                                       noise    sends zero bytes without end
  *                                       drip     announces a large block, and sends a byte every 20 ms
  *                                       trickle  announces an answer of 60,000 bytes, and sends a byte every 20 ms
- *                                     Each request is a line on standard output: its command set and command.
+ *                                     It prints a line for each request: its command set and command.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /*
- * A second tool at the diagnostics port of a .NET process. The tests use it to check the port while
- * a recorder is stopped or dead.
+ * A second tool at the diagnostics port of a .NET process. The tests check with it whether the port
+ * works while a recorder is stopped or dead.
  *
- *   probe ask PID       one ProcessInfo: milliseconds until the answer
- *   probe session PID   one session, stopped at once and read to its end: milliseconds until then
- *   probe slots PID     how many sessions can be opened before the runtime refuses; all are ended again
+ *   probe ask PID       one ProcessInfo: prints the milliseconds until the answer
+ *   probe session PID   one session, stopped immediately and read to its end: prints the milliseconds until then
+ *   probe slots PID     prints how many sessions can be opened before the runtime refuses one, and ends them all
  *
- * Exit 1 with a line on stderr when there is no answer within 60 seconds. All requests are made by
- * ipc_encode(), because a malformed request ends the process that receives it.
+ * Exit 1 with a line on stderr if there is no answer within 60 seconds. ipc_encode() makes all
+ * requests, because a malformed request ends the process that receives it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Exactly so many bytes. */
+/* Reads exactly `size` bytes. */
 static void take(int fd, uint8_t *to, size_t size, const char *what)
 {
 	for (size_t got = 0; got < size;) {
@@ -84,7 +84,7 @@ static int send_request(const struct ipc_request *request, const char *what)
 	return fd;
 }
 
-/* The payload's size; 0 with *ret_error set when it was refused. */
+/* Returns the size of the payload; 0 with *ret_error set: the request was refused. */
 static size_t answer(int fd, uint8_t payload[IPC_MESSAGE_MAX], uint32_t *ret_error,
 	const char *what)
 {
@@ -118,7 +118,7 @@ static void ask(void)
 	printf("%.0f\n", now_ms() - begin);
 }
 
-/* False: the runtime has no place for it. */
+/* False: the runtime has no free session. */
 static bool open_session(struct session *session)
 {
 	static uint8_t payload[IPC_MESSAGE_MAX];
@@ -151,7 +151,7 @@ static bool open_session(struct session *session)
 	return true;
 }
 
-/* Stops them all, reading all of them meanwhile. */
+/* Stops all sessions, and reads all of them until they end. */
 static void end_sessions(struct session *sessions, unsigned count)
 {
 	static uint8_t bytes[64 << 10];
@@ -179,7 +179,7 @@ static void end_sessions(struct session *sessions, unsigned count)
 			if (!fds[i].revents || recv(fds[i].fd, bytes, sizeof(bytes), 0) > 0)
 				continue;
 			sessions[i].ended = true;
-			/* they end one after the other, each takes up to 100 ms */
+			/* they end one after the other, each within 100 ms */
 			until = now_ms() + PATIENCE_MS;
 		}
 	}

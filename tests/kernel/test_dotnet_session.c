@@ -27,7 +27,7 @@
 
 #define S          UINT64_C(1000000000)
 #define SKIP       77
-#define PATIENCE_S 60 /* for what must happen, on a machine with other load too */
+#define PATIENCE_S 60 /* limit for events that must happen, also on a busy machine */
 
 static char folder[] = "/tmp/spoor-dotnet-XXXXXX";
 static char dll[4096]; /* the program */
@@ -36,7 +36,7 @@ struct watched {
 	pid_t pid;
 	struct dotnet_target target;
 	char go[64];     /* appears: the late method runs */
-	char rounds[64]; /* grows while the target is well */
+	char rounds[64]; /* grows while the target runs */
 };
 
 struct received {
@@ -85,7 +85,7 @@ static long rounds(const struct watched *w)
 	return n;
 }
 
-/* Waits until the target has made some rounds. */
+/* Waits until the target has run some more rounds. */
 static void assert_well(const struct watched *w)
 {
 	uint64_t until = now() + 120 * S;
@@ -145,7 +145,7 @@ static struct dotnet_client *open_client(const struct watched *w, struct receive
 	return client;
 }
 
-/* Advances until the state is reached, or so many seconds have passed. Returns the state. */
+/* Advances the client until it reaches the state, or for so many seconds. Returns the state. */
 static enum dotnet_state turn(struct dotnet_client *client, enum dotnet_state goal, double seconds)
 {
 	uint64_t until = now() + (uint64_t)(seconds * 1e9);
@@ -230,7 +230,7 @@ static void test_names(void **state)
 	end(&w);
 }
 
-/* The whole way: socket, decoder, code map. */
+/* All steps: socket, decoder, code map. */
 struct mapped {
 	struct trace trace[DOTNET_STREAM_COUNT];
 	struct nettrace_decoder *decoder[DOTNET_STREAM_COUNT];
@@ -387,7 +387,7 @@ static void test_slots(void **state)
 
 	(void)state;
 	start_well(&w);
-	/* Freed at every moment of its life: 100 sessions that would be 100 slots. */
+	/* Freed at each step of its life: 100 clients, which would use 100 slots. */
 	for (unsigned i = 0; i < 100; i++) {
 		struct received r = { 0 };
 		struct dotnet_client *client = open_client(&w, &r);
@@ -402,7 +402,7 @@ static void test_slots(void **state)
 		dotnet_client_free(client);
 		received_done(&r);
 	}
-	/* Stopped in good order, and in bad. */
+	/* Stopped with and without waiting for the end. */
 	for (unsigned i = 0; i < 30; i++) {
 		struct received r = { 0 };
 		struct dotnet_client *client = open_client(&w, &r);

@@ -1,6 +1,6 @@
 /*
- * perf/perf_record.h may not include the kernel's header, so that it reads recordings anywhere: its
- * numbers are proved equal here.
+ * perf/perf_record.h does not include the kernel's header, so that it can read recordings on any
+ * system. This proves that its numbers are those of the kernel.
  */
 #include "unit/test.h"
 
@@ -43,7 +43,7 @@ SAME(PERF_MISC_MMAP_BUILD_ID, PERF_RECORD_MISC_MMAP_BUILD_ID);
 SAME(PERF_RECORD_HEADER_SIZE, sizeof(struct perf_event_header));
 
 /*
- * The markers are private to perf_record.c: each must begin the part that the kernel means by it.
+ * The markers are private to perf_record.c. Each must begin the part that it marks for the kernel.
  */
 static void test_context_markers(void **state)
 {

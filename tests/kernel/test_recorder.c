@@ -61,7 +61,7 @@ static __attribute__((noinline)) void burn(uint64_t cpu_ns)
 			sink += i;
 }
 
-/* What was read from the rings. */
+/* The content of the rings. */
 struct seen {
 	uint32_t pid; /* only samples of this process are counted; 0: all */
 	uint64_t samples;
@@ -152,7 +152,7 @@ static struct recorder *must_open(const struct recorder_options *options)
 	return recorder;
 }
 
-/* Whether the number of samples of this process is that of its CPU time. */
+/* Returns whether the number of samples of this process matches its CPU time. */
 static bool machine_sees_own_burning(void)
 {
 	struct recorder_options options = { .scope = RECORD_MACHINE, .frequency_hz = 999 };
@@ -280,8 +280,8 @@ static bool pid_with_many_threads(void)
 		recorder_stop(recorder);
 		drain(recorder, &seen);
 		/*
-		 * 5 ms are 25 samples. A thread's first sample may come late, no sample may come
-		 * twice.
+		 * 5 ms are 25 samples. The first sample of a thread may be late; no sample may be
+		 * counted twice.
 		 */
 		assert_true(seen.samples <= (end_ns - outer_ns) / info->period_ns * 110 / 100 + 20);
 		enough = seen.samples >= (end_ns - inner_ns) / info->period_ns * 85 / 100;
@@ -543,7 +543,7 @@ static void test_child_from_exec(void **state)
 		assert_int_equal(seen.samples, 0);
 	assert_int_equal(record_child_go(&child, argv[0], &diag), 0);
 
-	/* The wait ends at the command's end. */
+	/* The wait ends when the command ends. */
 	struct poll_set set = { 0 };
 	while (recorder_targets_left(recorder)) {
 		poll_set_begin(&set, clock_monotonic_ns() + UINT64_C(60000000000));
@@ -641,7 +641,8 @@ static void test_small_rings_wrap_and_lose(void **state)
 	assert_true(seen.samples > 1500);
 	assert_int_equal(seen.lost, 0);
 	/*
-	 * Not drained, they lose. The kernel reports a loss with the next record that finds room.
+	 * Without draining they lose records. The kernel reports a loss with the next record that
+	 * fits.
 	 */
 	for (unsigned i = 0; i < 100 && seen.lost <= 100; i++) {
 		burn(100000000);

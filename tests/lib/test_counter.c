@@ -144,7 +144,7 @@ static void test_kinds(void **state)
 	struct spoor_counter *asked = spoor_counter_open(meter, SPOOR_COUNTER, "asked", &options);
 
 	(void)state;
-	spoor_counter_add(counter, 100); /* before anybody looked */
+	spoor_counter_add(counter, 100); /* before the first listener */
 	observed = 10;                   /* before the listener's thread begins */
 	struct spoor_counter_listener *listener = listen_to(&seen, "Kinds", 50);
 	pause_ms(20);

@@ -1,4 +1,4 @@
-// Holds a recording's runtime events, as TraceEvent reads them, against what the recorded programs have counted themselves.
+// Compares a recording's runtime events, as TraceEvent reads them, with the numbers that the recorded programs counted.
 //
 //   dotnet oracle.dll counted FILE PID THROWN COLLECTED [PID THROWN COLLECTED ...]     exit 1 and a line for each difference
 using Microsoft.Diagnostics.Tracing;

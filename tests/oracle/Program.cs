@@ -1,7 +1,7 @@
-// What the reader of PerfView finds in a .nettrace file, as one JSON object: the stranger's word against which spoor report is held.
+// Prints the content of a .nettrace file, read with PerfView's TraceEvent library, as one JSON object. spoor report is compared with it.
 //
-//   dotnet oracle.dll FILE                          prints it. Exit 1 when TraceEvent could not read the file; the reason stands in "error".
-//   dotnet oracle.dll FILE REPORT.json PID NAME     compares with what spoor report --raw-names --json says: samples, loss, processes, frames,
+//   dotnet oracle.dll FILE                          prints the object. Exit 1 if TraceEvent cannot read the file; "error" is the reason.
+//   dotnet oracle.dll FILE REPORT.json PID NAME     compares with the output of spoor report --raw-names --json: samples, loss, processes, frames,
 //                                                   names, and the function NAME of process PID. Exit 1 and a line for each difference.
 //   dotnet oracle.dll same|equal ...                see Same.cs
 //   dotnet oracle.dll counted ...                   see Counted.cs
@@ -35,7 +35,7 @@ if (args.Length == 1 || result["error"] is not null)
 using var report = JsonDocument.Parse(File.ReadAllText(args[1]));
 return Compare(found, report.RootElement, int.Parse(args[2]), args[3]) == 0 ? 0 : 1;
 
-// How many differences there are; each is printed.
+// The number of differences; each is printed.
 static int Compare(JsonElement found, JsonElement report, int hotProcess, string hotName)
 {
     var differences = 0;
@@ -70,7 +70,7 @@ static int Compare(JsonElement found, JsonElement report, int hotProcess, string
     Same("frames", found.GetProperty("frames").GetInt64(), ourFrames);
     Same("frames without a name", found.GetProperty("frames_unnamed").GetInt64(), ourFrames - names.GetProperty("named_frames").GetInt64());
 
-    // Each distinct function name, as the compiler made it; TraceEvent keeps the :: of the file before a method.
+    // Each distinct function name, as in the metadata. TraceEvent keeps the :: of the file before a method.
     var theirNames = found.GetProperty("functions").EnumerateArray()
         .Select(function => function.GetProperty("name").GetString()!)
         .Select(name => name[(name.IndexOf('!') + 1)..].Replace("::", "."))
@@ -80,7 +80,7 @@ static int Compare(JsonElement found, JsonElement report, int hotProcess, string
         .SelectMany(process => process.GetProperty("functions").EnumerateArray())
         .Where(function => function.GetProperty("named").GetBoolean())
         .Select(function => function.GetProperty("name").GetString()!.Replace("::", "."))
-        // The mark for a caller that the stack does not have. TraceEvent shows the frame of the replaced code there.
+        // The mark for a caller that is missing in the stack. TraceEvent shows the frame of the replaced code there.
         .Where(name => name != "[caller unknown: on-stack replacement]")
         .ToHashSet();
     Same("names", theirNames.Count, ourNames.Count);
@@ -90,7 +90,7 @@ static int Compare(JsonElement found, JsonElement report, int hotProcess, string
         Console.WriteLine($"    only spoor report has  {name}");
     Same("names that both have", theirNames.Intersect(ourNames).Count(), ourNames.Count);
 
-    // The function that burns: samples of its own, in both.
+    // The self samples of the function that computes, in both.
     var theirSelf = found.GetProperty("functions").EnumerateArray()
         .Where(function => function.GetProperty("name").GetString()!.Replace("::", ".").Contains(hotName))
         .Sum(function => function.GetProperty("self").GetInt64());

@@ -1,6 +1,6 @@
-// Holds a trace that spoor has relayed against the runtime's own bytes of a second session of the same run: in the time that both have seen, every
-// thread has the same events in the same order, with the same payloads, stacks, method names and activities. And against the very bytes it was made of,
-// where nothing at all may differ.
+// Compares a trace that spoor relayed with the runtime's bytes of a second session of the same run: in the time that both cover, every thread has the
+// same events in the same order, with the same payloads, stacks, method names and activities. "equal" compares it with the bytes that were relayed;
+// nothing may differ then.
 //
 //   dotnet oracle.dll same RELAYED RAW PID    exit 1 and a line for each difference
 //   dotnet oracle.dll equal RELAYED RAW PID   every event, and its time
@@ -77,7 +77,7 @@ static class Same
         Least("kinds of events", 10, window.Select(e => e.What[..e.What.IndexOf(' ')]).Distinct().Count());
         Least("events with an activity", 10, window.Count(e => e.Activity));
 
-        // The rundown is each session's own: what was compiled between their ends differs. TraceLog keeps few of its events; the names above come from the rest.
+        // Each session has a separate rundown; methods that were compiled between the two ends differ. TraceLog keeps few of these events.
         var oursNames = ours.Where(e => e.Rundown).Select(e => e.What).ToHashSet();
         var theirsNames = theirs.Where(e => e.Rundown).Select(e => e.What).ToHashSet();
         Least("rundown events that are the same", Math.Max(100, theirsNames.Count * 9 / 10), oursNames.Intersect(theirsNames).Count());
@@ -96,7 +96,7 @@ static class Same
 
     static DateTime Earlier(DateTime a, DateTime b) => a < b ? a : b;
 
-    // Where `list` stands in `all`, without a gap; -1: nowhere.
+    // The index of `list` in `all` as a sequence without a gap, or -1.
     static int Find(List<Seen> list, List<Seen> all)
     {
         for (var at = 0; at + list.Count <= all.Count; at++)
@@ -120,7 +120,7 @@ static class Same
             var list = new List<Seen>();
             foreach (var data in log.Events)
             {
-                // Ours about the recording; and ProcessInfo, which every session gets when any session stops.
+                // Spoor's events about the recording; and ProcessInfo, which every session gets when any session stops.
                 if (data.ProcessID != pid || data.ProviderName is "Spoor" or "Universal.System" or "Microsoft-DotNETCore-EventPipe")
                     continue;
                 var text = new StringBuilder();
@@ -135,7 +135,7 @@ static class Same
                     text.Append($" {stack.CodeAddress.Address:x}={stack.CodeAddress.FullMethodName}");
                 }
                 var rundown = data.ProviderName.EndsWith("Rundown");
-                // Samples are written by the sampler: where they fall among the thread's own events is each session's own matter.
+                // The sampler's thread writes samples, so their place among the thread's events differs between the sessions.
                 var stream = rundown ? "rundown" : data.ThreadID + (data.ProviderName.EndsWith("SampleProfiler") ? " sampled" : "");
                 list.Add(new Seen(text.ToString(), data.TimeStamp, stream, rundown, frames, named,
                     data.ActivityID != Guid.Empty || data.RelatedActivityID != Guid.Empty));

@@ -1,7 +1,7 @@
 /*
- * relayed RAW PID OUT: the bytes of a runtime's session (spoor trace --raw) through the relay into
- * a file of ours, as spoor trace does it with the bytes of a socket. So TraceEvent can hold the one
- * against the other, event by event.
+ * relayed RAW PID OUT: writes the bytes of a runtime's session (spoor trace --raw) through the
+ * relay into a nettrace file, as spoor trace does with the bytes of a socket. TraceEvent then
+ * compares the two files event by event.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "trace/flow.h"
 #include "trace/trace.h"
 
-#define PIECE 10007u /* of no block's size */
+#define PIECE 10007u /* differs from the size of every block */
 
 static void die(const char *what)
 {
@@ -62,10 +62,7 @@ int main(int argc, char **argv)
 	trace.recording.cpu_possible = 4;
 	const struct nettrace_sink_options options = { .fd = fd, .name = argv[3] };
 
-	/*
-	 * The clocks of this moment: the raw file has those of its own begin, which are the same
-	 * two clocks.
-	 */
+	/* The clocks of now. The raw file has those of its start, which are the same two clocks. */
 	struct timespec mono, real;
 	clock_gettime(CLOCK_MONOTONIC, &mono);
 	clock_gettime(CLOCK_REALTIME, &real);
@@ -84,7 +81,7 @@ int main(int argc, char **argv)
 	while ((size = fread(piece, 1, sizeof(piece), raw)) > 0) {
 		if (relay_bytes(relay, stream, piece, size, &diag) < 0)
 			die(diag.text);
-		/* Only what the stream itself says may leave: no clock, so nothing is late. */
+		/* Only the times in the stream release events, not a clock, so no event is late. */
 		give_out(relay, &window, sink, relay_limit_ns(relay, 0));
 		if (nettrace_sink.flush(sink, &diag) < 0)
 			die(diag.text);

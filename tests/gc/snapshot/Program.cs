@@ -1,4 +1,4 @@
-// What a recorded heap snapshot holds, by type: "node NAME COUNT BYTES" lines; then "edges COUNT", "dangling COUNT" (edges to what is no node),
+// Prints the content of a recorded heap snapshot, by type: "node NAME COUNT BYTES" lines; then "edges COUNT", "dangling COUNT" (edges to an address without a node),
 // "pairs COUNT" (of dependent handles), "handles COUNT", "stack COUNT" and "lost COUNT".
 //
 //   snapshot FILE

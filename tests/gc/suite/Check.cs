@@ -4,7 +4,7 @@ namespace Suite;
 
 public sealed class CheckFailed(string message) : Exception(message);
 
-/// <summary>Words the tests check with.</summary>
+/// <summary>The checks that the tests use.</summary>
 public static class Check
 {
     public static void That(bool condition, string message)
@@ -19,7 +19,7 @@ public static class Check
             throw new CheckFailed($"{what}: {actual}, not {expected}");
     }
 
-    /// <summary>Everything that can go goes, finalizers included.</summary>
+    /// <summary>Collects all garbage, and runs all finalizers.</summary>
     public static void CollectAll()
     {
         for (var i = 0; i < 3; i++)
@@ -30,8 +30,8 @@ public static class Check
         GC.Collect();
     }
 
-    /// <summary>Makes what <paramref name="make"/> makes deep in the stack, and wipes the stack after it, so that no old slot or register
-    /// keeps it: a program may run with conservative roots.</summary>
+    /// <summary>Calls <paramref name="make"/> deep in the stack and overwrites the stack afterwards, so that no old slot or register
+    /// keeps its object alive: a program may run with conservative roots.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static void Deep(Action make, int depth = 30)
     {
@@ -56,7 +56,7 @@ public static class Check
         GC.KeepAlive(space.Length == 0 ? "" : null);
     }
 
-    /// <summary>Most of <paramref name="references"/> are dead. Not all: a stale slot may hold one.</summary>
+    /// <summary>Most of <paramref name="references"/> are dead. A stale slot may keep one alive.</summary>
     public static void MostDead(IReadOnlyCollection<WeakReference> references, string what)
     {
         var alive = references.Count(reference => reference.IsAlive);
@@ -69,7 +69,7 @@ public static class Check
         That(dead == 0, $"{what}: {dead} of {references.Count} are gone");
     }
 
-    /// <summary>Garbage of many sizes, so that what was freed is used again.</summary>
+    /// <summary>Allocates garbage of many sizes, so that freed memory is used again.</summary>
     public static void Litter(int kilobytes = 512)
     {
         var random = new Random(kilobytes);
@@ -82,7 +82,7 @@ public static class Check
         }
     }
 
-    /// <summary>Waits until something is so; finalizers and other threads take their time.</summary>
+    /// <summary>Waits until a condition is true, because finalizers and other threads run later.</summary>
     public static void Eventually(Func<bool> condition, string message, int seconds = 20)
     {
         var until = Environment.TickCount64 + seconds * 1000;

@@ -227,7 +227,7 @@ public static class FinalizerTests
             string[] seen;
             lock (order)
                 seen = order.ToArray();
-            // A collection amid the making splits them into two batches; the rule holds within one.
+            // A collection during the allocations splits the objects into two batches; the rule applies within a batch.
             if (seen.Count(name => name == "critical") < 45 || seen.Count(name => name == "ordinary") < 45)
                 continue;
             var lastOrdinary = Array.LastIndexOf(seen, "ordinary");

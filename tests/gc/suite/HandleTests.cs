@@ -164,7 +164,7 @@ public static class HandleTests
             }
             for (var i = 0; i < 100; i++)
             {
-                // The value references its key: neither keeps the other.
+                // The value references its key: neither keeps the other alive.
                 var key = new Thing(i);
                 var value = new Thing(-i) { Link = key };
                 handles.Add(new DependentHandle(key, value));
@@ -192,7 +192,7 @@ public static class HandleTests
 
     public static void Dependent_handles_in_a_chain()
     {
-        // Each value is the key of the next handle; made in the order that needs most rounds.
+        // Each value is the key of the next handle. They are allocated in the order that needs the most rounds.
         var things = Enumerable.Range(0, 300).Select(i => new Thing(i)).ToArray();
         var handles = new DependentHandle[things.Length - 1];
         for (var i = handles.Length - 1; i >= 0; i--)

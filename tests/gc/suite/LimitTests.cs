@@ -1,4 +1,4 @@
-// Out of memory and back, under a hard limit of 200 MB (0xC800000) or in a range that is small.
+// Out of memory and recovery, under a hard limit of 200 MB (0xC800000) or in a small address range.
 using System.Runtime.CompilerServices;
 
 namespace Suite;
@@ -75,7 +75,7 @@ public static class LimitTests
         }
         catch (OutOfMemoryException)
         {
-            // It is whole, though there is no memory left.
+            // The object is intact, although no memory is left.
             var seen = 0L;
             for (var at = head; at is not null; at = at.Next)
                 seen += at.Number;

@@ -1,4 +1,4 @@
-// Code that comes and goes: types live as long as their objects, and no longer.
+// Collectible code: types live exactly as long as their objects.
 using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
@@ -6,7 +6,7 @@ using System.Runtime.Loader;
 
 namespace Suite;
 
-/// <summary>Made in collectible copies of this assembly.</summary>
+/// <summary>A type in collectible copies of this assembly.</summary>
 public sealed class Passenger
 {
     static readonly List<object> statics = [new byte[100], "static"];

@@ -1,4 +1,4 @@
-// What other tests run: known objects for a heap snapshot, load for events, binary trees for the clock.
+// Workloads for other tests: known objects for a heap snapshot, load for events, binary trees for time measurements.
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
@@ -23,7 +23,7 @@ public sealed class KnownValue;
 
 public static class Loads
 {
-    /// <summary>One thread each, all at once; the first exception of any, or null.</summary>
+    /// <summary>Runs each on a thread, all at the same time. Returns the first exception, or null.</summary>
     public static Exception? RunAll(int count, Action<int> body)
     {
         Exception? failure = null;
@@ -132,7 +132,7 @@ public static class Loads
         public int Count() => Left is null ? 1 : 1 + Left.Count() + Right!.Count();
     }
 
-    /// <summary>The binary trees of the language benchmarks: one tree that stays, very many that do not.</summary>
+    /// <summary>The binary trees of the language benchmarks: one tree that lives, and very many that die.</summary>
     public static int Trees(int most)
     {
         const int least = 4;

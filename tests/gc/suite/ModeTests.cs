@@ -1,4 +1,4 @@
-// The GC class: modes, counters, regions without collections, what it tells of itself.
+// The GC class: modes, counters, regions without collections, and the information that it returns.
 using System.Runtime;
 using System.Runtime.CompilerServices;
 
@@ -77,7 +77,7 @@ public static class ModeTests
         for (var i = 0; i < 10_000; i++)
             _ = Make(1);
         var small = GC.GetAllocatedBytesForCurrentThread() - before;
-        // 16 bytes of header and length, 1 of content: 32 each with the header word. Now and then the runtime allocates something of its own here.
+        // 16 bytes of header and length, 1 of content: 32 each with the header word. Sometimes the runtime allocates an object here.
         Check.That(small >= 10_000 * 32L && small < 10_000 * 34L, $"bytes of small arrays: {small}");
         before = GC.GetAllocatedBytesForCurrentThread();
         for (var i = 0; i < 10; i++)
@@ -136,7 +136,7 @@ public static class ModeTests
         var info = GC.GetGCMemoryInfo(GCKind.FullBlocking);
         foreach (var handle in handles)
             handle.Free();
-        // .NET's own collector with several heaps does not always count all: 39 and 48 of 50 were seen.
+        // .NET's collector with several heaps does not count all: 39 and 48 of 50 have occurred.
         var least = GCSettings.IsServerGC ? 1 : 50;
         Check.That(info.PinnedObjectsCount >= least, $"{info.PinnedObjectsCount} pinned objects");
     }
@@ -207,7 +207,7 @@ public static class ModeTests
         }
         catch (InvalidOperationException)
         {
-            // Not to be had beside concurrent collections, nor here: that is an answer as well.
+            // Not available with concurrent collections, nor in this mode: the exception is a valid result.
         }
     }
 

@@ -1,10 +1,10 @@
-// What every .NET program takes for granted of its garbage collector, as tests that the runtime's own collector passes too.
+// Tests of the behaviour that .NET programs expect of a garbage collector. The runtime's own collector passes them as well.
 //
-//   suite run [PART]...    the tests whose name has one of the parts; all without. A line each, exit 1 when one fails
-//   suite limits           the ones for a small hard limit: out of memory and back (DOTNET_GCHeapHardLimit)
-//   suite list             their names
-//   suite hold FILE        a known set of objects, for a heap snapshot: writes FILE when they stand, goes when FILE has gone
-//   suite churn SECONDS    allocates in two threads, pins, finalizes: events to look at
+//   suite run [PART]...    runs the tests whose name contains one of the parts, or all; a line for each, exit 1 if one fails
+//   suite limits           runs the tests for a small hard limit: out of memory and recovery (DOTNET_GCHeapHardLimit)
+//   suite list             prints the names of the tests
+//   suite hold FILE        allocates known objects for a heap snapshot, then writes FILE; ends when FILE is removed
+//   suite churn SECONDS    allocates in two threads, pins, finalizes: a load with many events
 //   suite trees DEPTH      binary trees, the classic load of a collector; prints the sums
 //   suite crash            ends by an unhandled exception: for createdump
 using System.Diagnostics;

@@ -1,4 +1,4 @@
-// Objects of all shapes and sizes: what was written is still there after collections, and what is new is zero.
+// Objects of all shapes and sizes: they keep their content over collections, and new objects are zero.
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;

@@ -1,14 +1,14 @@
-// What the tests of gc/ run under a library: allocates in every way that matters to a collector, says what it found, and can be told what to do.
+// The program that the tests of gc/ run under a library. It uses every kind of allocation and checks its objects.
 //
-//   Target churn SECONDS [READY-FILE]   allocates small, large and pinned objects, handles of all kinds, on several threads; checks that what it holds is whole.
-//                                   Ends a second after READY-FILE was deleted, too.
+//   Target churn SECONDS [READY-FILE]   allocates small, large and pinned objects, handles of all kinds, on several threads; checks its live objects.
+//                                   Also ends a second after READY-FILE was removed.
 //   Target collect N                    N induced collections of each generation
-//   Target wait READY-FILE              holds a thousand nodes until that file is deleted. For heap snapshots.
+//   Target wait READY-FILE              keeps a thousand nodes until that file is removed, for heap snapshots
 //   Target crash                        FailFast with a heap, for createdump
-//   Target allocate MEGABYTES           an allocation benchmark: small objects that die young, a few that live on
+//   Target allocate MEGABYTES           an allocation benchmark: many objects that die early, and a few that live
 //   Target trees DEPTH                  binary trees: many that die, one that lives
 //
-// Prints "ok ..." and exits 0, or says what is wrong and exits 1.
+// Prints "ok ..." and exits with 0, or prints the error and exits with 1.
 using System.Diagnostics;
 using System.Runtime;
 using System.Runtime.CompilerServices;
@@ -175,7 +175,7 @@ static class Churn
         Console.WriteLine("wrong: " + what);
     }
 
-    // A list that grows and is dropped, whole at every look.
+    // A list that grows and is dropped. It is intact at each check.
     static void Small(int seed)
     {
         while (!stop)

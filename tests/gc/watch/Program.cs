@@ -1,12 +1,12 @@
-// Watches a .NET process from outside, as dotnet-trace does, and says what TraceEvent finds in a recording: the stranger's word on the events of gc/.
+// Records a .NET process with Microsoft's client, as dotnet-trace does, and prints what TraceEvent finds in the recording. It verifies the events of gc/ independently.
 //
 //   watch record PID FILE SECONDS KEYWORDS:LEVEL [PRIVATE-KEYWORDS:LEVEL]   one session, keywords in hex
-//   watch sessions PID FILE1 FILE2     two that overlap: 1:4 for 3 s, from second 1 to second 5 3:5 too
+//   watch sessions PID FILE1 FILE2     two overlapping sessions: 1:4 for 3 s, and 3:5 from second 1 to second 5
 //   watch facts FILE LIST              "NAME VALUE" lines; LIST is gc_events.def
 //
 // Lines of facts: lost; event <name> <count>; gcs, gcs_incomplete, gcs_unpaired (starts without an end, but for the
 // last one, and the last background one: a session may end within them); first_gc (number of the first); dynamic <name> <count>; dynamic_outside
-// (dynamic events of ours that fell into no collection); undecoded (dynamic events of ours that the list does not explain, byte for byte);
+// (dynamic events of gc/ outside of any collection); undecoded (dynamic events of gc/ whose bytes the list does not describe exactly);
 // "line <name> <field>=<value>..." for each dynamic event, and "raw <name> <hex>" before it; heap_nodes, heap_edges of a snapshot.
 using System.Buffers.Binary;
 using System.Diagnostics.Tracing;
@@ -64,7 +64,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     int last = -1, background = -1;
     using var source = new EventPipeEventSource(file);
     source.NeedLoadedDotNetRuntimes();
-    // The analysis wants to see every parser's events; it makes its own of the dynamic ones.
+    // The analysis needs the events of every parser, and parses dynamic events itself.
     source.Clr.GCStart += data =>
     {
         starts++;
@@ -123,7 +123,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     return 0;
 }
 
-// Name, size, bytes, instance id: event 39, whatever a parser has made of its id.
+// Event 39 has name, size, bytes and instance id. A parser may have changed its id.
 static bool IsDynamic(TraceEvent data, out string name, out byte[] bytes)
 {
     (name, bytes) = ("", []);
@@ -143,7 +143,7 @@ static bool IsDynamic(TraceEvent data, out string name, out byte[] bytes)
     return true;
 }
 
-// An entry of gc_events.def, read here on its own, so that what the C table says has a second opinion.
+// An entry of gc_events.def, parsed here independently of the C table.
 class Schema
 {
     readonly List<(string Type, string Name)> fields = [];

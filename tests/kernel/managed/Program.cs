@@ -1,37 +1,36 @@
-// What the managed_*.sh scripts record.
+// The program that the managed_*.sh scripts record.
 //
 //   Managed burn MS       computes for MS of CPU time in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
-//   Managed paced MS      the same, but collects and sleeps 20 ms after each round: where a program that computes all the time would only slow down the
-//                         other tests
-//   Managed dynamic MS    makes methods Made_0, Made_1, ... for MS of CPU time, one after the other. Each computes 20 ms and is freed, so that
+//   Managed paced MS      the same, but collects and sleeps 20 ms after each round, so that it slows down other tests less
+//   Managed dynamic MS    generates methods Made_0, Made_1, ... for MS of CPU time, one after the other. Each computes 20 ms and is freed, so that
 //                         later methods get the same addresses
-//   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
-//                         and the rounds done in them; ends when ./end is there, too
+//   Managed work MS       computes, compiles and creates event sources all the time; prints the milliseconds and the rounds so far every 100 ms;
+//                         also ends when ./end exists
 //   Managed idle MS       sleeps
-//   Managed late MS       when the file ./go is there: computes for MS of CPU time in methods that nobody has called before: Late.Plain, Late.Of<int>, and
-//                         Made_1000000, which is made then and kept
+//   Managed late MS       when the file ./go exists: computes for MS of CPU time in methods that were not called before: Late.Plain, Late.Of<int>, and
+//                         Made_1000000, which is generated then and kept
 //   Managed naps MS       computes a millisecond each second
-//   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
+//   Managed collectible MS  like dynamic, with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
-//   Managed heap N        keeps N orders, every second with a note of its own, and one more for each byte that comes through
-//                         the pipe $ORDERS, until that ends: what `spoor heap` counts. Also 1000 holders of one array of a megabyte, and 1000 keys of a
+//   Managed heap N        keeps N orders for `spoor heap`, every second one with a note, and one more for each byte from the pipe $ORDERS, until
+//                         its end. Also 1000 holders of one array of a megabyte, and 1000 keys of a
 //                         conditional weak table
 //   Managed collects N    the same, and collects all generations again and again while two threads compute
 //
-//   Managed meters MS     counts: 10 orders every 100 ms by a Meter "Shop.Orders" of its own (counter, up-down counter, gauge, histogram; tags) and
-//                         an EventSource "Shop-Counters" with EventCounters of both kinds: what `spoor counters` shows
-//   Managed threads MS    threads to look at: four parked on one event (Parked 0..3), "Owner" that sleeps inside a lock, "Waiter 0" and "Waiter 1" that
-//                         ask for that lock again and again, "Sleeper", "Reader" that reads a pipe nobody writes to, "Spinner" that computes
+//   Managed meters MS     counts 10 orders every 100 ms, with a Meter "Shop.Orders" (counter, up-down counter, gauge, histogram; tags) and
+//                         an EventSource "Shop-Counters" with EventCounters of both kinds, for `spoor counters`
+//   Managed threads MS    threads for `spoor stacks`: four that wait for one event (Parked 0..3), "Owner" that sleeps inside a lock, "Waiter 0" and
+//                         "Waiter 1" that repeatedly request that lock, "Sleeper", "Reader" that reads an empty pipe, "Spinner" that computes
 //
 //   Managed starve N      the pool's first N workers wait for a task that never ends, called directly (all their frames are System.Threading's);
 //                         after them N in Starved.Block; "starved" is printed when all 2 N wait. Thread "Swinger" sleeps a millisecond in
 //                         Starved.Nap, then waits in Starved.Read for a byte that "Feeder" writes each two
 //
-//   Managed events N      when the file ./go is there: throws N exceptions, N / 10 of them on a second thread, collects N / 10 times, and says what
-//                         it has counted of both itself: "thrown X collected Y"; ends when ./end is there
-//   Managed throws MS     throws as fast as it can from when ./go is there, then as events
+//   Managed events N      when the file ./go exists: throws N exceptions, N / 10 of them on a second thread, and collects N / 10 times. Prints its own
+//                         counts of both, "thrown X collected Y"; ends when ./end exists
+//   Managed throws MS     throws as fast as possible when ./go exists, then like events
 //
-// Prints "ready" first (heap: when all of them are there); burn ends with its rounds per second of CPU time.
+// Prints "ready" first (heap: when all objects exist); burn ends with its rounds per second of CPU time.
 
 using System.Diagnostics;
 using System.Diagnostics.Metrics;
@@ -503,7 +502,7 @@ static class Late
     }
 }
 
-// An event source is made under the lock that a stuck session would hold; methods that are compiled fill its stream.
+// A blocked session would hold the lock under which an event source is created. Compiled methods fill its stream.
 sealed class Source(string name) : EventSource(name);
 
 static class Worker

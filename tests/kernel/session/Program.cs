@@ -1,4 +1,4 @@
-// What test_dotnet_session watches: hot and precompiled code from the start; one method only after the file args[0] has appeared; dynamic methods all the
+// The target of test_dotnet_session: hot and precompiled code from the start, one method only after the file args[0] exists, and dynamic methods all the
 // time. The number of rounds is in the file args[1].
 
 using System.Reflection.Emit;

@@ -1,11 +1,11 @@
-// Attach.cs: .NET's own client and reader against a C program with libspoor (examples/server). Each command prints what it held and exits with 1 at the first difference.
+// Attach.cs: Microsoft's client and reader (TraceEvent) with a C program that uses libspoor (examples/server). Each command prints what it checked and exits with 1 at the first difference.
 //
-//   attach info PID             ProcessInfo, environment, what is refused
+//   attach info PID             ProcessInfo, environment, refused commands
 //   attach events PID FILE      every type of field, static and run-time events, activities, by TraceEvent
-//   attach sessions PID N       N sessions, eight at once
+//   attach sessions PID N       N sessions, eight at a time
 //   attach counters PID         EventCounters and System.Diagnostics.Metrics, field by field
 //   attach stacks PID FILE      samples with names, by TraceLog
-//   attach hosted LIBSPOOR      in this process, which has a runtime: libspoor started here ("-": it was before us) leaves the runtime its socket
+//   attach hosted LIBSPOOR      in this process, which has a runtime: libspoor (started here, or with "-" before) does not replace the runtime's socket
 using System.Diagnostics.Tracing;
 using System.Globalization;
 using Microsoft.Diagnostics.NETCore.Client;
@@ -56,7 +56,7 @@ static string Text(object? value) => value switch
     _ => value.ToString() ?? "",
 };
 
-// Who answers on this socket: the version that ProcessInfo2 ends with.
+// The version of the program at this socket, from the end of ProcessInfo2.
 static string? Version(string path)
 {
     using var socket = new System.Net.Sockets.Socket(System.Net.Sockets.AddressFamily.Unix, System.Net.Sockets.SocketType.Stream, System.Net.Sockets.ProtocolType.Unspecified);
@@ -90,7 +90,7 @@ static void Hosted(string library)
     string? runtime = Version(theirs), spoor = Version(ours);
     Hold("the runtime's socket", runtime != null && !runtime.Contains("libspoor"), true);
     Hold("libspoor's socket", spoor != null && spoor.Contains("libspoor"), true);
-    // As tools choose: the newest of those with the process's number.
+    // Like the tools: the newest socket with this process id.
     string chosen = Directory.GetFiles(folder, $"dotnet-diagnostic-{Environment.ProcessId}-*-socket").OrderByDescending(File.GetLastWriteTimeUtc).First();
     Hold("the socket that tools take", chosen, theirs);
     Console.WriteLine($"hosted: runtime {runtime}, libspoor {spoor}");
@@ -101,7 +101,7 @@ void Info()
     var environment = client.GetProcessEnvironment();
     Hold("environment", environment["SPOOR_TEST_WORD"], "a=b; c");
     client.ResumeRuntime();
-    // What is not there is refused, and the program lives.
+    // Commands that libspoor does not have are refused, and the program continues.
     foreach (var (what, act) in new (string, Action)[] {
         ("dump", () => client.WriteDump(DumpType.Normal, "/nonexistent/x")),
         ("variable", () => client.SetEnvironmentVariable("A", "B")) })
@@ -112,7 +112,7 @@ void Info()
     Console.WriteLine($"info: {environment.Count} variables");
 }
 
-// A session's stream in a file, stopped as tools do: reading on until the end.
+// Writes a session's stream to a file. Stops it like the tools: reads until the end of the stream.
 static void Record(DiagnosticsClient client, IEnumerable<EventPipeProvider> providers, string file, TimeSpan time, bool rundown)
 {
     using var session = client.StartEventPipeSession(providers, rundown, 256);
@@ -162,7 +162,7 @@ void Events(string file)
             foreach (var (name, value) in fields)
                 Hold(e.EventName + "." + name, e.PayloadByName(name), value);
         }
-        // WorkStart carries the request's activity, Request the one inside it, whose start names the request as related.
+        // WorkStart has the activity of the request. Request has the nested activity, whose start has the first one as its related activity.
         switch (e.EventName)
         {
             case "ActivityStart" or "Activity/Start":
@@ -211,7 +211,7 @@ void Sessions(int count)
     Parallel.For(0, count, new ParallelOptions { MaxDegreeOfParallelism = 8 }, i =>
     {
         var mine = new DiagnosticsClient(pid);
-        // Every third wants nothing that is there, every fifth goes away without a word.
+        // Every third session enables an unknown provider; every fifth is closed without a stop.
         string provider = i % 3 == 0 ? "Nobody-Has-This" : "Example";
         using var session = mine.StartEventPipeSession(new[] { new EventPipeProvider(provider, EventLevel.Verbose, -1) }, i % 2 == 0, 16);
         int running = Interlocked.Increment(ref now);
@@ -261,7 +261,7 @@ void Counters()
         using var source = new EventPipeEventSource(session.EventStream);
         source.Dynamic.All += e =>
         {
-            // As dotnet-counters reads it.
+            // Read as dotnet-counters does.
             if (e.EventName == "EventCounters" && e.ProviderName == "Example.Counters")
             {
                 var outer = (IDictionary<string, object>)e.PayloadValue(0);
@@ -276,7 +276,7 @@ void Counters()
                 var fields = e.PayloadNames.ToDictionary(n => n, n => e.PayloadByName(n));
                 fields["$id"] = (int)e.ID;
                 fields["$version"] = e.Version;
-                series.Add((e.EventName.Replace("/", ""), fields)); // the reader takes Start and Stop off a name
+                series.Add((e.EventName.Replace("/", ""), fields)); // the reader removes Start and Stop from a name
             }
         };
         var reading = Task.Run(() => source.Process());

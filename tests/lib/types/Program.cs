@@ -1,4 +1,4 @@
-// What TraceEvent finds in a file of libspoor: a line an event, with names, types and values of its fields. Ends with the number of lost events.
+// Prints the events of a file of libspoor with TraceEvent: a line for each, with names, types and values of its fields. The last line is the number of lost events.
 using System.Collections;
 using System.Globalization;
 using System.Text;
