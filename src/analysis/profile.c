@@ -290,7 +290,7 @@ bool profile_matches_process(const struct trace *trace, const struct process *pr
 	       text_glob(pattern, base ? base + 1 : path);
 }
 
-static bool process_is_wanted(const struct profile *profile, uint32_t index)
+bool profile_wants_process(const struct profile *profile, uint32_t index)
 {
 	const struct profile_filter *filter = &profile->filter;
 	const struct trace *trace = profile->trace;
@@ -481,7 +481,7 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 	for (uint32_t i = 0; !error && i < profile->stacks.count; i++) {
 		struct profile_stack stack = profile->stacks.items[i];
 		if (stack.process != asked)
-			wanted = process_is_wanted(profile, stack.process);
+			wanted = profile_wants_process(profile, stack.process);
 		asked = stack.process;
 		if (!wanted)
 			continue;

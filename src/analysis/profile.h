@@ -117,6 +117,9 @@ struct profile {
  */
 int profile_event(void *context, const struct event *event);
 
+/* Whether the filter lets this process pass, by its pid and name. */
+bool profile_wants_process(const struct profile *profile, uint32_t index);
+
 /* Names the stacks and drops those that the filter refuses. Once. */
 int profile_name(struct profile *profile, struct symbolmap *names);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/collections.h"
 #include "analysis/group.h"
 #include "analysis/top.h"
 #include "analysis/tree.h"
@@ -15,12 +16,14 @@
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
+#include "report/collections_report.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
 
 struct report_values {
 	struct selection_values selection;
 	bool tree;
+	bool gc;
 	const char *callers;
 	const char *sort;
 	const char *percent_limit;
@@ -41,6 +44,8 @@ const struct option report_options[] = {
 	{ 0, "callers", "FUNCTION",
 		"who called this function: its name, its last part, or a pattern", OPTION_TEXT,
 		INTO(struct report_values, callers) },
+	{ 0, "gc", NULL, "the garbage collections of .NET processes: pauses, reasons, heap",
+		OPTION_FLAG, INTO(struct report_values, gc) },
 	SELECTION_OPTIONS(struct report_values, selection),
 	{ 's', "sort", "KEY[,KEY...]",
 		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
@@ -135,15 +140,53 @@ static void tell(const char *path, size_t size)
 	bytes_done(&words);
 }
 
+/* Writes the result, or prints why there is none. */
+static int deliver(const struct report_values *values, const struct selection *s, int error,
+	const struct bytes *out)
+{
+	bool to_file = values->output && strcmp(values->output, "-") != 0;
+
+	if (!error && out->failed)
+		error = -ENOMEM;
+	if (error < 0) {
+		struct diag diag = { 0 };
+		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
+		return words_fail(&diag);
+	}
+	int code = to_file ? selection_write(s, values->output, out, values->quiet)
+			   : selection_print(out);
+	if (to_file && code == EXIT_DONE && !values->quiet)
+		tell(values->output, out->len);
+	return code;
+}
+
+static uint32_t row_count_of(const struct report_values *values)
+{
+	return values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
+}
+
+static int write_collections(const struct report_values *values,
+	const struct collections *collections, const struct selection *s)
+{
+	struct bytes out = { 0 };
+
+	if (values->json)
+		collections_json(collections, &s->report, &out);
+	else
+		collections_text(collections, &s->report, row_count_of(values), &out);
+	int code = deliver(values, s, 0, &out);
+	bytes_done(&out);
+	return code == EXIT_DONE && !collections->processes.count && s->words.len ? EXIT_FAILED
+										  : code;
+}
+
 static int write_report(const struct report_values *values, const struct sorting *sorting,
 	double least_share, struct selection *s)
 {
 	struct call_tree tree = { 0 };
 	struct bytes out = { 0 };
 	bool with_tree = values->tree || values->callers;
-	uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
 	bool by_total = sorting->order == TOP_TOTAL && !values->no_children;
-	bool to_file = values->output && strcmp(values->output, "-") != 0;
 	/* Programs, and who asks for the callers of a function, need each function by itself. */
 	bool folds = !values->native && !values->json && !values->callers;
 	int error = folds ? profile_fold_unnamed(&s->profile, &s->names) : 0;
@@ -161,17 +204,17 @@ static int write_report(const struct report_values *values, const struct sorting
 		error = tree_build(&tree, &s->profile, &s->names,
 			values->callers ? TREE_CALLERS : TREE_BY_PROCESS, values->callers);
 	if (!error && values->json) {
-		report_json(&s->report, with_tree ? &tree : NULL, top, &out);
+		report_json(&s->report, with_tree ? &tree : NULL, row_count_of(values), &out);
 	} else if (!error) {
 		struct screen screen;
 		screen_look(stdout, (enum color_when)values->color, &screen);
-		if (to_file) {
+		if (values->output && strcmp(values->output, "-") != 0) {
 			screen.columns = 0;
 			screen.color = values->color == COLOR_ALWAYS;
 		}
 		const struct report_text_options options = { .columns = screen.columns,
 			.color = screen.color,
-			.row_count = top,
+			.row_count = row_count_of(values),
 			.least_share = least_share,
 			.by_total = by_total,
 			.verbose = values->verbose,
@@ -179,23 +222,11 @@ static int write_report(const struct report_values *values, const struct sorting
 			.callers = values->callers };
 		report_text(&s->report, with_tree ? &tree : NULL, &options, &out);
 	}
-	if (!error && out.failed)
-		error = -ENOMEM;
-	int code;
-	if (error < 0) {
-		struct diag diag = { 0 };
-		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
-		code = words_fail(&diag);
-	} else {
-		code = to_file ? selection_write(s, values->output, &out, values->quiet)
-			       : selection_print(&out);
-		if (to_file && code == EXIT_DONE && !values->quiet)
-			tell(values->output, out.len);
-		if (code == EXIT_DONE &&
-			(selection_is_empty(s) ||
-				(values->callers && !tree.nodes.items[CALL_TREE_ROOT].total_ns)))
-			code = EXIT_FAILED;
-	}
+	int code = deliver(values, s, error, &out);
+	if (code == EXIT_DONE &&
+		(selection_is_empty(s) ||
+			(values->callers && !tree.nodes.items[CALL_TREE_ROOT].total_ns)))
+		code = EXIT_FAILED;
 	call_tree_done(&tree);
 	bytes_done(&out);
 	return code;
@@ -206,6 +237,7 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 	struct report_values values = { 0 };
 	struct arguments arguments;
 	struct selection selection;
+	struct collections collections = { 0 };
 	struct sorting sorting = { 0 };
 	double least_share = 0;
 	const char *bad_key;
@@ -222,13 +254,18 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 		code = options_misused(self,
 			"--percent-limit takes a number from 0 to 100, not '%s'",
 			values.percent_limit);
+	} else if (values.gc && (values.tree || values.callers || values.sort)) {
+		code = options_misused(self, "--gc does not go with --tree, --callers or --sort");
 	} else {
+		values.selection.collections = values.gc ? &collections : NULL;
 		/* Programs get names that are distinct, people those that fit. */
 		code = selection_open(&values.selection,
 			values.long_names || values.json ? METHOD_NAME_LONG : METHOD_NAME_SHORT,
 			&arguments, self, &selection);
 		if (code == EXIT_DONE)
-			code = write_report(&values, &sorting, least_share, &selection);
+			code = values.gc ? write_collections(&values, &collections, &selection)
+					 : write_report(&values, &sorting, least_share, &selection);
+		collections_done(&collections);
 		selection_close(&selection);
 	}
 	options_done(self, &values, &arguments);

@@ -137,9 +137,17 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 }
 
 /* A damaged file is reported up to the damage; a file without any readable event is a failure. */
+static int on_event(void *context, const struct event *event)
+{
+	struct selection *s = context;
+	int error = profile_event(&s->profile, event);
+
+	return error || !s->collections ? error : collections_event(s->collections, event);
+}
+
 static int read_file(struct selection *s, struct diag *diag)
 {
-	int error = saved_read(s->path, &s->trace, profile_event, &s->profile, diag);
+	int error = saved_read(s->path, &s->trace, on_event, s, diag);
 
 	if (error < 0) {
 		if (error == -ENOMEM && !diag->error)
@@ -280,6 +288,9 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		return words_fail(&diag);
 	}
 	s->profile.trace = &s->trace;
+	s->collections = values->collections;
+	if (s->collections)
+		s->collections->trace = &s->trace;
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
 		code = selection_choose_file(values->input, arguments, verb, s->path,
@@ -295,6 +306,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		error = profile_name(&s->profile, &s->names);
 	if (!error)
 		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
+	if (!error && s->collections)
+		error = collections_finish(s->collections, &s->profile);
 	if (error < 0) {
 		diag = (struct diag){ 0 };
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);

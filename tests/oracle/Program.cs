@@ -5,6 +5,7 @@
 //                                                   names, and the function NAME of process PID. Exit 1 and a line for each difference.
 //   dotnet oracle.dll same|equal ...                see Same.cs
 //   dotnet oracle.dll counted ...                   see Counted.cs
+//   dotnet oracle.dll collections FILE GC.json      see Collections.cs
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
@@ -12,6 +13,8 @@ using Microsoft.Diagnostics.Tracing.Parsers;
 
 if (args[0] is "counted")
     return Counted.Run(args);
+if (args[0] is "collections")
+    return Collections.Run(args);
 if (args[0] is "same" or "equal")
     return Same.Run(args[0], args[1], args[2], int.Parse(args[3]));
 var path = args[0];

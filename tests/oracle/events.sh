@@ -1,6 +1,6 @@
 #!/bin/sh
 # events.sh BUILD-FOLDER: TraceEvent finds as many exceptions and collections in a recording of two programs as these count themselves, with the right process
-# (Counted.cs); also in a recording that was packed and unpacked. Skipped as run.sh is.
+# (Counted.cs), and report --gc has the same figures of each collection (Collections.cs); also in a recording that was packed and unpacked. Skipped as run.sh is.
 set -eu
 . "$(dirname "$(realpath "$0")")/prelude"
 work=$out/events
@@ -69,6 +69,8 @@ counted plain.nettrace
 echo "plain.nettrace:"
 # shellcheck disable=SC2086 # its words
 dotnet "$oracle" counted plain.nettrace $words
+"$build/spoor" report --gc --json plain.nettrace >gc.json
+dotnet "$oracle" collections plain.nettrace gc.json
 if command -v zstd >/dev/null; then
 	counted packed.nettrace.zst
 	zstd -q -d packed.nettrace.zst

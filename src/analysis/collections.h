@@ -1,0 +1,89 @@
+/*
+ * The garbage collections of .NET processes: from the runtime's GC events to one row a collection,
+ * and a summary for each process.
+ *
+ *   struct collections c = { .trace = &trace };
+ *   collections_event(&c, event)         for each event, in any order
+ *   collections_finish(&c, &profile)     once: sorts, pairs begins with ends, applies the filter
+ *   ... c.processes, c.rows ...
+ *   collections_done(&c)
+ *
+ * Pauses are defined as in TraceEvent's TraceGC: from the begin of the suspension of all threads to
+ * the end of their restart. A background collection has several pauses, which are added up; those
+ * of collections of younger generations in its course belong to these.
+ */
+#ifndef SPOOR_ANALYSIS_COLLECTIONS_H
+#define SPOOR_ANALYSIS_COLLECTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct event;
+struct profile;
+struct trace;
+
+#define COLLECTION_GENERATIONS 3u
+#define COLLECTION_REASONS     19u /* the last one stands for all that are not known */
+
+enum collection_type {
+	COLLECTION_BLOCKING,
+	COLLECTION_BACKGROUND,
+	COLLECTION_FOREGROUND, /* in the course of a background collection */
+};
+
+struct collection {
+	uint64_t begin_ns;   /* GCStart */
+	uint64_t end_ns;     /* GCEnd; 0: it had not ended at the end of the recording */
+	uint64_t pause_ns;   /* all of its pauses */
+	uint64_t suspend_ns; /* the part of pause_ns until all threads were suspended */
+	uint64_t heap_bytes; /* after it, all generations; valid if has_stats */
+	uint64_t promoted_bytes;
+	uint32_t number; /* counts in its process from 1 */
+	uint32_t process;
+	uint8_t generation;
+	uint8_t reason;
+	uint8_t type; /* enum collection_type */
+	bool has_stats;
+};
+
+/* A process with at least one row. Rows are those of its collections that pass the filter. */
+struct collections_process {
+	uint32_t process;
+	uint32_t row_at;
+	uint32_t row_count;
+	uint64_t pause_ns;
+	uint64_t pause_median_ns;
+	uint64_t pause_p95_ns;
+	uint32_t longest; /* row */
+	uint32_t by_generation[COLLECTION_GENERATIONS];
+	uint32_t by_reason[COLLECTION_REASONS];
+	uint32_t background_count;
+	uint64_t promoted_bytes;
+	uint64_t heap_last_bytes;
+	uint64_t heap_most_bytes;
+};
+
+struct collection_event;
+
+struct collections {
+	const struct trace *trace;
+	VEC(struct collection_event) raw;          /* until collections_finish() */
+	VEC(struct collection) rows;               /* by process, then by time */
+	VEC(struct collections_process) processes; /* longest pauses first */
+};
+
+/* 0, or -ENOMEM. Other events are ignored, and payloads that are too short. */
+int collections_event(struct collections *collections, const struct event *event);
+
+/* `profile` has the filter by process, and by time since the recording's begin. 0, or -ENOMEM. */
+int collections_finish(struct collections *collections, const struct profile *profile);
+
+/* "small objects", "induced"; a constant text. */
+const char *collection_reason(uint32_t reason);
+const char *collection_type(enum collection_type type);
+
+void collections_done(struct collections *collections);
+
+#endif

@@ -1,0 +1,264 @@
+/* See collections_report.h. Times of rows count from the begin of the recording. */
+#include "report/collections_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/collections.h"
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "render/frame_label.h"
+#include "trace/report.h"
+#include "trace/trace.h"
+
+/* A cell of `width` columns, right-aligned, after two spaces. */
+static void add_cell(struct bytes *out, size_t width, const struct bytes *cell)
+{
+	size_t used = text_columns((const char *)cell->data, cell->len);
+
+	bytes_printf(out, "%*s", (int)(2 + (used < width ? width - used : 0)), "");
+	bytes_add(out, cell->data, cell->len);
+}
+
+static void add_duration_cell(struct bytes *out, size_t width, uint64_t time_ns)
+{
+	struct bytes cell = { 0 };
+
+	text_add_duration(&cell, (double)time_ns / 1e9);
+	add_cell(out, width, &cell);
+	bytes_done(&cell);
+}
+
+static void add_size_cell(struct bytes *out, size_t width, uint64_t size_bytes, bool is_known)
+{
+	struct bytes cell = { 0 };
+
+	if (is_known)
+		text_add_size(&cell, size_bytes);
+	else
+		bytes_text(&cell, "-");
+	add_cell(out, width, &cell);
+	bytes_done(&cell);
+}
+
+static double share_of_time(const struct report *report, uint64_t time_ns)
+{
+	return report->duration_ns ? (double)time_ns / (double)report->duration_ns : 0;
+}
+
+static uint64_t since_begin(const struct report *report, uint64_t time_ns)
+{
+	return time_ns > report->begin_ns ? time_ns - report->begin_ns : 0;
+}
+
+/* "small objects 84, induced 6", most first; at most all reasons once. */
+static void add_reasons(struct bytes *out, const struct collections_process *process)
+{
+	bool shown[COLLECTION_REASONS] = { false };
+	const char *separator = "";
+
+	for (;;) {
+		uint32_t most = COLLECTION_REASONS;
+		for (uint32_t i = 0; i < COLLECTION_REASONS; i++)
+			if (!shown[i] && process->by_reason[i] &&
+				(most == COLLECTION_REASONS ||
+					process->by_reason[i] > process->by_reason[most]))
+				most = i;
+		if (most == COLLECTION_REASONS)
+			return;
+		shown[most] = true;
+		bytes_printf(out, "%s%s ", separator, collection_reason(most));
+		text_add_count(out, process->by_reason[most]);
+		separator = "; ";
+	}
+}
+
+static void add_summary(struct bytes *out, const struct collections *collections,
+	const struct report *report, const struct collections_process *process)
+{
+	const struct process *owner = &report->trace->processes.items[process->process];
+	const struct collection *longest = &collections->rows.items[process->longest];
+	const char *version = trace_text(report->trace, owner->runtime_version);
+
+	label_process(out, report->trace, process->process);
+	if (*version) {
+		bytes_text(out, ", .NET ");
+		text_add_safe_z(out, version);
+	}
+	bytes_text(out, ": ");
+	text_add_things(out, process->row_count, "collection", "collections");
+	bytes_text(out, " in ");
+	text_add_duration(out, (double)report->duration_ns / 1e9);
+	bytes_text(out, ", paused for ");
+	text_add_duration(out, (double)process->pause_ns / 1e9);
+	bytes_printf(out, " (%.1f %%)\n", 100 * share_of_time(report, process->pause_ns));
+
+	bytes_text(out, "  pauses       median ");
+	text_add_duration(out, (double)process->pause_median_ns / 1e9);
+	bytes_text(out, ", 95 % ");
+	text_add_duration(out, (double)process->pause_p95_ns / 1e9);
+	bytes_text(out, ", longest ");
+	text_add_duration(out, (double)longest->pause_ns / 1e9);
+	bytes_text(out, " at ");
+	text_add_duration(out, (double)since_begin(report, longest->begin_ns) / 1e9);
+	bytes_text(out, "\n  generations ");
+	for (uint32_t i = 0; i < COLLECTION_GENERATIONS; i++) {
+		bytes_printf(out, "%s gen %" PRIu32 ": ", i ? "," : "", i);
+		text_add_count(out, process->by_generation[i]);
+	}
+	if (process->background_count) {
+		bytes_text(out, "; in the background: ");
+		text_add_count(out, process->background_count);
+	}
+	bytes_text(out, "\n  reasons      ");
+	add_reasons(out, process);
+	if (process->heap_most_bytes) {
+		bytes_text(out, "\n  heap         ");
+		text_add_size(out, process->heap_last_bytes);
+		bytes_text(out, " after the last one, ");
+		text_add_size(out, process->heap_most_bytes);
+		bytes_text(out, " at most; promoted ");
+		text_add_size(out, process->promoted_bytes);
+	}
+	bytes_text(out, "\n\n");
+}
+
+static void add_row(struct bytes *out, const struct report *report, const struct collection *row)
+{
+	struct bytes cell = { 0 };
+
+	add_duration_cell(out, 8, since_begin(report, row->begin_ns));
+	text_add_count(&cell, row->number);
+	add_cell(out, 7, &cell);
+	bytes_done(&cell);
+	bytes_printf(out, "  %3u", row->generation);
+	add_duration_cell(out, 8, row->pause_ns);
+	add_duration_cell(out, 8, row->suspend_ns);
+	add_size_cell(out, 8, row->promoted_bytes, row->has_stats);
+	add_size_cell(out, 8, row->heap_bytes, row->has_stats);
+	bytes_printf(out, "  %s%s%s\n",
+		row->type == COLLECTION_BLOCKING ? ""
+						 : collection_type((enum collection_type)row->type),
+		row->type == COLLECTION_BLOCKING ? "" : ", ", collection_reason(row->reason));
+}
+
+static int compare_pauses(const void *a, const void *b)
+{
+	const uint64_t *x = a;
+	const uint64_t *y = b;
+
+	return *x > *y ? -1 : *x < *y;
+}
+
+/* The least pause of the `count` longest ones. Without memory 0: all rows are shown. */
+static uint64_t least_pause(const struct collection *rows, uint32_t row_count, uint32_t count)
+{
+	if (!count || count >= row_count)
+		return 0;
+	uint64_t *pauses = calloc(row_count, sizeof(*pauses));
+	if (!pauses)
+		return 0;
+	for (uint32_t i = 0; i < row_count; i++)
+		pauses[i] = rows[i].pause_ns;
+	qsort(pauses, row_count, sizeof(*pauses), compare_pauses);
+	uint64_t least_ns = pauses[count - 1];
+	free(pauses);
+	return least_ns;
+}
+
+static void add_rows(struct bytes *out, const struct collections *collections,
+	const struct report *report, const struct collections_process *process, uint32_t row_count)
+{
+	const struct collection *rows = &collections->rows.items[process->row_at];
+	uint64_t least_ns = least_pause(rows, process->row_count, row_count);
+	uint32_t shown = 0;
+
+	bytes_text(out,
+		"        at   number  gen     pause   suspend  promoted      heap  reason\n");
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		if (rows[i].pause_ns < least_ns || (row_count && shown == row_count))
+			continue;
+		add_row(out, report, &rows[i]);
+		shown++;
+	}
+	if (shown < process->row_count) {
+		bytes_text(out, "         \xe2\x80\xa6  ");
+		text_add_things(out, process->row_count - shown, "collection", "collections");
+		bytes_text(out, " with shorter pauses\n");
+	}
+}
+
+void collections_text(const struct collections *collections, const struct report *report,
+	uint32_t row_count, struct bytes *out)
+{
+	for (uint32_t i = 0; i < collections->processes.count; i++) {
+		const struct collections_process *process = &collections->processes.items[i];
+		if (i)
+			bytes_text(out, "\n");
+		add_summary(out, collections, report, process);
+		add_rows(out, collections, report, process, row_count);
+	}
+	if (!collections->processes.count)
+		bytes_text(out,
+			"no garbage collection is in this selection; spoor record takes them unless --no-events is given\n");
+	label_loss(out, report);
+	bytes_text(out, "\n");
+}
+
+static void add_json_row(struct json *j, const struct report *report, const struct collection *row)
+{
+	json_object(j, NULL);
+	json_u64(j, "number", row->number);
+	json_u64(j, "begin_ns", since_begin(report, row->begin_ns));
+	if (row->end_ns)
+		json_u64(j, "end_ns", since_begin(report, row->end_ns));
+	else
+		json_null(j, "end_ns");
+	json_u64(j, "generation", row->generation);
+	json_z(j, "type", collection_type((enum collection_type)row->type));
+	json_z(j, "reason", collection_reason(row->reason));
+	json_u64(j, "pause_ns", row->pause_ns);
+	json_u64(j, "suspend_ns", row->suspend_ns);
+	if (row->has_stats) {
+		json_u64(j, "promoted_bytes", row->promoted_bytes);
+		json_u64(j, "heap_bytes", row->heap_bytes);
+	} else {
+		json_null(j, "promoted_bytes");
+		json_null(j, "heap_bytes");
+	}
+	json_end(j);
+}
+
+void collections_json(const struct collections *collections, const struct report *report,
+	struct bytes *out)
+{
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_u64(&j, "duration_ns", report->duration_ns);
+	json_array(&j, "processes");
+	for (uint32_t i = 0; i < collections->processes.count; i++) {
+		const struct collections_process *process = &collections->processes.items[i];
+		const struct process *owner = &report->trace->processes.items[process->process];
+		json_object(&j, NULL);
+		json_u64(&j, "pid", owner->pid);
+		json_z(&j, "name", trace_text(report->trace, owner->name));
+		json_u64(&j, "collection_count", process->row_count);
+		json_u64(&j, "pause_ns", process->pause_ns);
+		json_f64(&j, "pause_share", share_of_time(report, process->pause_ns));
+		json_u64(&j, "pause_median_ns", process->pause_median_ns);
+		json_u64(&j, "pause_p95_ns", process->pause_p95_ns);
+		json_u64(&j, "heap_last_bytes", process->heap_last_bytes);
+		json_u64(&j, "heap_most_bytes", process->heap_most_bytes);
+		json_u64(&j, "promoted_bytes", process->promoted_bytes);
+		json_array(&j, "collections");
+		for (uint32_t r = 0; r < process->row_count; r++)
+			add_json_row(&j, report, &collections->rows.items[process->row_at + r]);
+		json_end(&j);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	bytes_text(out, "\n");
+}
