@@ -1,7 +1,7 @@
 #!/bin/sh
 # clr_events.sh: holds src/trace/clr_events.def against the manifest that it was generated from: scripts/generate-clr-events makes the same bytes again, and the events are
 # those of the answer key (ClrEtwAll.events.tsv: id, version, symbol, level, keywords, number of parameters, and whether LTTng's tracepoint has fields or packed
-# bytes). Skipped where the manifest is not: SPOOR_CORPUS, or shared/corpus beside the repository.
+# bytes). Skipped without the manifest (in SPOOR_CORPUS, or in shared/corpus next to the repository).
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
@@ -26,7 +26,7 @@ cmp "$work/list" "$list" || {
 	exit 1
 }
 
-# The columns of the key, out of the list. A parameter is a field outside of structs, or a struct.
+# The columns of the answer key, made from the list. A parameter is a field outside of structs, or a struct.
 awk '
 	BEGIN {
 		name["PROVIDER_CLR"] = "Microsoft-Windows-DotNETRuntime"

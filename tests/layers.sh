@@ -17,7 +17,7 @@ exceptions='^src/trace/[^:]*:[0-9]+:#include "gc/gc_events\.def"$'
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 
-# Reads lines, and notes each as a violation of the rule $1.
+# Reads lines, and records each as a violation of the rule $1.
 violation() {
 	sed "s|^|$1: |" >>"$found"
 }
@@ -30,7 +30,7 @@ is_in() {
 	return 1
 }
 
-# allowed MODULE: the modules that it may include, itself among them; nothing if the list does not have it.
+# allowed MODULE: prints the modules that it may include, and itself; nothing if it is not in the list.
 allowed() {
 	is_in "$1" "$modules" || return
 	for other in $modules; do
@@ -71,7 +71,7 @@ for root in src lib gc; do
 			END { if (line) print line }' | violation 'an include cycle'
 done
 
-# Recordings are read on any system by these.
+# These modules read recordings on any system.
 for module in base image code trace nettrace formats analysis render report; do
 	[ -d src/$module ] || continue
 	grep -rnE '#[[:space:]]*include[[:space:]]*<(linux/|asm/|sys/(epoll|syscall|eventfd|signalfd|timerfd|inotify|prctl|ptrace|sendfile|xattr|capability|personality|auxv|vfs|sysinfo)\.h|mntent\.h|link\.h|elf\.h)' src/$module |
@@ -96,7 +96,7 @@ for folder in lib/*/; do
 	is_in "${folder%/}" "$lib_folders" || echo "lib/$folder" | violation 'a folder of lib that tests/layers.sh does not list'
 done
 
-# libspoor includes its public headers and libc only; what is specific to Linux is in files called _linux.c; it neither prints nor exits.
+# libspoor includes its public headers and libc only; code for Linux is in files called _linux.c; it neither prints nor exits.
 if [ -d lib ]; then
 	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib | grep -vE '"lib/[^"]*"' | violation 'lib may include only lib'
 	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' include | grep -vE '<(spoor/[a-z_0-9]+|std(bool|def|int)|string)\.h>' |

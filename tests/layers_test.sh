@@ -22,7 +22,7 @@ expect() {
 	echo "$1" >>rules
 }
 
-# Runs layers.sh, checks that it fails and prints what was expected, and renews the copy.
+# Runs layers.sh, checks that it fails with the expected lines, and renews the copy.
 check() {
 	if sh "$top/tests/layers.sh" "$copy" >output 2>&1; then
 		echo "layers.sh found no violation"

@@ -84,9 +84,9 @@ for verb in report flame events; do
 	exits 1 $verb "$scratch/no-such-file"
 done
 
-# One meaning everywhere: a letter stands for one long name, a long name has one letter and one kind of argument.
+# One meaning everywhere: a letter has one long name, a long name has one letter and one kind of argument.
 grep '^option ' "$scratch/words" | awk '$4 != "-" { print $4, $3 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/letters"
-# But --tree: the callers and callees of a report, the descendants of a process elsewhere. And the values of --format differ by verb.
+# Exceptions: --tree selects the call tree of a report, and the descendants of a process elsewhere; the values of --format differ by verb.
 grep '^option ' "$scratch/words" | awk '$2 != "report" || $3 != "--tree" { print $3, $4, $3 == "--format" ? "" : $5 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/names"
 cat "$scratch/letters" "$scratch/names" >"$scratch/doubtful"
 while read -r word; do

@@ -3,7 +3,7 @@
 # is an SDK. The recorder's memory does not grow, lost samples are counted, and the file is complete.
 #
 #   tests/soak.sh            an hour, with build/spoor
-#   tests/soak.sh 15m        SECONDS, or with s, m or h behind the number
+#   tests/soak.sh 15m        SECONDS, or with s, m or h after the number
 #
 # SPOOR_SOAK_KEEP names a file to keep the recording in.
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh [--golden] SPOOR CASE.sh...: runs each case and compares what it wrote with the files beside it: CASE.out, CASE.err and CASE.code
-# (a missing file stands for nothing written, or for exit code 0). --golden writes these files instead.
+# run.sh [--golden] SPOOR CASE.sh...: runs each case and compares its output with the files next to it: CASE.out, CASE.err and CASE.code
+# (a missing file means no output, or exit code 0). --golden writes these files instead.
 #
 # A case is a piece of shell run by `sh -eu` in an empty folder, with `spoor` in PATH, $data = tests/data, no terminal, no colour,
 # UTC, English. A case that cannot run here prints "skipped: REASON" on stdout and exits 77.
@@ -19,7 +19,7 @@ trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin"
 ln -s "$spoor" "$scratch/bin/spoor"
 
-# What a case must give, and what it gave, are compared file by file.
+# compare EXPECTED GIVEN: compares two files; a missing one is empty.
 compare() {
 	expected=$1
 	given=$2
@@ -27,7 +27,7 @@ compare() {
 	diff -u --label "expected ${1##*/}" --label given "$expected" "$given"
 }
 
-# An empty file is not kept: it is the same as none.
+# keep EXPECTED GIVEN: writes the expected file, or removes it if the output is empty.
 keep() {
 	if [ -s "$2" ]; then
 		cp "$2" "$1"

@@ -3,7 +3,7 @@
 # example has sent; lines without room are counted; the program's threads do not wait. Skipped without carbon (Debian: graphite-carbon).
 set -eu
 build=$(realpath "$1")
-# The interpreter that carbon itself names has its modules.
+# Use the interpreter that the carbon script names, because it has the modules.
 python=$(sed -n '1s/^#! *//p' "$(command -v carbon-cache || echo /dev/null)")
 [ -n "$python" ] && "$python" -c 'import whisper' 2>/dev/null || {
 	echo "skipped: carbon is not installed (Debian: graphite-carbon)"
@@ -54,7 +54,7 @@ PICKLE_RECEIVER_PORT = $2
 CACHE_QUERY_INTERFACE = 127.0.0.1
 CACHE_QUERY_PORT = $3
 ENABLE_TAGS = False
-# Its own figures come in one piece a span, and two pieces never fall into one second.
+# Carbon writes its own metrics once an interval, and never twice within a second.
 CARBON_METRIC_INTERVAL = 10
 END
 cat >"$work/conf/storage-schemas.conf" <<END
@@ -94,7 +94,7 @@ said() {
 	sed -n "s/^$2 \([0-9]*\)$/\1/p" "$work/$1"
 }
 
-# The whole sum of one file, or its last value.
+# Prints the sum of the values of one file, or the last value.
 ask() {
 	"$python" - "$work/data/$1" "$2" <<'END'
 import sys, time, whisper

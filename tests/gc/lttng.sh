@@ -13,7 +13,7 @@ fi
 [ -z "$old" ] || [ -e "$old/liblttng-ust.so.0" ] || skip "SPOOR_LTTNG_UST0=$old has no liblttng-ust.so.0"
 target "${SPOOR_GC_VERSIONS%% *}"
 
-# A separate session daemon: root's daemon serves the whole machine, so root runs it as the user nobody.
+# A separate session daemon: root's daemon serves the whole machine, so root runs it as the user 65534 (nobody).
 as=''
 if [ "$(id -u)" = 0 ]; then
 	command -v setpriv >/dev/null || skip "setpriv is not in PATH: root's session daemon would be the machine's"

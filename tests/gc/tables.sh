@@ -1,6 +1,6 @@
 #!/bin/sh
 # The runtime's own collectors have the tables of interface.h: their entries are counted in the relocations of each libclrgc.so. A changed count means that a new runtime has to be
-# checked. Of IGCHeap the collector has four slots more than the runtime calls.
+# checked. IGCHeap of the collector has four slots more than the runtime calls.
 . "$(dirname "$0")/prelude"
 
 # Runs of code pointers in .data.rel.ro, as "length times" lines.

@@ -82,11 +82,11 @@ json out 'any(.processes[].functions[]; .name == "spin_here")'
 json out 'any(.processes[].functions[]; .name == "spin_here")'
 has err '^standard output +[0-9]'
 
-# The file's name where none is given.
+# The name of the file without -o.
 code_of "$spoor" record -- "$target" spin 50
 expect_code 0 "a recording without -o"
 set -- *_????????_??????.nettrace
 [ "$1" = "$(echo target_[0-9]*_[0-9]*.nettrace)" ] || fail "the name is '$1'"
-[ "$(stat -c %a "$1")" = 600 ] || fail "a recording is its owner's alone"
+[ "$(stat -c %a "$1")" = 600 ] || fail "the recording is not private to its owner"
 code_of "$spoor" report
 expect_code 0 "report of the newest recording"

@@ -31,10 +31,10 @@ box() {
 	[ -n "$inside" ] || fail "the program in a container is not found"
 	started="$started $inside"
 	inner=$(awk '$1 == "NSpid:" { print $NF }' "/proc/$inside/status")
-	[ "$inner" != "$inside" ] || fail "the program is in no pid namespace of its own"
+	[ "$inner" != "$inside" ] || fail "the program is not in a separate pid namespace"
 }
 
-# all_verbs WHAT [PREFIX...]: each verb finds the program, asks it, and prints the ids of this namespace.
+# all_verbs WHAT [PREFIX...]: each verb finds the program, queries it, and prints the ids of this namespace.
 all_verbs() {
 	what=$1 && shift
 	code_of "$@" ./spoor ps --json -p "$inside"
@@ -106,7 +106,7 @@ code_of $stranger ./spoor stacks -p "$inside"
 has err ' tells no managed frames: '
 kill -9 "$inside"
 
-# A user namespace: root inside is nobody outside.
+# A user namespace: root inside is the user 65534 outside.
 as=''
 if unshare -U --map-root-user true 2>/dev/null; then
 	box 100003 -U --map-root-user

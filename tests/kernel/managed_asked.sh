@@ -1,5 +1,5 @@
 #!/bin/sh
-# spoor env, perfmap and dump of a real process. What is impossible is refused before the request, or reported with the runtime's message.
+# spoor env, perfmap and dump of a real process. An impossible request is refused before it is sent, or fails with the runtime's message.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
@@ -55,15 +55,15 @@ json mini.core.crashreport.json '.payload | has("process_name") and (.threads | 
 kill -0 $burner || fail "the process has ended"
 code_of "$spoor" dump -q -p $burner -o relative.core --type triage
 expect_code 0 "a dump with a relative path"
-[ -s relative.core ] || fail "a relative path goes elsewhere"
+[ -s relative.core ] || fail "a relative path is not resolved"
 code_of "$spoor" dump -p $burner -o "$PWD/none/x.core"
-expect_code 1 "a folder that is not there"
+expect_code 1 "a folder that does not exist"
 has err "^process $burner has no folder '$PWD/none' for its dump: No such file or directory"
 mkdir full
 code_of "$spoor" dump -q -p $burner -o "$PWD/full"
 expect_code 1 "a path that is a folder"
 has err "^cannot write '$PWD/full': Is a directory"
-# spoor does not open what is at the path, and does not ask the process: a pipe would block it.
+# spoor does not open a special file at the path, and sends no request: a pipe would block the process.
 echo precious >precious
 for kind in "mkfifo waiting" "ln -s precious waiting" "ln -s nowhere waiting" "mknod waiting c 1 3"; do
 	$kind 2>/dev/null || continue
@@ -80,7 +80,7 @@ expect_code 1 "a link where the crash report goes"
 [ ! -e linked.core ] && [ "$(cat precious)" = precious ] || fail "the crash report went through a link"
 # An existing file is kept as .old. A file of another user is not changed.
 "$spoor" dump -q -p $burner --type triage -o "$PWD/precious" 2>err || fail "a dump over a file"
-[ "$(cat precious.old)" = precious ] && [ "$(head -c 4 precious | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "the file of before is gone"
+[ "$(cat precious.old)" = precious ] && [ "$(head -c 4 precious | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "the earlier file was not kept"
 if is_root; then
 	echo theirs >theirs && chown 65534 theirs
 	code_of "$spoor" dump -p $burner --type mini -o "$PWD/theirs"
@@ -90,7 +90,7 @@ if is_root; then
 fi
 mkdir 'a%p 100%'
 "$spoor" dump -q -p $burner --type triage -o 'a%p 100%/x%h.core' 2>err || fail "a dump into a folder with percent signs"
-[ -s 'a%p 100%/x%h.core' ] || fail "percent signs lead elsewhere"
+[ -s 'a%p 100%/x%h.core' ] || fail "percent signs change the path"
 # A failed dump leaves no file.
 mkdir closed
 if is_root && mount -t tmpfs -o size=2m none closed 2>/dev/null; then

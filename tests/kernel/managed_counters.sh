@@ -27,7 +27,7 @@ value out 'select(.tags | test("kind=book")) | "\(.added) \(.since_start)"' |
 	awk '{ sum += $1; last = $2 } END { if (NR < 12 || sum < last - 0.01 || sum > last + 0.01 || last < 5) { print NR, sum, last; exit 1 } }' ||
 	fail "the sum of the intervals is not the value of the counter"
 
-# The runtime's own counters, values that are derived from them, and only the counters that were asked for.
+# The runtime's own counters, values that are derived from them, and only the selected counters.
 code_of "$spoor" counters -p $shop --count 2
 expect_code 0 "the default"
 has out 'Managed \([0-9]+\) +CPU \(of one\) +[0-9.]+ %$'
@@ -38,7 +38,7 @@ has_no out 'alloc-rate|Allocation Rate'
 code_of "$spoor" counters -p $shop --count 1 --counters 'EventCounters\System.Runtime[alloc-rate,cpu-usage]'
 has out 'System\.Runtime +Allocation Rate +'
 has out 'System\.Runtime +CPU Usage +'
-[ "$(grep -c System.Runtime out)" = 2 ] || fail "two counters were asked for"
+[ "$(grep -c System.Runtime out)" = 2 ] || fail "two counters were selected"
 
 # Names that the process does not have.
 code_of "$spoor" counters -p $shop --counters 'System.Rutime,Shop-Counters[Order-Sise,order-size],Shop.Nothing' --duration 10s
@@ -59,7 +59,7 @@ expect_code 0 "CSV"
 [ "$(head -n 1 shop.csv)" = 'Timestamp,Provider,Counter Name,Counter Type,Mean/Increment' ] || fail "not dotnet-counters' columns"
 has shop.csv '^[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8},Shop\.Orders,shop\.duration \(s\)\[region=north;Percentile=50\],Metric,0\.0059967041015625$'
 has shop.csv ',Shop\.Orders,"shop\.orders \(\{order\} / 1 sec\)\[kind=pen; ""blue"";region=north\]",Rate,[0-9.]+$'
-[ "$(stat -c %a shop.csv)" = 600 ] || fail "a file is its owner's alone"
+[ "$(stat -c %a shop.csv)" = 600 ] || fail "the file is not private to its owner"
 grows() {
 	[ "$(stat -c %s killed.json)" -gt "$1" ]
 }

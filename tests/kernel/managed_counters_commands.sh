@@ -107,6 +107,6 @@ code_of timeout 250 "$spoor" counters --diagnostic-port "$own,connect" --counter
 expect_code 0 "connect"
 has out "^[0-9:.]+ Managed \($shop\)  Shop\.Orders  shop\.temperature"
 code_of "$spoor" counters --diagnostic-port "$scratch/nobody,connect"
-expect_code 1 "nobody listens"
+expect_code 1 "no server at the port"
 has err "cannot connect to '.*/nobody': No such file"
 exit 0

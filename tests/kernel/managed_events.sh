@@ -93,7 +93,7 @@ mv more.nettrace more.zst
 zstd -q -d more.zst -o more.nettrace 2>/dev/null || mv more.zst more.nettrace
 report_of more
 [ "$(count more.json 'Exception/Start')" = 100 ] || fail "$(count more.json 'Exception/Start') exceptions, not 100"
-[ "$(count more.json 'Method/LoadVerbose')" -gt 10 ] || fail "no methods, which were asked for"
+[ "$(count more.json 'Method/LoadVerbose')" -gt 10 ] || fail "no methods, which were requested"
 has more.report 'System\.Runtime/EventCounters'
 touch end
 wait $one
@@ -146,7 +146,7 @@ for _ in 1 2 3 4 5 6; do
 done
 [ "$dropped" = true ] || fail "no dropped events are counted"
 
-# Misused.
+# Errors in the usage.
 code_of "$spoor" record -p $idle --no-events --providers Some
 expect_code 2 "--no-events with --providers"
 code_of "$spoor" record -p $idle --providers My:notanumber

@@ -214,7 +214,7 @@ sleep 1
 well "address space used up"
 kill -INT $recorder 2>/dev/null
 wait $recorder
-# What any of them had left would still be there. (To open 64 sessions of a program that compiles all the time takes seconds.)
+# Sessions that any part had left would still be open. (To open 64 sessions of a program that compiles all the time takes seconds.)
 all_free "recorders stopped, killed, without their guard, without disk and memory"
 
 gap=$(longest_gap worker)
@@ -230,7 +230,7 @@ touch end
 until_true gone $worker || fail "the program cannot end while the recorder is stopped"
 kill -CONT $recorder
 wait $recorder || fail "the recording of a program that ended fails"
-# Without a guard it waits for ever. If a runtime did not wait, the parts above would show nothing.
+# Without a guard it waits without a limit. If a runtime did not wait, the parts above would prove nothing.
 rm end
 begin worker work 2000000
 record_it x.nettrace

@@ -29,7 +29,7 @@ has_type Holder 1000 24000 1024024
 has_type Key 1000 24000 172000
 has_type Value 1000 24000 148000
 has_type Note 100000 2400000 14800000
-[ "$(stat -c %a first.gcdump)" = 600 ] || fail "a snapshot is its owner's alone"
+[ "$(stat -c %a first.gcdump)" = 600 ] || fail "the snapshot is not private to its owner"
 
 # The path from the static variable, from a file and from the process.
 code_of "$spoor" heap roots first.gcdump Note

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Methods that a program compiles more than 10 s after its start have names, although spoor asks the runtime for no event of each method then.
+# Methods that a program compiles more than 10 s after its start have names, although spoor requests no event for each method then.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
@@ -10,7 +10,7 @@ kill -STOP $freed $unloaded # they would compute for nothing
 sleep 10.5 # older than that, a runtime is asked in another way
 kill -CONT $freed $unloaded
 
-# Methods that are called for the first time, one of them generic, one made at run time: a rundown at the end of the recording names them.
+# Methods that are called for the first time, one of them generic, one generated at run time: a rundown at the end of the recording names them.
 record_opened 1 late.nettrace record -q -F 499 -p $late
 first=$recorder
 record_opened 2 freed.nettrace record -q -F 499 -p $freed,$unloaded
@@ -29,7 +29,7 @@ at_least late.folded 50 ';Late\.Of[^;]*\(int\)'
 at_least late.folded 50 ';[^;]*Made_1000000\(int\)'
 [ "$(frames late.folded ';\[?JIT')" -le 5 ] || fail "$(frames late.folded ';\[?JIT') samples without a name: $(grep -m 3 ';\[?JIT' late.folded)"
 
-# Methods that are freed before a rundown: methods made at run time have an event at their end; with collectible assemblies spoor asks for an event of each method.
+# Methods that are freed before a rundown: methods generated at run time have an event at their end; with collectible assemblies spoor requests an event for each method.
 wait $second || fail "no recording: $(cat freed.nettrace.err)"
 "$spoor" report --json freed.nettrace >out 2>err || fail "no report: $(cat err)"
 json out 'any(.sessions[]; .pid == ($a | tonumber) and any(.opened[]; test("^methods Microsoft-Windows-DotNETRuntime:0x[0-9a-f]+:5, 16 MB")))' $unloaded
@@ -39,7 +39,7 @@ for kind in Made Unloaded; do
 	[ "$named" -ge 10 ] || fail "only $named methods $kind have samples"
 done
 
-# With too few descriptors for an event of each thread, the CPUs are sampled. Only the selected process is asked for its methods.
+# With too few descriptors for an event of each thread, the CPUs are sampled. Only the selected process is queried for its methods.
 begin posed threads 600000
 until_true grep -q posed ready.posed || fail "the program has not all its threads"
 (ulimit -n 128 && exec "$spoor" record -v -F 499 -p $posed --duration 4s -o few.nettrace) >out 2>err || fail "no recording with few files: $(cat err)"

@@ -21,14 +21,14 @@ for version in 8.0 9.0; do
 	older $version
 	what=".NET $version"
 
-	# Counters: of its Meter, of its EventSource, and the runtime's own, with values that are known.
+	# Counters of its Meter, of its EventSource and of the runtime, with known values.
 	begin_old shop meters 600000
 	code_of "$spoor" ps -p $shop --json
 	json out '.processes[0] | .reachable and (.runtime_version | startswith($a + "."))' $version
 	code_of timeout 250 "$spoor" counters -p $shop --counters Shop.Orders,Shop-Counters --count 3
 	expect_code 0 "$what, counters"
 	meter_tags=region=north
-	[ $version != 8.0 ] || meter_tags='' # it does not tell those of a Meter, only those of a value
+	[ $version != 8.0 ] || meter_tags='' # it sends the tags of a value only, not those of a Meter
 	has out "Shop\.Orders +shop\.temperature${meter_tags:+ }$meter_tags +21\.5 Cel$"
 	has out "Shop\.Orders +shop\.duration${meter_tags:+ }$meter_tags p99 +9\.99 ms +p50 6\.00 ms +p95 9\.99 ms +[0-9.]+ /s$"
 	has out "Shop\.Orders +shop\.orders kind=book${meter_tags:+,}$meter_tags +[0-9.]+ /s"
@@ -41,7 +41,7 @@ for version in 8.0 9.0; do
 	else
 		json_lines out 'any(.[]; .counter == "dotnet.process.memory.working_set")'
 	fi
-	# Started by us: the runtime's EventCounters of .NET 8 come after its start, and it does not lock up.
+	# A program that spoor starts: spoor enables the EventCounters of .NET 8 after its start, so that it does not lock up.
 	for _ in 1 2 3; do
 		code_of timeout 250 "$spoor" trace --providers System.Runtime:0:4:EventCounterIntervalSec=1,Microsoft-Windows-DotNETRuntime:10:5 --rundown false \
 			-o started.nettrace -- "$old" burn 3000
@@ -85,7 +85,7 @@ for version in 8.0 9.0; do
 	has out '^    Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
 	has out '^    Program\.<Main>\$\(string\[\]\) +Managed$|^    Program\.Main\(string\[\]\) +Managed$'
 
-	# Samples, by the CPUs' clock and, where no perf event may be opened, by the threads' own: its methods have names, and no session stays.
+	# Samples by perf events, and by the threads' CPU clocks if no perf event may be opened: methods have names, and no session is left.
 	begin_old burner burn 600000
 	record_until 60 ';Hot\.Burn\(int\)' -F 499 -p $burner
 	expect_code 0 "$what, record: $(cat err)"
@@ -115,7 +115,7 @@ for version in 8.0 9.0; do
 	until_true all_slots_free $burner || fail "$what: a session is left: $(free_slots $burner) of 64 slots are free"
 	kill -9 $burner
 
-	# A core. Without what knows the runtime beside it, a single file gives a full one only; and the copy of itself that it leaves behind is ended.
+	# A core. A single file without the runtime's debugging library can write a full dump only; spoor ends the copy of the process that it leaves.
 	code_of timeout 250 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
 	expect_code 1 "$what, dump of a single file"
 	has err "^process $posed is a single file: only --type full can be had of it without '.*/libmscordaccore\.so'"
@@ -135,7 +135,7 @@ for version in 8.0 9.0; do
 	fi
 	kill -9 $posed
 
-	# The heap: as many objects of its own types as it says it keeps, and why.
+	# The heap: as many objects of its types as it keeps, and the paths to them.
 	rm -f orders && mkfifo orders
 	sleep 6000 >orders &
 	holder=$!

@@ -30,7 +30,7 @@ else
 		not_here="$not_here; another user cannot run dotnet here"
 	fi
 
-	# In a pid and mount namespace with a /tmp of its own.
+	# In a pid and mount namespace with a separate /tmp.
 	if unshare -pfm --mount-proc true 2>/dev/null; then
 		cp -r "$(dirname "$app")" "$scratch/inside"
 		start outer unshare -pfm --mount-proc --kill-child sh -c "mount -t tmpfs none /mnt && mkdir /mnt/app /mnt/tmp && cp '$scratch'/inside/Managed.* /mnt/app &&

@@ -1,5 +1,5 @@
 #!/bin/sh
-# .NET programs that cannot be asked, or are stopped: only their own names are missing, the report has the reason, and the program continues.
+# .NET programs that cannot be queried, or are stopped: only their names are missing, the report has the reason, and the program continues.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 

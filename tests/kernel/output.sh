@@ -45,7 +45,7 @@ has err 'limit of file sizes'
 opens_whole limited.nettrace
 kill $burner
 
-# A pipe that ends early: the report shows what came, and names the offset.
+# A pipe that ends early: the report shows the samples before the end, and names the offset.
 "$spoor" record -q -F 999 -o whole -- "$target" spin 1500 || fail "a whole recording"
 size=$(($(wc -c <whole) - 700))
 head -c $size whole | "$spoor" report - >out 2>err || fail "report of a torn pipe"
@@ -72,12 +72,12 @@ for file in x.nettrace x.nettrace.zst; do
 	code_of "$spoor" report --json "$disk/$file"
 	expect_code 0 "report of $file"
 	json out '.recording.complete'
-	[ "$(value out .samples)" -gt 100 ] || fail "only $(value out .samples) samples are in what was written before"
+	[ "$(value out .samples)" -gt 100 ] || fail "only $(value out .samples) samples were written before"
 	json out 'any(.processes[].functions[]; .name | test("^spin_(here|[0-4])$"))'
 	rm "$disk/$file"
 done
 
-# Another program fills the disk: what was written before can be read.
+# Another program fills the disk: the data that was written before can be read.
 has_samples() {
 	"$spoor" report --json "$1" >flushed.json && [ "$(value flushed.json .samples)" -gt 50 ]
 }
@@ -88,7 +88,7 @@ for file in x.nettrace x.nettrace.zst; do
 	wait "$recorder" && fail "exit code 0 on a disk that others have filled"
 	grep -qE 'No space left on device|the disk is nearly full' err || fail "the reason is not printed"
 	opens_whole "$disk/$file"
-	[ "$(value out .samples)" -gt 50 ] || fail "only $(value out .samples) samples are in what was written before"
+	[ "$(value out .samples)" -gt 50 ] || fail "only $(value out .samples) samples were written before"
 	rm "$disk/$file" "$disk/fill"
 done
 kill -9 "$load"

@@ -13,7 +13,7 @@ ps_of() {
 	expect_code 0 "ps $*"
 }
 
-# Started as `dotnet App.dll`, and as an executable of its own.
+# Started as `dotnet App.dll`, and as a separate executable.
 begin framework idle 600000
 program managed-own
 host=$program

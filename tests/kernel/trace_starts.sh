@@ -35,7 +35,7 @@ awk -v begun="$begun" -v asked="$asked" -v came="$came" 'BEGIN { exit !(asked > 
 has report '^opened in Managed \([0-9]+\): '
 has report '^Managed \([0-9]+\): .*was asked for its EventCounters 1\.00 s after its start'
 
-# Many starts of a program that ends before that. On a busy machine some of them live long enough to be asked for EventCounters.
+# Many starts of a program that ends before that. On a busy machine some of them live until spoor requests EventCounters.
 without=''
 for i in $(seq 24); do
 	code_of timeout 250 "$spoor" trace --providers $counters,$start_events --rundown false -o start.nettrace -- dotnet "$app" burn 10
@@ -76,7 +76,7 @@ has raw_*_counters.nettrace.lines 'System\.Runtime/EventCounters'
 rm raw_*_counters.nettrace.lines
 has raw_*.nettrace.lines 'JittingStarted'
 
-# A program that another tool resumes: spoor asks for EventCounters 1 s after that.
+# A program that another tool resumes: spoor requests EventCounters 1 s after that.
 start porter "$spoor" trace --diagnostic-port "$scratch/port.socket" --resume-runtime false --providers $counters,$start_events --rundown false -o held.nettrace 2>porter.err
 until_true test -S "$scratch/port.socket" || fail "no port"
 : >ready.held

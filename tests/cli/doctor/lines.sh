@@ -1,2 +1,2 @@
-# Each line: what, and yes, no or part.
+# Each line names a capability and has the answer yes, no or part.
 spoor doctor | grep -cE '  (yes|no|part)( |$)'

@@ -1,4 +1,4 @@
-# Garbage gives nothing and is a failure; a torn file is shown as far as it goes; a whole disk and a reader that leaves are told apart.
+# A file of another format is an error without output. A truncated file is shown up to the cut. A full disk is an error; a reader that closes the pipe is not.
 file=$data/nettrace/runtime-v4.nettrace
 printf 'this is no recording, whatever its name says' >x.nettrace
 spoor events x.nettrace || echo "exit $?"

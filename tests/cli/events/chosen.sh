@@ -1,4 +1,4 @@
-# What is chosen, by provider, name, process and time; all of it must fit.
+# Selects events by provider, name, process and time. An event has to match all of them.
 file=$data/nettrace/runtime-v4.nettrace
 count() {
 	echo "$* $(spoor events "$file" "$@" | wc -l)"

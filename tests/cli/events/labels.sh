@@ -1,4 +1,4 @@
-# Label lists of version 6: ids of trace and span, keys with texts and numbers. The file is written here, block by block: no writer at hand has them.
+# Label lists of version 6: ids of trace and span, keys with texts and numbers. The case writes the file block by block, because no available writer uses them.
 byte() { # N...: bytes of these numbers
 	for n; do
 		printf "\\$(printf %03o "$n")"

@@ -1,4 +1,4 @@
-# A packed file reads as the plain one.
+# A packed file has the same events as the unpacked one.
 command -v zstd >/dev/null || { echo "skipped: zstd is not installed"; exit 77; }
 spoor events "$data/nettrace/gc-dynamic.nettrace" >plain.txt
 zstd -q "$data/nettrace/gc-dynamic.nettrace" -o x.nettrace.zst

@@ -1,4 +1,4 @@
-# Events of each provider of the runtime by name and field, with arrays that an earlier field counts, older and newer versions, and one that is not in the list.
+# Events of each provider of the runtime by name and field: with arrays whose length is an earlier field, older and newer versions, and one that is not in the list.
 spoor events "$data/nettrace/runtime-events-v6.nettrace"
 spoor events "$data/nettrace/runtime-events-v6.nettrace" --json
 spoor events "$data/nettrace/runtime-events-v6.nettrace" --summary

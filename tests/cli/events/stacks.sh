@@ -1,4 +1,4 @@
-# Stacks in JSON: by address from a pipe and where nothing has a name; none on request.
+# Stacks in JSON: as addresses from a pipe and if no name is known; none with --no-stacks.
 cp "$data/nettrace/runtime-v4.nettrace" app.nettrace
 spoor events app.nettrace --json --provider '*SampleProfiler' --limit 1
 spoor events - --json --provider '*SampleProfiler' --limit 1 <app.nettrace

@@ -1,3 +1,3 @@
-# What is in a file, and of some of it, for programs.
+# The numbers of all events in a file, and of selected events as JSON.
 spoor events "$data/nettrace/gc-dynamic.nettrace" --summary
 spoor events "$data/nettrace/gc-dynamic.nettrace" --summary --event 'Spoor*' --json

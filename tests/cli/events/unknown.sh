@@ -1,4 +1,4 @@
-# Names that no event has: a sentence with those that are like them. The exit code is 1 when nothing is left, also for --quiet.
+# Names that match no event: a message with similar names. The exit code is 1 if no event is left, also with --quiet.
 file=$data/nettrace/runtime-v4.nettrace
 spoor events "$file" --event Assembly || echo "exit $?"
 spoor events "$file" --event loader/ModuleLaod --event Runtime/Start --json | wc -l

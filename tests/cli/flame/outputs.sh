@@ -1,4 +1,4 @@
-# Where the picture goes, and what is said when it cannot go there.
+# The path of the flame graph, and the messages if it cannot be written.
 cp "$data/nettrace/gc-dynamic.nettrace" x.nettrace
 spoor flame x.nettrace
 grep -c 'There is no sample to draw' x.svg

@@ -1,4 +1,4 @@
-# What stood at the path becomes FILE.old; the file is its owner's only; a link is not written through, a pipe is written as it is.
+# An earlier file becomes FILE.old; the new file is private to its owner; a link is not followed, a pipe is written to.
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
 echo first >x.svg
 umask 0

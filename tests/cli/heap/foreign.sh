@@ -1,4 +1,4 @@
-# Files as other programs write them; tests/data/gcdump/README.md says how they were made.
+# Snapshots of other programs; tests/data/gcdump/README.md says how they were made.
 for name in foreign32 foreign64 shuffled; do
 	cp "$data/gcdump/$name.gcdump" $name.gcdump
 	spoor heap report $name.gcdump

@@ -1,4 +1,4 @@
-# tests/data/gcdump/README.md says how it was made.
+# The report of a saved snapshot; tests/data/gcdump/README.md says how it was made.
 cp "$data/gcdump/small.gcdump" small.gcdump
 spoor heap report small.gcdump --top 6
 spoor heap roots small.gcdump Order

@@ -5,7 +5,7 @@ spoor recover nothing-there || echo "exit $?"
 spoor recover /dev/zero || echo "exit $?"
 echo 'no rings' >text
 spoor recover text || echo "exit $?"
-# Nothing is left where nothing was recovered, and what was there stays.
+# Without recovered events no file is written, and an existing file is kept.
 echo mine >kept
 spoor recover text -o kept || echo "exit $?"
 cat kept

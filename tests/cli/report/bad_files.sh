@@ -1,4 +1,4 @@
-# Garbage gives nothing and is a failure.
+# A file of another format is an error without output.
 printf 'this is no recording, whatever its name says' >x.nettrace
 spoor report x.nettrace || echo "exit $?"
 : >empty.nettrace

@@ -1,4 +1,4 @@
-# Without a file: none here is a failure that says what to do, else the newest is taken and named.
+# Without a file argument the newest recording is used and named; without a recording there is an error with a remedy.
 spoor report || echo "exit $?"
 cp "$data/nettrace/runtime-v4.nettrace" 'a b.nettrace'
 spoor report | tail -2

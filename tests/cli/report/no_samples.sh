@@ -1,4 +1,4 @@
-# A file without CPU samples says so, and what to do.
+# A file without CPU samples: a message and a remedy.
 command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
 cp "$data/nettrace/gc-dynamic.nettrace" x.nettrace
 spoor report x.nettrace --from 1ms

@@ -1,4 +1,4 @@
-# The recording is not replaced by what is made of it, whatever it is called, and not taken away as the FILE.old of another.
+# An output never replaces the recording that it is made from, under any of its names, nor its FILE.old.
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
 ln x.nettrace y
 for verb in report flame; do

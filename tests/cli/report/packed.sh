@@ -1,4 +1,4 @@
-# A packed recording reads as the plain one: by its name, by any name, from a pipe; torn and damaged ones say so.
+# A packed recording gives the same report as the unpacked one: by its name, by any name, from a pipe. Truncated and damaged files are reported.
 command -v zstd >/dev/null || { echo "skipped: zstd is not installed"; exit 77; }
 cp "$data/nettrace/runtime-v4.nettrace" plain.nettrace
 spoor report plain.nettrace >plain.txt

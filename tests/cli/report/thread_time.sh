@@ -1,4 +1,4 @@
-# The runtime's own samples, in a file without the threads' CPU clocks: thread time, and it says so everywhere.
+# The runtime's own samples, in a file without the CPU clocks of threads: all outputs are labelled thread time.
 command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
 spoor report x.nettrace | head -n 9

@@ -1,4 +1,4 @@
-# A filter that matches nothing says which of its names no process or module has, and the exit code is 1. No picture is written.
+# A filter that matches nothing: a message with the names that no process or module has, exit code 1, and no flame graph.
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
 spoor report x.nettrace -p 4 | sed -n '/^no sample/,$p'
 spoor report x.nettrace -p 4 >/dev/null || echo "exit $?"

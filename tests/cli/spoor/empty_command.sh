@@ -1,4 +1,4 @@
-# A command that is missing is a misuse; one that cannot be run exits as in a shell, and nothing continues.
+# A missing command is an error in the usage. A command that cannot be run exits as in a shell, and no recording continues.
 for verb in record trace counters; do
 	spoor $verb -- 2>&1 || echo "exit $?"
 	spoor $verb -- '' 2>&1 || echo "exit $?"

@@ -1,4 +1,4 @@
-# A limit of file sizes is an error like a full disk, and no death by SIGXFSZ; nothing is left behind.
+# A limit of file sizes is an error like a full disk, without SIGXFSZ; no file is left.
 cp "$data/nettrace/gc-dynamic.nettrace" x.nettrace
 (
 	ulimit -f 1

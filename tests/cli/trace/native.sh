@@ -1,4 +1,4 @@
-# A program that is no .NET: a sentence, and no file.
+# A program that is no .NET program: a message, and no file.
 sleep 20 &
 pid=$!
 trap 'kill $pid' EXIT
