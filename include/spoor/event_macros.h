@@ -582,6 +582,20 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_SECTION "spoor_events"
 #define SPOOR_HIDDEN  __attribute__((visibility("hidden")))
 
+/*
+ * The linker keeps what is `retain` under --gc-sections. The symbols of a section's ends alone keep
+ * it only in some linkers. A compiler without the attribute (GCC before 11, Clang before 13) needs
+ * -Wl,-z,nostart-stop-gc with lld.
+ */
+#ifdef __has_attribute
+#if __has_attribute(retain)
+#define SPOOR_LISTED __attribute__((used, retain, section(SPOOR_SECTION)))
+#endif
+#endif
+#ifndef SPOOR_LISTED
+#define SPOOR_LISTED __attribute__((used, section(SPOOR_SECTION)))
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -630,9 +644,7 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,            \
 		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,        \
 		field_count, id, version, level, opcode, 0, 0 };                                \
-	__attribute__((used,                                                                    \
-		section(SPOOR_SECTION))) static struct spoor_event *const full##_listed_ =      \
-		&full##_event;                                                                  \
+	SPOOR_LISTED static struct spoor_event *const full##_listed_ = &full##_event;           \
 	__attribute__((unused)) static inline bool full##_enabled(void)                         \
 	{                                                                                       \
 		return spoor_event_enabled(&full##_event);                                      \

@@ -178,8 +178,9 @@ struct spoor_provider {
 
 /*
  * Registers a provider: sessions that enable it get its events from here on, running ones too.
- * Registering twice has no effect. May be called before spoor_start(). A shared object that may be
- * unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both).
+ * Registering twice has no effect. May be called before spoor_start(). -ENODATA: it has no events,
+ * because none is declared or the linker has dropped them (SPOOR_LISTED). A shared object that may
+ * be unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both).
  * Unregistering waits for a running enable callback; events that were fired before keep their
  * names. Neither is for signal handlers.
  */

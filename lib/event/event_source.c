@@ -65,7 +65,7 @@ struct spoor_event_source *spoor_source_new(const char *provider_name)
 	source->name = strdup(provider_name);
 	source->provider.size = sizeof(source->provider);
 	source->provider.name = source->name;
-	if (!source->name || spoor_provider_register(&source->provider)) {
+	if (!source->name || registry_add_provider(&source->provider)) {
 		free(source->name);
 		free(source);
 		return NULL;
@@ -112,7 +112,7 @@ void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_fun
 	spoor_provider_unregister(&source->provider);
 	source->provider.enable = function;
 	source->provider.enable_context = context;
-	(void)spoor_provider_register(&source->provider);
+	(void)registry_add_provider(&source->provider);
 	pthread_mutex_lock(&kinds_lock);
 	for (uint32_t i = 0; i < TABLE_ROOM; i++)
 		if (source->table[i])

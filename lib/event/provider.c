@@ -704,7 +704,7 @@ static void node_drop(struct node *node)
 	node->provider = NULL;
 }
 
-int spoor_provider_register(struct spoor_provider *provider)
+static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 {
 	int r = 0;
 	struct node *node;
@@ -739,6 +739,8 @@ int spoor_provider_register(struct spoor_provider *provider)
 		event && event != provider->events_end && r == 0; event++)
 		if (*event && (*event)->provider == provider)
 			r = node_add_event(node, *event);
+	if (r == 0 && !node->event_count && !may_be_empty)
+		r = -ENODATA;
 	if (r) {
 		node_drop(node);
 		registry_unlock();
@@ -750,6 +752,16 @@ int spoor_provider_register(struct spoor_provider *provider)
 	changes_deliver();
 	registry_unlock();
 	return 0;
+}
+
+int spoor_provider_register(struct spoor_provider *provider)
+{
+	return provider_register(provider, false);
+}
+
+int registry_add_provider(struct spoor_provider *provider)
+{
+	return provider_register(provider, true);
 }
 
 void spoor_provider_unregister(struct spoor_provider *provider)

@@ -78,6 +78,9 @@ int registry_describe(struct spoor_event *event);
  */
 void registry_record_entries(void (*record)(const struct event_entry *entry));
 
+/* As spoor_provider_register(), for a provider that may have no event yet. */
+int registry_add_provider(struct spoor_provider *provider);
+
 /* Registers one more event of a registered provider (events that are made at run time). */
 int registry_add_event(struct spoor_provider *provider, struct spoor_event *event);
 

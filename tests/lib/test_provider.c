@@ -170,6 +170,18 @@ struct told {
 	struct spoor_session *inner;
 };
 
+/* A provider with a callback has an event, too. */
+static struct spoor_event *const *one_event(struct spoor_provider *provider)
+{
+	static struct spoor_event event;
+	static struct spoor_event *list[] = { &event };
+
+	event = (struct spoor_event){
+		.size = sizeof(event), .provider = provider, .name = "only", .id = 1
+	};
+	return list;
+}
+
 static void told_enable(const struct spoor_enable *what, void *context)
 {
 	struct told *told = context;
@@ -202,6 +214,8 @@ static void providers_are_told(void **state)
 	static struct told told;
 	struct spoor_provider provider = { .size = sizeof(provider),
 		.name = "Told",
+		.events = one_event(&provider),
+		.events_end = one_event(&provider) + 1,
 		.enable = told_enable,
 		.enable_context = &told };
 
@@ -256,6 +270,8 @@ static void callbacks_may_start_sessions(void **state)
 	static struct told told;
 	struct spoor_provider provider = { .size = sizeof(provider),
 		.name = "Reentrant",
+		.events = one_event(&provider),
+		.events_end = one_event(&provider) + 1,
 		.enable = reentrant_enable,
 		.enable_context = &told };
 
@@ -337,6 +353,19 @@ static void bad_requests_are_refused(void **state)
 	assert_int_equal(spoor_provider_register(&provider), -EINVAL);
 }
 
+/* Also when its list has events of other providers only. */
+static void a_provider_has_events(void **state)
+{
+	struct spoor_provider empty = { .size = sizeof(empty), .name = "Empty" };
+
+	(void)state;
+	assert_int_equal(spoor_provider_register(&empty), -ENODATA);
+	empty.events = lists[0];
+	empty.events_end = lists[0] + EVENTS / 2;
+	assert_int_equal(spoor_provider_register(&empty), -ENODATA);
+	assert_null(empty.registered);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -360,6 +389,7 @@ int main(void)
 		cmocka_unit_test(callbacks_may_start_sessions),
 		cmocka_unit_test(sixty_four_sessions_and_no_more),
 		cmocka_unit_test(bad_requests_are_refused),
+		cmocka_unit_test(a_provider_has_events),
 	};
 
 	return cmocka_run_group_tests_name("provider", tests, set_up, tear_down);
