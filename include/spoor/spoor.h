@@ -178,7 +178,8 @@ struct spoor_provider {
 
 /*
  * Registers a provider: sessions that enable it get its events from here on, running ones too.
- * Registering twice has no effect. May be called before spoor_start(). -ENODATA: it has no events,
+ * Registering twice has no effect. May be called before spoor_start(). -EINVAL: the name is empty
+ * or contains '*', or a description is invalid. -ENODATA: it has no events,
  * because none is declared or the linker has dropped them (SPOOR_LISTED). A shared object that may
  * be unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both).
  * Unregistering waits for a running enable callback; events that were fired before keep their
@@ -263,7 +264,8 @@ enum spoor_policy {
 struct spoor_want {
 	size_t size; /* sizeof(struct spoor_want) */
 	/*
-	 * compared without regard to ASCII case; "*" with level 5 and all keywords: every provider
+	 * Compared without regard to ASCII case. "*" with level 5 and all keywords: every provider.
+	 * There are no other patterns: a name with '*' is -EINVAL.
 	 */
 	const char *name;
 	uint64_t keywords;

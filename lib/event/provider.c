@@ -710,7 +710,7 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 	struct node *node;
 
 	if (!provider || provider->size < sizeof(*provider) || !provider->name ||
-		!provider->name[0])
+		!provider->name[0] || strchr(provider->name, '*'))
 		return -EINVAL;
 	registry_lock();
 	if (provider->registered) {
@@ -831,8 +831,10 @@ int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want 
 		}
 		memcpy(&want, from, from->size < sizeof(want) ? from->size : sizeof(want));
 		at += from->size;
+		/* Except for "everything" there are no patterns: such a want would never match. */
 		if (!want.name || !want.name[0] || want.level > SPOOR_VERBOSE ||
-			(want.id_count && !want.ids)) {
+			(want.id_count && !want.ids) ||
+			(strchr(want.name, '*') && !want_is_everything(&want))) {
 			session_wants_done(&copy);
 			return -EINVAL;
 		}

@@ -73,6 +73,10 @@ static void wish_draw(struct wish *wish)
 			.name = names[draw(6)],
 			.keywords = masks[draw(6)],
 			.level = draw(6) };
+		if (want->name[0] == '*') {
+			want->keywords = UINT64_MAX;
+			want->level = SPOOR_VERBOSE;
+		}
 		want->ids_allowed = draw(4) == 0;
 		want->id_count = draw(2) ? draw(5) : 0;
 		want->ids = wish->ids[i];
@@ -334,6 +338,18 @@ static void bad_requests_are_refused(void **state)
 	want.id_count = 3;
 	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
 	want.id_count = 0;
+	/* They would never match. */
+	want.name = "Wor*";
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.keywords = UINT64_MAX;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.name = "*";
+	want.level = 4;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.level = 5;
+	want.keywords = UINT64_MAX >> 1;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.name = "World-A";
 	options.policy = 9;
 	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
 	struct spoor_file_options file = { .size = sizeof(file), .path = "/nowhere/at/all" };
@@ -350,6 +366,9 @@ static void bad_requests_are_refused(void **state)
 	struct spoor_event *list[] = { &event };
 	provider.events = list;
 	provider.events_end = list + 1;
+	assert_int_equal(spoor_provider_register(&provider), -EINVAL);
+	event.field_count = 0;
+	provider.name = "B*d";
 	assert_int_equal(spoor_provider_register(&provider), -EINVAL);
 }
 
