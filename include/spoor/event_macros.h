@@ -17,11 +17,14 @@
  *   guid                                    const struct spoor_guid *
  *   time                                    int64_t: nanoseconds since 1970-01-01 UTC
  *   pointer                                 const void *
- *   text text16                             const char * (UTF-8), const spoor_char16 *; NULL is ""; cut at SPOOR_TEXT_MAX bytes or units
+ *   text text16                             const char * (UTF-8), const spoor_char16 *; cut at SPOOR_TEXT_MAX bytes or units
  *   blob                                    const void *, size_t
  *   u8_array ... f64_array, text_array      pointer to the elements, size_t count (at most 65,535)
  *   (object, FIELD, TAG)                    const struct TAG * of SPOOR_STRUCT(TAG, (TYPE, MEMBER), ...)
  *   (object_array, FIELD, TAG)              const struct TAG *, size_t
+ *
+ * NULL is an empty value: zeroes for guid and pointer, an empty text or array, an object whose
+ * members are all zero or NULL.
  *
  * Rules. Both functions may be called from any thread, in signal handlers, and before spoor_start()
  * (then the event is off). Neither fails: an event whose payload exceeds SPOOR_PAYLOAD_MAX bytes,
@@ -94,9 +97,10 @@ static inline size_t spoor_text16_length(const spoor_char16 *text)
 	return length;
 }
 
-static inline size_t spoor_count_cut(size_t count)
+/* The number of elements that are written: an array at NULL is empty. */
+static inline size_t spoor_count_of(const void *elements, size_t count)
 {
-	return count < 65535 ? count : 65535;
+	return !elements ? 0 : count < 65535 ? count : 65535;
 }
 
 static inline uint8_t *spoor_put(uint8_t *at, const void *bytes, size_t size)
@@ -104,6 +108,15 @@ static inline uint8_t *spoor_put(uint8_t *at, const void *bytes, size_t size)
 	if (size)
 		memcpy(at, bytes, size);
 	return at + size;
+}
+
+static inline uint8_t *spoor_put_guid(uint8_t *at, const struct spoor_guid *guid)
+{
+	if (guid)
+		memcpy(at, guid->bytes, 16);
+	else
+		memset(at, 0, 16);
+	return at + 16;
 }
 
 /*
@@ -396,7 +409,7 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_ARG_GUID(t, n)   n
 #define SPOOR_MEASURE_GUID(t, n)
 #define SPOOR_SIZE_GUID(t, n) +16u
-#define SPOOR_PUT_GUID(t, n)  p_ = spoor_put(p_, n, 16);
+#define SPOOR_PUT_GUID(t, n)  p_ = spoor_put_guid(p_, n);
 #define SPOOR_FIELD_GUID(t, n)            \
 	{                                 \
 #n, SPOOR_TYPE_GUID, 0, 0 \
@@ -467,7 +480,7 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 #define SPOOR_PARAM_ARRAY(t, n)   const SPOOR_C_##t *n, size_t n##_count
 #define SPOOR_ARG_ARRAY(t, n)     n, n##_count
-#define SPOOR_MEASURE_ARRAY(t, n) const size_t n##_measure_ = n ? spoor_count_cut(n##_count) : 0;
+#define SPOOR_MEASURE_ARRAY(t, n) const size_t n##_measure_ = spoor_count_of(n, n##_count);
 #define SPOOR_SIZE_ARRAY(t, n)    +2u + SPOOR_BYTES_##t *n##_measure_
 #define SPOOR_PUT_ARRAY(t, n)     p_ = spoor_put_array(p_, n, SPOOR_BYTES_##t, n##_measure_);
 #define SPOOR_FIELD_ARRAY(t, n)                             \
@@ -477,18 +490,18 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEMBER_ARRAY(t, n) \
 	const SPOOR_C_##t *n;    \
 	size_t n##_count;
-#define SPOOR_MSIZE_ARRAY(t, n) +2u + SPOOR_BYTES_##t *spoor_count_cut(s_->n##_count)
+#define SPOOR_MSIZE_ARRAY(t, n) +2u + SPOOR_BYTES_##t *spoor_count_of(s_->n, s_->n##_count)
 #define SPOOR_MPUT_ARRAY(t, n)                                        \
 	p_ = spoor_put_array_within(p_, end_, s_->n, SPOOR_BYTES_##t, \
-		spoor_count_cut(s_->n##_count));
+		spoor_count_of(s_->n, s_->n##_count));
 
 #define SPOOR_PARAM_TEXTS(t, n) const char *const *n, size_t n##_count
 #define SPOOR_ARG_TEXTS(t, n)   n, n##_count
 #define SPOOR_MEASURE_TEXTS(t, n) \
-	const size_t n##_measure_ = spoor_text_array_size(n, spoor_count_cut(n##_count));
+	const size_t n##_measure_ = spoor_text_array_size(n, spoor_count_of(n, n##_count));
 #define SPOOR_SIZE_TEXTS(t, n) +n##_measure_
 #define SPOOR_PUT_TEXTS(t, n) \
-	p_ = spoor_put_text_array(p_, p_ + n##_measure_, n, spoor_count_cut(n##_count));
+	p_ = spoor_put_text_array(p_, p_ + n##_measure_, n, spoor_count_of(n, n##_count));
 #define SPOOR_FIELD_TEXTS(t, n)                              \
 	{                                                    \
 #n, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, 0 \
@@ -496,9 +509,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEMBER_TEXTS(t, n) \
 	const char *const *n;    \
 	size_t n##_count;
-#define SPOOR_MSIZE_TEXTS(t, n) +spoor_text_array_size(s_->n, spoor_count_cut(s_->n##_count))
+#define SPOOR_MSIZE_TEXTS(t, n) +spoor_text_array_size(s_->n, spoor_count_of(s_->n, s_->n##_count))
 #define SPOOR_MPUT_TEXTS(t, n) \
-	p_ = spoor_put_text_array(p_, end_, s_->n, spoor_count_cut(s_->n##_count));
+	p_ = spoor_put_text_array(p_, end_, s_->n, spoor_count_of(s_->n, s_->n##_count));
 
 #define SPOOR_PARAM_OBJECT(t, n, c)   const struct c *n
 #define SPOOR_ARG_OBJECT(t, n, c)     n
@@ -516,18 +529,18 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 #define SPOOR_PARAM_OBJECTS(t, n, c) const struct c *n, size_t n##_count
 #define SPOOR_ARG_OBJECTS(t, n, c)   n, n##_count
-#define SPOOR_MEASURE_OBJECTS(t, n, c)                             \
-	size_t n##_measure_ = 2;                                   \
-	for (size_t i_ = 0; i_ < spoor_count_cut(n##_count); i_++) \
+#define SPOOR_MEASURE_OBJECTS(t, n, c)                               \
+	size_t n##_measure_ = 2;                                     \
+	for (size_t i_ = 0; i_ < spoor_count_of(n, n##_count); i_++) \
 		n##_measure_ += c##_size_(&n[i_]);
 #define SPOOR_SIZE_OBJECTS(t, n, c) +n##_measure_
-#define SPOOR_PUT_OBJECTS(t, n, c)                                        \
-	{                                                                 \
-		const uint8_t *const e_ = p_ + n##_measure_;              \
-		const uint16_t v_ = (uint16_t)spoor_count_cut(n##_count); \
-		p_ = spoor_put(p_, &v_, 2);                               \
-		for (size_t i_ = 0; i_ < v_; i_++)                        \
-			p_ = c##_put_(p_, e_, &n[i_]);                    \
+#define SPOOR_PUT_OBJECTS(t, n, c)                                          \
+	{                                                                   \
+		const uint8_t *const e_ = p_ + n##_measure_;                \
+		const uint16_t v_ = (uint16_t)spoor_count_of(n, n##_count); \
+		p_ = spoor_put(p_, &v_, 2);                                 \
+		for (size_t i_ = 0; i_ < v_; i_++)                          \
+			p_ = c##_put_(p_, e_, &n[i_]);                      \
 	}
 #define SPOOR_FIELD_OBJECTS(t, n, c)                                                          \
 	{                                                                                     \
@@ -685,27 +698,41 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 			full##_write_(SPOOR_LIST_##n(SPOOR_ARG, , __VA_ARGS__));                  \
 	}
 
+/* C++ requires an initialiser here; in C the object is zero without one. */
+#ifdef __cplusplus
+#define SPOOR_ZEROED = {}
+#else
+#define SPOOR_ZEROED
+#endif
+
 /*
  * Declares struct TAG with these members, for fields of events. Arrays of structs cannot be
  * members.
  */
 #define SPOOR_STRUCT(tag, ...) SPOOR_STRUCT_1(SPOOR_COUNT(0, __VA_ARGS__), tag, __VA_ARGS__)
 #define SPOOR_STRUCT_1(n, ...) SPOOR_STRUCT_2(n, __VA_ARGS__)
-#define SPOOR_STRUCT_2(n, tag, ...)                                                       \
-	struct tag {                                                                      \
-		SPOOR_EACH_##n(SPOOR_MEMBER, , __VA_ARGS__)                               \
-	};                                                                                \
-	static const struct spoor_field tag##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, , \
-		__VA_ARGS__) };                                                           \
-	__attribute__((unused)) static inline size_t tag##_size_(const struct tag *s_)    \
-	{                                                                                 \
-		(void)s_;                                                                 \
-		return (size_t)0 SPOOR_EACH_##n(SPOOR_MSIZE, , __VA_ARGS__);              \
-	}                                                                                 \
-	__attribute__((unused)) static inline uint8_t *tag##_put_(uint8_t *p_,            \
-		const uint8_t *end_, const struct tag *s_)                                \
-	{                                                                                 \
-		SPOOR_EACH_##n(SPOOR_MPUT, , __VA_ARGS__) return p_;                      \
+#define SPOOR_STRUCT_2(n, tag, ...)                                                             \
+	struct tag {                                                                            \
+		SPOOR_EACH_##n(SPOOR_MEMBER, , __VA_ARGS__)                                     \
+	};                                                                                      \
+	static const struct spoor_field tag##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, ,       \
+		__VA_ARGS__) };                                                                 \
+	__attribute__((unused)) static inline const struct tag *tag##_of_(const struct tag *s_) \
+	{                                                                                       \
+		static const struct tag none_ SPOOR_ZEROED;                                     \
+		return s_ ? s_ : &none_;                                                        \
+	}                                                                                       \
+	__attribute__((unused)) static inline size_t tag##_size_(const struct tag *s_)          \
+	{                                                                                       \
+		s_ = tag##_of_(s_);                                                             \
+		(void)s_;                                                                       \
+		return (size_t)0 SPOOR_EACH_##n(SPOOR_MSIZE, , __VA_ARGS__);                    \
+	}                                                                                       \
+	__attribute__((unused)) static inline uint8_t *tag##_put_(uint8_t *p_,                  \
+		const uint8_t *end_, const struct tag *s_)                                      \
+	{                                                                                       \
+		s_ = tag##_of_(s_);                                                             \
+		SPOOR_EACH_##n(SPOOR_MPUT, , __VA_ARGS__) return p_;                            \
 	}
 
 #define SPOOR_SOME_0  NONE

@@ -140,6 +140,7 @@ bool spoor_source_begin(struct spoor_event_source *source, const char *name, enu
 {
 	if (!spoor_source_enabled(source, level, keywords))
 		return false;
+	name = name ? name : "";
 	ret_writer->source = source;
 	ret_writer->name = name;
 	ret_writer->keywords = keywords;
@@ -162,6 +163,7 @@ static void add_field(struct spoor_writer *writer, const char *name, uint32_t ty
 		writer->failed = 1;
 		return;
 	}
+	name = name ? name : "";
 	writer->fields[writer->field_count].name = name;
 	writer->fields[writer->field_count].type = type;
 	writer->field_count++;
@@ -230,7 +232,9 @@ NUMBER(char16, spoor_char16, SPOOR_TYPE_CHAR16)
 
 void spoor_write_guid(struct spoor_writer *writer, const char *name, const struct spoor_guid *value)
 {
-	add(writer, name, SPOOR_TYPE_GUID, value->bytes, sizeof(value->bytes));
+	static const struct spoor_guid none;
+
+	add(writer, name, SPOOR_TYPE_GUID, value ? value : &none, sizeof(none));
 }
 
 void spoor_write_time(struct spoor_writer *writer, const char *name, int64_t unix_ns)
@@ -272,7 +276,7 @@ void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor
 {
 	size_t size = field_fixed_size(type);
 
-	count = elements ? spoor_count_cut(count) : 0;
+	count = spoor_count_of(elements, count);
 	uint8_t *at = size ? room_for(writer, 2 + size * count) : NULL;
 	if (at)
 		(void)spoor_put_array(at, elements, size, count);
@@ -290,7 +294,7 @@ void spoor_write_blob(struct spoor_writer *writer, const char *name, const void 
 void spoor_write_text_array(struct spoor_writer *writer, const char *name, const char *const *texts,
 	size_t count)
 {
-	count = texts ? spoor_count_cut(count) : 0;
+	count = spoor_count_of(texts, count);
 	size_t size = spoor_text_array_size(texts, count);
 	uint8_t *at = room_for(writer, size);
 	if (at)
