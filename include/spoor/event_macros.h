@@ -17,7 +17,7 @@
  *   guid                                    const struct spoor_guid *
  *   time                                    int64_t: nanoseconds since 1970-01-01 UTC
  *   pointer                                 const void *
- *   text text16                             const char * (UTF-8), const spoor_char16 *; cut at SPOOR_TEXT_MAX bytes or units
+ *   text text16                             const char * (UTF-8), const spoor_char16 *; cut after SPOOR_TEXT_MAX bytes or units, between characters
  *   blob                                    const void *, size_t
  *   u8_array ... f64_array, text_array      pointer to the elements, size_t count (at most 65,535)
  *   (object, FIELD, TAG)                    const struct TAG * of SPOOR_STRUCT(TAG, (TYPE, MEMBER), ...)
@@ -28,8 +28,10 @@
  *
  * Rules. Both functions may be called from any thread, in signal handlers, and before spoor_start()
  * (then the event is off). Neither fails: an event whose payload exceeds SPOOR_PAYLOAD_MAX bytes,
- * or that finds no room, is not written and counts as lost. Arguments are evaluated whether the
- * event is enabled or not; the data they point to is copied before the return.
+ * or that finds no room, is not written and counts as lost. In nettrace, where texts are UTF-16,
+ * the texts of a payload that exceeds SPOOR_PAYLOAD_MAX there are cut further. Arguments are
+ * evaluated whether the event is enabled or not; the data they point to is copied before the
+ * return.
  */
 #ifndef SPOOR_EVENT_MACROS_H
 #define SPOOR_EVENT_MACROS_H
@@ -81,11 +83,32 @@ static inline void spoor_fire_end(struct spoor_slot slot)
 	__atomic_store_n(&front->turn, front->turn + 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * `cut` or a little less, so that a cut after as many bytes leaves whole characters. text[cut] is
+ * the first byte that is cut off. Bytes that are not UTF-8 are cut anywhere.
+ */
+static inline size_t spoor_text_cut(const char *text, size_t cut)
+{
+	size_t at = cut;
+
+	while (at && cut - at < 3 && ((unsigned char)text[at] & 0xc0) == 0x80)
+		at--;
+	return ((unsigned char)text[at] & 0xc0) == 0x80 ? cut : at;
+}
+
+/* The same with UTF-16 units: a pair of surrogates is one character. */
+static inline size_t spoor_text16_cut(const spoor_char16 *text, size_t cut)
+{
+	return cut && (text[cut - 1] & 0xfc00) == 0xd800 && (text[cut] & 0xfc00) == 0xdc00 ? cut - 1
+											   : cut;
+}
+
 static inline size_t spoor_text_length(const char *text)
 {
 	size_t length = text ? strlen(text) : 0;
 
-	return length < SPOOR_TEXT_MAX ? length : SPOOR_TEXT_MAX;
+	return __builtin_expect(length > SPOOR_TEXT_MAX, 0) ? spoor_text_cut(text, SPOOR_TEXT_MAX)
+							    : length;
 }
 
 static inline size_t spoor_text16_length(const spoor_char16 *text)
@@ -94,7 +117,7 @@ static inline size_t spoor_text16_length(const spoor_char16 *text)
 
 	while (text && length < SPOOR_TEXT_MAX && text[length])
 		length++;
-	return length;
+	return length < SPOOR_TEXT_MAX ? length : spoor_text16_cut(text, length);
 }
 
 /* The number of elements that are written: an array at NULL is empty. */
@@ -179,7 +202,8 @@ static inline uint8_t *spoor_put_text_within(uint8_t *at, const uint8_t *end, co
 
 	if (room < 3)
 		return at;
-	return spoor_put_text(at, text, length < room - 3 ? length : room - 3);
+	return spoor_put_text(at, text,
+		length <= room - 3 ? length : spoor_text_cut(text, room - 3));
 }
 
 static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end,
@@ -190,7 +214,8 @@ static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end,
 
 	if (room < 2)
 		return at;
-	return spoor_put_text16(at, text, length < room / 2 - 1 ? length : room / 2 - 1);
+	return spoor_put_text16(at, text,
+		length <= room / 2 - 1 ? length : spoor_text16_cut(text, room / 2 - 1));
 }
 
 static inline uint8_t *spoor_put_array_within(uint8_t *at, const uint8_t *end, const void *elements,

@@ -41,11 +41,11 @@ static inline void payload_f64(struct outbuf *out, double value)
 	outbuf_add(out, &value, sizeof(value));
 }
 
-/* SPOOR_TYPE_TEXT of `length` bytes of UTF-8, cut at SPOOR_TEXT_MAX. */
+/* SPOOR_TYPE_TEXT of `length` bytes of UTF-8, cut after SPOOR_TEXT_MAX, between characters. */
 static inline void payload_text_of(struct outbuf *out, const char *text, size_t length)
 {
 	if (length > SPOOR_TEXT_MAX)
-		length = SPOOR_TEXT_MAX;
+		length = spoor_text_cut(text, SPOOR_TEXT_MAX);
 	payload_u16(out, (uint16_t)length);
 	outbuf_add(out, text, length);
 	payload_u8(out, 0);

@@ -116,7 +116,7 @@ struct nettrace4 {
 	uint64_t point_position;
 	bool since_point;
 	uint64_t last_ns;
-	uint8_t scratch[SPOOR_PAYLOAD_MAX + 64];
+	uint8_t scratch[2 * SPOOR_PAYLOAD_MAX + 64]; /* a payload of ASCII in UTF-16 */
 };
 
 static uint32_t sampling_ns = 1000000;
@@ -486,6 +486,8 @@ static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, 
 struct conversion {
 	const uint8_t *at, *end;
 	uint8_t *out, *out_end;
+	/* a longer text is cut after so many bytes of UTF-8 or units of UTF-16, between characters */
+	uint32_t text_max;
 };
 
 /* Converts a TEXT at `c->at` to UTF-16. */
@@ -497,9 +499,14 @@ static bool convert_text(struct conversion *c)
 		return false;
 	memcpy(&length, c->at, 2);
 	/* At most one unit for each byte, and eight bytes are converted at a time. */
-	if (c->end - c->at < length + 3 || c->out_end - c->out < 2 * (ptrdiff_t)length + 2 + 16)
+	if (c->end - c->at < length + 3)
 		return false;
-	c->out = utf16z_put(c->out, c->at + 2, length);
+	size_t kept = length;
+	if (kept > c->text_max)
+		kept = spoor_text_cut((const char *)c->at + 2, c->text_max);
+	if ((size_t)(c->out_end - c->out) < 2 * kept + 2 + 16)
+		return false;
+	c->out = utf16z_put(c->out, c->at + 2, kept);
 	c->at += length + 3;
 	return true;
 }
@@ -513,10 +520,19 @@ static bool convert_text16(struct conversion *c)
 		c->at += 2;
 		if (!last)
 			continue;
-		if (c->out_end - c->out < c->at - from)
+		size_t kept = (size_t)(c->at - from) / 2 - 1;
+		if (kept > c->text_max) {
+			/* the last unit that is kept, and the first that is not */
+			uint16_t border[2] = { 0, 0 };
+			if (c->text_max)
+				memcpy(border, from + 2 * c->text_max - 2, sizeof(border));
+			kept = c->text_max - !spoor_text16_cut(border, 1);
+		}
+		if ((size_t)(c->out_end - c->out) < 2 * kept + 2)
 			return false;
-		memcpy(c->out, from, (size_t)(c->at - from));
-		c->out += c->at - from;
+		memcpy(c->out, from, 2 * kept);
+		memset(c->out + 2 * kept, 0, 2);
+		c->out += 2 * kept + 2;
 		return true;
 	}
 	return false;
@@ -578,6 +594,44 @@ static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t
 	return true;
 }
 
+/*
+ * Converts the event's payload into `scratch`. Returns its size. -EMSGSIZE: it is too large, or
+ * does not match the event's fields.
+ */
+static int payload_convert(struct nettrace4 *encoder, const struct pipe_event *event,
+	uint32_t text_max)
+{
+	const uint8_t *payload = event->payload;
+	struct conversion c = { payload, payload + event->payload_size, encoder->scratch,
+		encoder->scratch + sizeof(encoder->scratch), text_max };
+
+	if (!convert(&c, event->entry->plan, event->entry->plan_count, 0) ||
+		c.out - encoder->scratch > SPOOR_PAYLOAD_MAX)
+		return -EMSGSIZE;
+	return (int)(c.out - encoder->scratch);
+}
+
+/*
+ * ASCII is twice as long in UTF-16. Cuts the texts of a payload that has become too large, all
+ * after the same number of bytes or units, which is the highest that fits.
+ */
+static __attribute__((noinline)) int payload_shorten(struct nettrace4 *encoder,
+	const struct pipe_event *event)
+{
+	uint32_t fits = 0, too_long = SPOOR_PAYLOAD_MAX;
+
+	if (payload_convert(encoder, event, 0) < 0)
+		return -EMSGSIZE;
+	while (too_long - fits > 1) {
+		uint32_t tried = (fits + too_long) / 2;
+		if (payload_convert(encoder, event, tried) >= 0)
+			fits = tried;
+		else
+			too_long = tried;
+	}
+	return payload_convert(encoder, event, fits);
+}
+
 /* Writes an activity id if it differs from that of the previous event; NULL is all zero. */
 static uint8_t *put_activity(uint8_t *at, uint8_t *flags, enum blob_flag flag, uint8_t *previous,
 	const uint8_t *id)
@@ -606,13 +660,14 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 		if (payload_size > SPOOR_PAYLOAD_MAX)
 			return -EMSGSIZE;
 	} else {
-		struct conversion c = { payload, payload + payload_size, encoder->scratch,
-			encoder->scratch + sizeof(encoder->scratch) };
-		if (!convert(&c, entry->plan, entry->plan_count, 0) ||
-			c.out - encoder->scratch > SPOOR_PAYLOAD_MAX)
-			return -EMSGSIZE;
+		r = payload_convert(encoder, event, UINT32_MAX);
+		if (__builtin_expect(r < 0, 0)) {
+			r = payload_shorten(encoder, event);
+			if (r < 0)
+				return r;
+		}
 		payload = encoder->scratch;
-		payload_size = (size_t)(c.out - encoder->scratch);
+		payload_size = (size_t)r;
 	}
 	/* The block is full, or the run must not be marked sorted. */
 	if (encoder->events.size &&

@@ -36,8 +36,9 @@ void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint6
 int nettrace4_begin(struct nettrace4 *encoder);
 
 /*
- * 0; -EMSGSIZE: more than SPOOR_PAYLOAD_MAX bytes in this format, or a payload that does not match
- * its fields; -ENOMEM.
+ * 0; -EMSGSIZE: a payload that does not match its fields, or has no text and is larger than
+ * SPOOR_PAYLOAD_MAX; -ENOMEM. The texts of a payload that exceeds SPOOR_PAYLOAD_MAX in this format
+ * are cut.
  */
 int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event);
 int nettrace4_flush(struct nettrace4 *encoder);

@@ -16,6 +16,9 @@
 
 SPOOR_PROVIDER(disk, "Disk")
 SPOOR_EVENT(disk, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))
+SPOOR_STRUCT(disk_texts, (text, inner))
+SPOOR_EVENT(disk, two, 2, SPOOR_INFO, 0x1, (text, a), (text, b))
+SPOOR_EVENT(disk, wide, 3, SPOOR_INFO, 0x1, (text16, a), (object, o, disk_texts), (u8, end))
 
 static struct spoor_session *record(const char *path, struct spoor_session_options *options,
 	uint64_t rotate_bytes, uint32_t keep)
@@ -115,6 +118,149 @@ static void texts_that_are_no_utf8(void **state)
 	}
 	free(long_text);
 	read_free(&file);
+}
+
+#define FISH "\xf0\x9f\x90\x9f"
+
+/* `first`, then `pattern` again and again, `size` bytes in all and a zero. */
+static char *text_of(const char *first, const char *pattern, size_t size)
+{
+	char *text = malloc(size + 1);
+	size_t length = strlen(first);
+
+	assert_non_null(text);
+	memcpy(text, first, length);
+	for (size_t i = length; i < size; i++)
+		text[i] = pattern[(i - length) % strlen(pattern)];
+	text[size] = 0;
+	return text;
+}
+
+static struct spoor_session_options disk_options(void)
+{
+	static struct spoor_want want = {
+		.size = sizeof(want), .name = "Disk", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE
+	};
+
+	return (struct spoor_session_options){
+		.size = sizeof(struct spoor_session_options), .wants = &want, .want_count = 1
+	};
+}
+
+static void texts_are_cut_between_characters(void **state)
+{
+	struct spoor_session_options options = disk_options();
+	struct spoor_event_view view = { .size = sizeof(view) };
+	struct spoor_session *session;
+	struct spoor_value value;
+	char *fish = text_of("x", FISH, 1 + 4 * 10000);
+	char *no_text = text_of("x", "\x80", 40000);
+	spoor_char16 *wide = calloc(50001, sizeof(*wide));
+
+	(void)state;
+	wide[0] = 'x';
+	for (int i = 1; i < 50000; i++)
+		wide[i] = i % 2 ? 0xd83d : 0xdc1f;
+	assert_int_equal(spoor_session_start_listener(&options, &session), 0);
+	disk_two(fish, no_text);
+	disk_wide(wide, NULL, 7);
+	disk_wide(wide + 1, NULL, 7);
+	disk_wide(NULL, &(struct disk_texts){ fish }, 7);
+	assert_int_equal(spoor_session_stop(session), 0);
+	assert_int_equal(spoor_listener_read(session, &view, 0), 1);
+	assert_int_equal(spoor_event_field(&view, "a", &value), 0);
+	assert_int_equal(value.byte_count, 1 + 4 * 7999);
+	/* What is not UTF-8 is cut anywhere. */
+	assert_int_equal(spoor_event_field(&view, "b", &value), 0);
+	assert_int_equal(value.byte_count, SPOOR_TEXT_MAX);
+	assert_int_equal(spoor_listener_read(session, &view, 0), 1);
+	assert_int_equal(spoor_event_field(&view, "a", &value), 0);
+	assert_int_equal(value.byte_count, 2 * (SPOOR_TEXT_MAX - 1));
+	assert_int_equal(spoor_listener_read(session, &view, 0), 1);
+	assert_int_equal(spoor_event_field(&view, "a", &value), 0);
+	assert_int_equal(value.byte_count, 2 * SPOOR_TEXT_MAX);
+	assert_int_equal(spoor_listener_read(session, &view, 0), 1);
+	assert_int_equal(spoor_event_field(&view, "o.inner", &value), 0);
+	assert_int_equal(value.byte_count, 1 + 4 * 7999);
+	spoor_session_free(session);
+	free(fish);
+	free(no_text);
+	free(wide);
+}
+
+static unsigned long_heard;
+
+static void listen_long(const struct spoor_event_view *event, void *context)
+{
+	(void)context;
+	long_heard += event->payload_size == 2 * (SPOOR_TEXT_MAX + 3);
+}
+
+/* Both texts end between two characters, and are as long as the payload allows. */
+static void check_two_texts(const char *path)
+{
+	struct read_file file;
+	const struct read_event *event = NULL;
+	size_t units = 0, ends = 0;
+	uint16_t last = 0, unit;
+
+	read_back(path, &file);
+	assert_int_equal(file.result, 0);
+	for (size_t i = 0; i < file.count; i++)
+		if (strcmp(file.events[i].provider, "Disk") == 0)
+			event = &file.events[i];
+	assert_non_null(event);
+	assert_true(event->payload_size <= SPOOR_PAYLOAD_MAX);
+	assert_true(event->payload_size >= SPOOR_PAYLOAD_MAX - 40);
+	for (; 2 * units < event->payload_size; units++, last = unit) {
+		memcpy(&unit, event->payload + 2 * units, 2);
+		assert_int_not_equal(unit, 0xfffd);
+		if (unit)
+			continue;
+		assert_int_equal(last & 0xfc00, last == 'x' ? 0 : 0xdc00);
+		ends++;
+	}
+	assert_int_equal(ends, 2);
+	read_free(&file);
+}
+
+/* The documented limit of a payload, 65,000 bytes, is one of UTF-8: in UTF-16 these texts need 96,004. */
+static void two_long_texts_are_in_every_sink(void **state)
+{
+	const char *path = test_path("two.nettrace");
+	const char *kept_path = test_path("two_kept.nettrace");
+	struct spoor_session_options options = disk_options();
+	struct spoor_file_options file = { .size = sizeof(file), .path = path };
+	struct spoor_file_options kept_file = { .size = sizeof(file), .path = kept_path };
+	struct spoor_session *sessions[5];
+	struct spoor_event_view view = { .size = sizeof(view) };
+	char *text = text_of("", "xxxx" FISH, SPOOR_TEXT_MAX);
+
+	(void)state;
+	assert_int_equal(spoor_session_start_file(&options, &file, &sessions[0]), 0);
+	assert_int_equal(spoor_session_start_listener(&options, &sessions[1]), 0);
+	assert_int_equal(spoor_session_start_callback(&options, listen_long, NULL, &sessions[2]),
+		0);
+	options.stacks = true;
+	assert_int_equal(spoor_session_start_listener(&options, &sessions[3]), 0);
+	options.policy = SPOOR_OVERWRITE_OLDEST;
+	assert_int_equal(spoor_session_start_file(&options, &kept_file, &sessions[4]), 0);
+	disk_two(text, text);
+	for (int i = 0; i < 5; i++) {
+		struct spoor_session_counts counts = { .size = sizeof(counts) };
+		assert_int_equal(spoor_session_stop(sessions[i]), 0);
+		spoor_session_count(sessions[i], &counts);
+		assert_int_equal(counts.written, 1);
+		assert_int_equal(counts.lost, 0);
+	}
+	check_two_texts(path);
+	check_two_texts(kept_path);
+	assert_int_equal(long_heard, 1);
+	assert_int_equal(spoor_listener_read(sessions[1], &view, 0), 1);
+	assert_int_equal(view.payload_size, 2 * (SPOOR_TEXT_MAX + 3));
+	for (int i = 0; i < 5; i++)
+		spoor_session_free(sessions[i]);
+	free(text);
 }
 
 static void too_large_is_lost(void **state)
@@ -454,6 +600,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_is_written),
 		cmocka_unit_test(texts_that_are_no_utf8),
+		cmocka_unit_test(texts_are_cut_between_characters),
+		cmocka_unit_test(two_long_texts_are_in_every_sink),
 		cmocka_unit_test(too_large_is_lost),
 		cmocka_unit_test(stacks_are_captured),
 		cmocka_unit_test(files_rotate),
