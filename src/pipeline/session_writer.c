@@ -292,6 +292,19 @@ void session_writer_loss(struct session_writer *writer, uint32_t process,
 			.cpu = (int32_t)out.cpu });
 }
 
+void session_writer_loss_at_all(struct session_writer *writer, const char *source, const char *unit,
+	uint64_t count, uint64_t last_ns)
+{
+	session_writer_loss(writer, writer->recorder_process,
+		&(struct payload_loss){ .source = source,
+			.unit = unit,
+			.count = count,
+			.cpu = EVENT_CPU_UNKNOWN,
+			.first_ns = writer->begin_ns,
+			.last_ns = last_ns },
+		false);
+}
+
 void session_writer_flush(struct session_writer *writer)
 {
 	writer->unflushed_bytes = writer->unflushed_most = 0;

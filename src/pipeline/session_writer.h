@@ -128,6 +128,10 @@ void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, co
 void session_writer_loss(struct session_writer *writer, uint32_t process,
 	const struct payload_loss *loss, bool gap);
 
+/* Writes a loss that belongs to no process and no CPU, from the session's begin to `last_ns`. */
+void session_writer_loss_at_all(struct session_writer *writer, const char *source, const char *unit,
+	uint64_t count, uint64_t last_ns);
+
 /* Writes what the sink holds. session_writer_relieve() does it only when the sink holds much. */
 void session_writer_flush(struct session_writer *writer);
 void session_writer_relieve(struct session_writer *writer);

@@ -10,19 +10,21 @@
 #include "perf/perf_record.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
+#include "pipeline/reorder_window.h"
+#include "recording/pid_filter.h"
 #include "recording/process_table.h"
-#include "recording/live_state.h"
 #include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
-static uint32_t build_id_text(struct live *live, const uint8_t *id, size_t size)
+static uint32_t build_id_text(struct intake *intake, const uint8_t *id, size_t size)
 {
 	char text[2 * PERF_BUILD_ID_MAX];
 
-	return live_text(live, text,
+	return strtab_add(&intake->trace->strings, text,
 		text_put_hex(text, id, size < PERF_BUILD_ID_MAX ? size : PERF_BUILD_ID_MAX));
 }
 
-static void take_mapping(struct live *live, const struct perf_record *record)
+static void take_mapping(struct intake *intake, const struct perf_record *record)
 {
 	struct pending_mapping *side;
 
@@ -31,7 +33,7 @@ static void take_mapping(struct live *live, const struct perf_record *record)
 	if (record->misc & PERF_MISC_MMAP_DATA || record->pid == UINT32_MAX || !record->length)
 		return;
 	side = calloc(1, sizeof(*side));
-	struct pending *item = side ? reorder_window_add(&live->window) : NULL;
+	struct pending *item = side ? reorder_window_add(intake->window) : NULL;
 
 	if (!item) {
 		free(side);
@@ -43,9 +45,9 @@ static void take_mapping(struct live *live, const struct perf_record *record)
 	side->begin = record->address;
 	side->end = record->address + record->length;
 	side->file_offset = record->file_offset;
-	side->path = live_text(live, record->text, len);
+	side->path = strtab_add(&intake->trace->strings, record->text, len);
 	if (record->build_id_size) {
-		side->build_id = build_id_text(live, record->build_id, record->build_id_size);
+		side->build_id = build_id_text(intake, record->build_id, record->build_id_size);
 	} else {
 		side->device = makedev(record->device_major, record->device_minor);
 		side->inode = record->inode;
@@ -58,16 +60,16 @@ static void take_mapping(struct live *live, const struct perf_record *record)
 	item->side = side;
 }
 
-static void take_sample(struct live *live, const struct perf_record *record)
+static void take_sample(struct intake *intake, const struct perf_record *record)
 {
-	const struct recorder_info *info = recorder_info(live->recorder);
+	const struct recorder_info *info = recorder_info(intake->recorder);
 
 	/* the idle task, or a thread that has exited */
 	if (!record->pid || record->pid == UINT32_MAX)
 		return;
-	struct perf_callchain chain = perf_callchain_flatten(record, live->arch->kernel_begin,
-		info->max_stack, live->frames, LIVE_FRAMES_MAX);
-	struct pending *item = reorder_window_add(&live->window);
+	struct perf_callchain chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
+		info->max_stack, intake->frames, INTAKE_FRAMES_MAX);
+	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
 		return;
@@ -76,16 +78,16 @@ static void take_sample(struct live *live, const struct perf_record *record)
 	item->pid = record->pid;
 	item->tid = record->tid;
 	item->cpu = (int16_t)record->cpu;
-	item->stack_index = stack_table_intern(&live->trace.stacks, live->frames, chain.count);
+	item->stack_index = stack_table_intern(&intake->trace->stacks, intake->frames, chain.count);
 	item->value = (chain.flags & PERF_CHAIN_CUT ? SAMPLE_STACK_CUT : 0u) |
 		      (chain.flags & PERF_CHAIN_BROKEN ? SAMPLE_WALK_STOPPED : 0u) |
 		      (chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u);
 }
 
-static void take_simple(struct live *live, const struct perf_record *record, enum pending_kind kind,
-	uint64_t value, bool flag)
+static void take_simple(struct intake *intake, const struct perf_record *record,
+	enum pending_kind kind, uint64_t value, bool flag)
 {
-	struct pending *item = reorder_window_add(&live->window);
+	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
 		return;
@@ -98,61 +100,63 @@ static void take_simple(struct live *live, const struct perf_record *record, enu
 	item->flag = flag;
 }
 
-static void take_record(struct live *live, const uint8_t *data, uint32_t size)
+static void take_record(struct intake *intake, const uint8_t *data, uint32_t size)
 {
 	struct perf_record record;
 
-	if (perf_record_decode(&live->layout, data, size, &record) < 0)
+	if (perf_record_decode(&intake->layout, data, size, &record) < 0)
 		return;
-	if (recorder_info(live->recorder)->filter_by_pid && pid_filter_sift(&live->filter, &record))
+	if (recorder_info(intake->recorder)->filter_by_pid &&
+		pid_filter_sift(intake->filter, &record))
 		return;
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:
-		take_sample(live, &record);
+		take_sample(intake, &record);
 		break;
 	case PERF_TYPE_MMAP:
 	case PERF_TYPE_MMAP2:
-		take_mapping(live, &record);
+		take_mapping(intake, &record);
 		break;
 	case PERF_TYPE_COMM:
-		take_simple(live, &record, PENDING_COMM,
-			live_text(live, record.text, record.text_len), record.exec);
+		take_simple(intake, &record, PENDING_COMM,
+			strtab_add(&intake->trace->strings, record.text, record.text_len),
+			record.exec);
 		break;
 	case PERF_TYPE_FORK:
-		take_simple(live, &record, PENDING_FORK,
+		take_simple(intake, &record, PENDING_FORK,
 			(uint64_t)record.parent_pid << 32 | record.parent_tid, false);
 		break;
 	case PERF_TYPE_EXIT:
-		take_simple(live, &record, PENDING_EXIT, 0, false);
+		take_simple(intake, &record, PENDING_EXIT, 0, false);
 		break;
 	case PERF_TYPE_LOST:
 	case PERF_TYPE_LOST_SAMPLES:
 		if (record.lost)
-			take_simple(live, &record, PENDING_LOST, record.lost, false);
+			take_simple(intake, &record, PENDING_LOST, record.lost, false);
 		break;
 	case PERF_TYPE_THROTTLE:
-		take_simple(live, &record, PENDING_THROTTLE, 0, false);
+		take_simple(intake, &record, PENDING_THROTTLE, 0, false);
 		break;
 	case PERF_TYPE_UNTHROTTLE:
-		take_simple(live, &record, PENDING_UNTHROTTLE, 0, false);
+		take_simple(intake, &record, PENDING_UNTHROTTLE, 0, false);
 		break;
 	default:
 		break;
 	}
 }
 
-void intake_drain(struct live *live)
+void intake_drain(struct intake *intake)
 {
-	uint32_t count = recorder_info(live->recorder)->ring_count;
+	uint32_t count = recorder_info(intake->recorder)->ring_count;
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct ring *ring = recorder_ring(live->recorder, i);
+		struct ring *ring = recorder_ring(intake->recorder, i);
 		const uint8_t *data;
 		uint32_t size;
 		if (!ring_begin(ring))
 			continue;
 		while (ring_next(ring, &data, &size))
-			take_record(live, data, size);
+			take_record(intake, data, size);
 		ring_end(ring);
 	}
 }

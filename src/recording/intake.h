@@ -5,9 +5,30 @@
 #ifndef SPOOR_RECORDING_INTAKE_H
 #define SPOOR_RECORDING_INTAKE_H
 
-struct live;
+#include <stdint.h>
+
+#include "perf/perf_record.h"
+
+struct arch;
+struct pid_filter;
+struct recorder;
+struct reorder_window;
+struct trace;
+
+#define INTAKE_FRAMES_MAX 2048u
+
+struct intake {
+	/* borrowed; set by the session */
+	struct recorder *recorder;
+	struct trace *trace;
+	struct reorder_window *window;
+	struct pid_filter *filter;
+	const struct arch *arch;
+	struct perf_layout layout;
+	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch */
+};
 
 /* Reads all records that are in the rings now. */
-void intake_drain(struct live *live);
+void intake_drain(struct intake *intake);
 
 #endif

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/clocks.h"
+#include "base/diag.h"
 #include "base/json.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "code/arch.h"
 #include "dotnet/ipc.h"
@@ -20,17 +22,23 @@
 #include "nettrace/nettrace_write.h"
 #include "perf/clock_probe.h"
 #include "perf/recorder.h"
+#include "perf/child.h"
+#include "pipeline/clock_watch.h"
 #include "pipeline/relay.h"
+#include "pipeline/reorder_window.h"
+#include "pipeline/session_writer.h"
 #include "recording/process_table.h"
 #include "recording/intake.h"
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"
 #include "recording/live_port.h"
-#include "recording/live_state.h"
 #include "recording/managed.h"
+#include "recording/samples.h"
 #include "recording/throttling.h"
 #include "trace/clr.h"
+#include "trace/event.h"
 #include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 /* interval of checks for CPU hotplug and clock changes */
 #define FOLLOW_NS UINT64_C(1000000000)
@@ -50,6 +58,38 @@
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
 
+/* Each part has its state in its own struct; connect_parts() tells it which others it uses. */
+struct live {
+	struct live_options options;
+	struct trace trace;
+	struct reorder_window window;
+	struct session_writer writer;
+	struct symbolizer symbolizer;
+	struct managed *managed;
+	struct recorder *recorder;
+	struct intake intake;
+	struct process_table table;
+	struct samples samples;
+	struct live_events events;
+	struct live_port port;
+	/* used instead of perf events; NULL: perf events are used */
+	struct live_clocks *cpu_clocks;
+	struct throttling throttling;
+	struct clock_watch clocks;
+	struct poll_set set;
+	struct record_child child;
+	bool child_waits;     /* the command has not been started */
+	bool started;         /* the rings were */
+	bool room_wanted;     /* the tables were too large at the last flush */
+	bool files_said;      /* skipped symbol files were reported */
+	uint64_t flush_ns;    /* of the last flush */
+	uint64_t follow_ns;   /* of the last check for CPU hotplug and clock changes */
+	uint64_t give_out_ns; /* when the reorder window was last released */
+	/* CPU time of the command and the children it waited for; 0: unknown */
+	uint64_t command_ns;
+	uint64_t unsampled_ns; /* estimated CPU time of the command that no sample covers */
+};
+
 static int on_names_event(void *context, enum known_event known, uint32_t process,
 	const struct bytes *payload)
 {
@@ -59,12 +99,12 @@ static int on_names_event(void *context, enum known_event known, uint32_t proces
 		return live->writer.error;
 	if (!process)
 		process = live->writer.recorder_process;
-	process_table_announce(live, process);
+	process_table_announce(&live->table, process);
 	if (!payload->failed)
 		session_writer_emit(&live->writer, known,
 			(struct event){ .payload = payload->data,
 				.payload_size = (uint32_t)payload->len,
-				.thread_index = live_main_thread(live, process),
+				.thread_index = live->trace.processes.items[process].main_thread,
 				.cpu = EVENT_CPU_UNKNOWN });
 	return live->writer.error;
 }
@@ -73,7 +113,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 {
 	struct live *live = context;
 
-	process_table_announce(live, outcome->process);
+	process_table_announce(&live->table, outcome->process);
 	session_writer_runtime(&live->writer, outcome->process, outcome->info,
 		&(struct payload_runtime){ .reachable = outcome->reachable,
 			.reason = outcome->reason,
@@ -101,106 +141,6 @@ static void on_managed_told(void *context, const char *code, const char *text)
 	session_writer_notice(&live->writer, live->writer.recorder_process, code, text, "");
 }
 
-static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
-{
-	uint32_t index = cpu < 0 ? 0 : (uint32_t)cpu + 1;
-
-	while (live->cpus.count <= index)
-		if (!vec_push(&live->cpus))
-			return NULL;
-	return &live->cpus.items[index];
-}
-
-/*
- * Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but
- * CPU-wide events do not.
- */
-static bool is_before_exec(const struct live *live, const struct pending *item)
-{
-	return item->pid == live->child.pid && recorder_info(live->recorder)->filter_by_pid &&
-	       item->time_ns < live->child_exec_ns;
-}
-
-static void on_sample(struct live *live, const struct pending *item, uint64_t late_ns)
-{
-	const struct recorder_info *info = recorder_info(live->recorder);
-	uint32_t process = is_before_exec(live, item) ? 0 : process_table_owner(live, item->pid);
-	struct live_cpu *cpu = live_cpu(live, item->cpu);
-
-	if (!process || !cpu)
-		return;
-	if (session_writer_is_full(&live->writer)) {
-		live->samples_cut++;
-		return;
-	}
-	process_table_announce(live, process);
-	process_table_adopt_mappings(live, process);
-	uint32_t thread = process_table_thread(live, process, item->pid, item->tid);
-	uint32_t stack = item->stack_index;
-	uint64_t flags = item->value;
-
-	/* without memory the name is missing, and counted */
-	(void)symbolizer_hit(&live->symbolizer, process, stack, item->time_ns, &stack);
-	if (stack != item->stack_index)
-		flags |= SAMPLE_WALK_STOPPED;
-	cpu->carry_ns += info->period_ns;
-	payload_cpu(&live->writer.payload,
-		&(struct payload_cpu){ .value = cpu->carry_ns / 1000000,
-			.weight_ns = info->period_ns,
-			.count = 1,
-			.flags = flags },
-		info->period_ns);
-	cpu->carry_ns %= 1000000;
-	session_writer_emit(&live->writer, EVENTS_CPU,
-		(struct event){ .time_ns = item->time_ns,
-			.value = info->period_ns,
-			.thread_index = thread,
-			.stack_index = stack,
-			.late_ns = late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns,
-			.cpu = item->cpu });
-	live->samples++;
-	live->late += late_ns != 0;
-}
-
-static void on_lost(struct live *live, const struct pending *item, uint64_t first_ns,
-	const char *source)
-{
-	live->lost += item->value;
-	session_writer_loss(&live->writer, live->writer.recorder_process,
-		&(struct payload_loss){ .source = source,
-			.unit = "samples",
-			.count = item->value,
-			.cpu = item->cpu,
-			.first_ns = first_ns,
-			.last_ns = item->time_ns },
-		true);
-}
-
-static void on_throttle(struct live *live, const struct pending *item)
-{
-	struct live_cpu *cpu = live_cpu(live, item->cpu);
-	uint64_t period_ns = recorder_info(live->recorder)->period_ns;
-
-	if (!cpu)
-		return;
-	if (item->kind == PENDING_THROTTLE) {
-		cpu->throttle_ns = item->time_ns;
-		return;
-	}
-	if (!cpu->throttle_ns)
-		return;
-	struct pending missing = *item;
-
-	/*
-	 * The kernel does not report the number of suppressed samples; it is estimated from the
-	 * duration.
-	 */
-	missing.value = period_ns ? (item->time_ns - cpu->throttle_ns) / period_ns : 0;
-	if (missing.value)
-		on_lost(live, &missing, cpu->throttle_ns, "throttle");
-	cpu->throttle_ns = 0;
-}
-
 static void on_code_removed(struct live *live, const struct pending *item)
 {
 	uint32_t process = item->pid;
@@ -216,7 +156,7 @@ static void on_code_removed(struct live *live, const struct pending *item)
 	live->trace.processes.items[process].code_epoch++;
 }
 
-void live_give_out(struct live *live, uint64_t until_ns)
+static void give_out(struct live *live, uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
@@ -225,32 +165,30 @@ void live_give_out(struct live *live, uint64_t until_ns)
 	while ((item = reorder_window_next(&live->window, &late_ns))) {
 		switch ((enum pending_kind)item->kind) {
 		case PENDING_SAMPLE:
-			on_sample(live, item, late_ns);
+			samples_write(&live->samples, item, late_ns);
 			break;
 		case PENDING_MAPPING: {
-			uint32_t process = process_table_owner(live, item->pid);
-			if (process && live->processes.items[process].read_ns < item->time_ns)
-				process_table_add_mapping(live, process, item->side, item->time_ns);
+			uint32_t process = process_table_owner(&live->table, item->pid);
+			if (process && live->table.rows.items[process].read_ns < item->time_ns)
+				process_table_add_mapping(&live->table, process, item->side,
+					item->time_ns);
 			break;
 		}
 		case PENDING_COMM:
-			process_table_comm(live, item);
+			process_table_comm(&live->table, item);
 			break;
 		case PENDING_FORK:
-			process_table_fork(live, item);
+			process_table_fork(&live->table, item);
 			break;
 		case PENDING_EXIT:
-			process_table_exit(live, item);
+			process_table_exit(&live->table, item);
 			break;
-		case PENDING_LOST: {
-			const struct live_cpu *cpu = live_cpu(live, item->cpu);
-			on_lost(live, item,
-				cpu && cpu->last_ns ? cpu->last_ns : live->writer.begin_ns, "ring");
+		case PENDING_LOST:
+			samples_write_lost(&live->samples, item);
 			break;
-		}
 		case PENDING_THROTTLE:
 		case PENDING_UNTHROTTLE:
-			on_throttle(live, item);
+			samples_throttle(&live->samples, item);
 			break;
 		case PENDING_CODE_REMOVED:
 			on_code_removed(live, item);
@@ -258,16 +196,13 @@ void live_give_out(struct live *live, uint64_t until_ns)
 		case PENDING_CLOCK: /* only in traces */
 			break;
 		case PENDING_SHARE:
-			live->late += late_ns != 0;
-			live_clocks_hand_over(live, item);
+			samples_write_share(&live->samples, item, late_ns);
 			continue; /* the CPU's ring did not produce it */
 		case PENDING_EVENT:
-			live_events_hand_over(live, item, late_ns);
+			live_events_hand_over(&live->events, item, late_ns);
 			continue; /* the CPU's ring did not produce it */
 		}
-		struct live_cpu *cpu = live_cpu(live, item->cpu);
-		if (cpu)
-			cpu->last_ns = item->time_ns;
+		samples_note(&live->samples, item);
 		free(item->side);
 		item->side = NULL;
 	}
@@ -300,7 +235,7 @@ static uint64_t table_bytes(const struct live *live)
 	       trace->threads.capacity * sizeof(struct thread) +
 	       trace->mappings.capacity * sizeof(struct mapping) + map_size_bytes(&trace->by_tid) +
 	       map_size_bytes(&trace->by_pid) +
-	       (live->cpu_clocks ? live_clocks_size_bytes(live) : 0) +
+	       (live->cpu_clocks ? live_clocks_size_bytes(live->cpu_clocks) : 0) +
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
@@ -309,7 +244,7 @@ static void move_stacks(void *context, struct stack_table *fresh)
 	struct live *live = context;
 
 	if (live->cpu_clocks)
-		live_clocks_move_stacks(live, fresh);
+		live_clocks_move_stacks(live->cpu_clocks, fresh);
 	symbolizer_forget_stacks(&live->symbolizer);
 }
 
@@ -323,43 +258,36 @@ static void say_files_skipped(struct live *live)
 		"Linux 5.6 or newer has it; an old container runtime may forbid it");
 }
 
-/* Writes a loss that has no CPU or process of its own, of the session up to `last_ns`. */
-static void loss_at_all(struct live *live, const char *source, const char *unit, uint64_t count,
-	uint64_t last_ns)
+/* The watermark: all sources are complete up to this time. */
+static uint64_t limit_ns(const struct live *live, uint64_t now_ns)
 {
-	session_writer_loss(&live->writer, live->writer.recorder_process,
-		&(struct payload_loss){ .source = source,
-			.unit = unit,
-			.count = count,
-			.cpu = EVENT_CPU_UNKNOWN,
-			.first_ns = live->writer.begin_ns,
-			.last_ns = last_ns },
-		false);
+	return live_events_limit_ns(&live->events,
+		live->cpu_clocks ? live_clocks_limit_ns(live->cpu_clocks) : UINT64_MAX, now_ns);
 }
 
-/* Reports the samples that were dropped because the file size limit was reached. */
-static void tell_samples_cut(struct live *live)
+static void advance_port(struct live *live, uint64_t now_ns)
 {
-	if (!live->samples_cut)
-		return;
-	live->lost += live->samples_cut;
-	loss_at_all(live, "limit", "samples", live->samples_cut, live->window.watermark_ns);
-	live->samples_cut = 0;
+	uint64_t until_ns = managed_is_streaming(live->managed) ? limit_ns(live, now_ns)
+								: now_ns - LIVE_PORT_SKEW_NS;
+
+	if (live_port_take(&live->port, until_ns, now_ns))
+		give_out(live, until_ns);
+	live_port_judge(&live->port, until_ns, now_ns);
 }
 
 static void flush(struct live *live, uint64_t until_ns)
 {
 	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
-	live_give_out(live, until_ns);
-	live_events_tell_losses(live);
-	tell_samples_cut(live);
+	give_out(live, until_ns);
+	live_events_tell_losses(&live->events);
+	samples_tell_cut(&live->samples);
 	/* unresolved addresses stay unnamed and are counted */
 	(void)symbolizer_resolve(&live->symbolizer, clock_monotonic_ns());
 	say_files_skipped(live);
 	session_writer_flush(&live->writer);
 	if (!live->writer.error)
-		process_table_bury(live);
-	session_writer_trim_stacks(&live->writer, live->relay, move_stacks, live);
+		process_table_bury(&live->table);
+	session_writer_trim_stacks(&live->writer, live->events.relay, move_stacks, live);
 	bool large = !live->symbolizer.full && table_bytes(live) > TABLE_BYTES_MAX;
 
 	/*
@@ -393,6 +321,25 @@ static void keep_large_blocks_apart(void)
 #endif
 }
 
+static void connect_parts(struct live *live)
+{
+	live->table.options = &live->options;
+	live->table.trace = &live->trace;
+	live->table.writer = &live->writer;
+	live->table.symbolizer = &live->symbolizer;
+	live->table.managed = live->managed;
+	live->table.throttling = &live->throttling;
+	live->throttling.writer = &live->writer;
+	live->samples.table = &live->table;
+	live->port.table = &live->table;
+	live->port.reverse = live->options.reverse;
+	live->port.table_lags = live->options.instead != NULL;
+	live->intake.trace = &live->trace;
+	live->intake.window = &live->window;
+	live->intake.filter = &live->table.filter;
+	live->intake.arch = arch_here();
+}
+
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag)
 {
 	keep_large_blocks_apart();
@@ -408,9 +355,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	}
 	live->options = *options;
 	live->options.cpus = NULL; /* borrowed for this call */
-	live->reverse = options->reverse;
-	live->arch = arch_here();
-	result = proc_open(&live->proc, diag);
+	result = proc_open(&live->table.proc, diag);
 	if (result < 0)
 		goto fail;
 	struct symbolizer_options symbolizer_options = {
@@ -427,9 +372,12 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		result = managed_new(&live->trace, &live->symbolizer, on_managed, on_managed_told,
 			live, &live->managed);
 	if (result == 0)
-		result = live_events_open(live);
+		connect_parts(live);
 	if (result == 0)
-		result = live_clocks_open(live);
+		result = live_events_open(&live->events, &live->table);
+	if (result == 0 && options->instead)
+		result = live_clocks_open(&live->table, live->events.relay != NULL,
+			&live->cpu_clocks);
 	if (result < 0) {
 		diag_set(diag, result, "cannot record: %m");
 		goto fail;
@@ -456,6 +404,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		if (result < 0)
 			goto fail;
 		live->child_waits = true;
+		live->table.command_pid = live->child.pid;
 		if (recorder_options.scope == RECORD_CHILD) {
 			recorder_options.pids = &live->child.pid;
 			recorder_options.pid_count = 1;
@@ -464,10 +413,13 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	result = recorder_open(&recorder_options, &live->recorder, diag);
 	if (result < 0)
 		goto fail;
-	live->layout =
+	live->intake.recorder = live->recorder;
+	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
+	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
+	live->intake.layout =
 		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
 			.sample_id_all = true };
-	if (!process_table_entry(live, live->writer.recorder_process)) {
+	if (!process_table_entry(&live->table, live->writer.recorder_process)) {
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
@@ -656,7 +608,7 @@ int live_run_command(struct live *live, struct diag *diag)
 	int result = record_child_go(&live->child, live->options.command[0], diag);
 
 	/* replaced by the time of the exec record in process_table_comm() */
-	live->child_exec_ns = clock_monotonic_ns();
+	live->table.command_exec_ns = clock_monotonic_ns();
 	return result;
 }
 
@@ -668,7 +620,7 @@ int live_start(struct live *live, struct diag *diag)
 	live->follow_ns = live->writer.begin_ns;
 	live->throttling.told_ns = live->writer.begin_ns;
 	live->window.watermark_ns = live->writer.begin_ns;
-	process_table_announce(live, live->writer.recorder_process);
+	process_table_announce(&live->table, live->writer.recorder_process);
 	emit_head(live);
 	measure_perf_clock(live);
 	clock_watch_begin(&live->clocks, clock_watch_read());
@@ -677,8 +629,9 @@ int live_start(struct live *live, struct diag *diag)
 	if (result < 0)
 		return result;
 	live->started = true;
-	process_table_scan(live);
-	live_clocks_start(live);
+	process_table_scan(&live->table);
+	if (live->cpu_clocks)
+		live_clocks_start(live->cpu_clocks);
 	result = live_run_command(live, diag);
 	if (result < 0)
 		return result;
@@ -698,9 +651,9 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 	if (!live->writer.end_ns)
 		recorder_await(live->recorder, set);
 	managed_await(live->managed, set);
-	live_port_await(live, set);
+	live_port_await(&live->port, set);
 	if (live->cpu_clocks)
-		poll_set_wake(set, live_clocks_wake_ns(live));
+		poll_set_wake(set, live_clocks_wake_ns(live->cpu_clocks));
 	poll_set_add_callers(set, fds, fd_count);
 	(void)poll_set_wait(set); /* the parts read the clock when they need it */
 	if (!live->writer.end_ns)
@@ -718,27 +671,27 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		bool soon = recorder_targets_left(live->recorder) != targets;
 		for (size_t i = 0; i < fd_count; i++)
 			soon |= fds[i].revents != 0;
-		live_clocks_turn(live, clock_monotonic_ns(), soon);
+		live_clocks_turn(live->cpu_clocks, clock_monotonic_ns(), soon);
 	}
 	managed_advance(live->managed, clock_monotonic_ns());
-	intake_drain(live);
+	intake_drain(&live->intake);
 	uint64_t now_ns = clock_monotonic_ns();
 
-	live_port_advance(live, now_ns);
+	advance_port(live, now_ns);
 	if (now_ns >= due_ns) {
-		flush(live, live_events_limit_ns(live, now_ns));
+		flush(live, limit_ns(live, now_ns));
 		live->flush_ns = now_ns;
 		/* the result is checked below */
 		(void)output_limit_check(&live->writer.limit, session_writer_bytes(&live->writer));
-	} else if (live_events_press(live, now_ns)) {
-		live_give_out(live, live_events_limit_ns(live, now_ns));
+	} else if (live_events_press(&live->events, live->give_out_ns, now_ns)) {
+		give_out(live, limit_ns(live, now_ns));
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
 		/* a CPU that cannot be opened has no samples */
 		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL);
 		look_at_clocks(live);
-		throttling_tell(live, now_ns);
+		throttling_tell(&live->throttling, now_ns);
 	}
 	if (live->writer.error)
 		return session_writer_error(&live->writer, diag);
@@ -760,7 +713,7 @@ void live_pause(struct live *live)
 	while (!managed_ended(live->managed) && clock_monotonic_ns() < bound_ns) {
 		wait_for(live, NULL, 0, clock_monotonic_ns() + UINT64_C(50000000));
 		managed_advance(live->managed, clock_monotonic_ns());
-		intake_drain(live);
+		intake_drain(&live->intake);
 	}
 	if (!live->writer.error)
 		flush(live, clock_monotonic_ns() - REORDER_WINDOW_NS);
@@ -833,7 +786,7 @@ void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
 static void tell_unsampled(struct live *live)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
-	uint64_t seen_ns = (live->samples + live->lost) * info->period_ns;
+	uint64_t seen_ns = (live->samples.count + live->samples.lost) * info->period_ns;
 	bool task_events = info->clock != RECORD_CLOCK_NONE && !info->filter_by_pid &&
 			   !live->options.machine && !live->options.pid_count;
 
@@ -862,12 +815,13 @@ static void tell_unsampled(struct live *live)
 static void emit_end(struct live *live, const char *reason)
 {
 	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->writer.sink);
+	uint64_t late = live->samples.late + live->events.late;
 	struct payload_count counts[] = {
-		{ "samples", live->samples },
-		{ "runtime_events", live->events },
-		{ "runtime_events_lost", live->events_lost + managed_lost(live->managed) },
-		{ "lost", live->lost },
-		{ "late", live->late },
+		{ "samples", live->samples.count },
+		{ "runtime_events", live->events.count },
+		{ "runtime_events_lost", live->events.lost + managed_lost(live->managed) },
+		{ "lost", live->samples.lost },
+		{ "late", late },
 		{ "frames", live->symbolizer.frames_total },
 		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },
 		{ "unnamed_no_image", live->symbolizer.frames_unnamed[UNNAMED_NO_IMAGE] },
@@ -885,12 +839,14 @@ static void emit_end(struct live *live, const char *reason)
 		{ "sampled_to_ns", live->writer.end_ns },
 	};
 
-	if (live->late)
-		loss_at_all(live, "late", "events", live->late, live->writer.end_ns);
+	if (late)
+		session_writer_loss_at_all(&live->writer, "late", "events", late,
+			live->writer.end_ns);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
-		loss_at_all(live, "eventpipe", "events", stream_lost, live->writer.end_ns);
+		session_writer_loss_at_all(&live->writer, "eventpipe", "events", stream_lost,
+			live->writer.end_ns);
 	session_writer_end(&live->writer, reason, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
@@ -900,28 +856,28 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (!live->started)
 		return 0;
 	recorder_stop(live->recorder);
-	intake_drain(live);
+	intake_drain(&live->intake);
 	if (live->cpu_clocks)
-		live_clocks_stop(live);
+		live_clocks_stop(live->cpu_clocks);
 	live->writer.end_ns = clock_monotonic_ns();
-	live_port_leave(live);
+	live_port_leave(&live->port);
 	if (!live->writer.error)
 		/* so that a second signal leaves a valid file */
-		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live)
+		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live->cpu_clocks)
 					     : live->writer.end_ns - REORDER_WINDOW_NS);
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
-		live_clocks_finish(live);
+		live_clocks_finish(live->cpu_clocks);
 	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
-	live_give_out(live, UINT64_MAX);
+	give_out(live, UINT64_MAX);
 	if (live->window.watermark_ns < live->writer.end_ns)
 		live->window.watermark_ns = live->writer.end_ns;
 	(void)symbolizer_finish(&live->symbolizer); /* errors are ignored as in flush() */
 	say_files_skipped(live);
-	throttling_tell(live, UINT64_MAX);
+	throttling_tell(&live->throttling, UINT64_MAX);
 	say_withheld(live);
-	live_events_tell_losses(live);
-	tell_samples_cut(live);
+	live_events_tell_losses(&live->events);
+	samples_tell_cut(&live->samples);
 	tell_unsampled(live);
 	emit_end(live, reason);
 	return session_writer_error(&live->writer, diag);
@@ -930,12 +886,12 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 void live_count(const struct live *live, struct live_counts *ret_counts)
 {
 	*ret_counts = (struct live_counts){
-		.samples = live->samples,
-		.lost = live->lost,
-		.late = live->late,
-		.events = live->events,
+		.samples = live->samples.count,
+		.lost = live->samples.lost,
+		.late = live->samples.late + live->events.late,
+		.events = live->events.count,
 		.events_lost =
-			live->events_lost + (live->managed ? managed_lost(live->managed) : 0),
+			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),
 		.bytes = session_writer_bytes(&live->writer),
 		.unsampled_ns = live->unsampled_ns,
 		.command_ns = live->command_ns,
@@ -958,25 +914,18 @@ void live_close(struct live *live)
 	if (live->child_waits)
 		record_child_cancel(&live->child);
 	managed_free(live->managed);
-	live_port_close(live);
-	live_clocks_close(live);
-	live_events_close(live);
+	live_port_done(&live->port);
+	live_clocks_close(live->cpu_clocks);
+	live_events_close(&live->events);
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);
 	throttling_done(&live->throttling);
-	proc_close(&live->proc);
-	vec_done(&live->processes);
-	pid_filter_done(&live->filter);
-	vec_done(&live->cpus);
+	process_table_done(&live->table);
+	samples_done(&live->samples);
 	poll_set_done(&live->set);
-	vec_done(&live->free_processes);
-	vec_done(&live->free_threads);
-	vec_done(&live->free_mappings);
-	vec_done(&live->ended);
-	vec_done(&live->ended_threads);
 	trace_done(&live->trace);
 	free(live);
 }

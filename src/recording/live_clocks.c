@@ -8,14 +8,17 @@
 #include "base/clocks.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "pipeline/relay.h"
 #include "pipeline/thread_clocks.h"
 #include "recording/process_table.h"
-#include "recording/live_state.h"
+#include "pipeline/reorder_window.h"
+#include "pipeline/session_writer.h"
+#include "recording/live_options.h"
 #include "recording/managed.h"
+#include "recording/samples.h"
+#include "symbolize/symbolizer.h"
 #include "trace/clock_join.h"
 #include "trace/event.h"
-#include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 /* samples older than this are complete: runtimes send them every 100 ms */
 #define SETTLE_NS UINT64_C(250000000)
@@ -28,9 +31,6 @@
 #define MAPS_GAP_NS   UINT64_C(20000000)
 #define LOOK_MIN_NS   UINT64_C(100000000)
 #define LOOK_MAX_NS   UINT64_C(60000000000)
-#define COUNT_SHIFT   48u
-#define COUNT_MAX     UINT64_C(0xffff)
-#define NS_MAX        ((UINT64_C(1) << COUNT_SHIFT) - 1)
 
 struct young {
 	uint32_t pid;
@@ -38,6 +38,7 @@ struct young {
 };
 
 struct live_clocks {
+	struct process_table *table; /* borrowed */
 	struct thread_clocks *reader;
 	struct clock_join join;
 	struct map ended; /* thread -> 1: the join frees it when it has no data left */
@@ -55,43 +56,43 @@ static uint64_t key_of(uint32_t pid, uint32_t tid)
 	return (uint64_t)pid << 32 | tid;
 }
 
-static bool is_chosen_thread(const struct live *live, uint32_t tid)
+static bool is_chosen_thread(const struct live_clocks *clocks, uint32_t tid)
 {
-	for (size_t i = 0; i < live->options.tid_count; i++)
-		if (live->options.tids[i] == tid)
+	for (size_t i = 0; i < clocks->table->options->tid_count; i++)
+		if (clocks->table->options->tids[i] == tid)
 			return true;
-	return !live->options.tid_count;
+	return !clocks->table->options->tid_count;
 }
 
 static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns)
 {
-	struct live *live = context;
+	struct live_clocks *clocks = context;
 
-	if (is_chosen_thread(live, tid))
+	if (is_chosen_thread(clocks, tid))
 		/* without memory: one longer interval */
-		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns);
+		(void)clock_join_clock(&clocks->join, key_of(pid, tid), time_ns, cpu_ns);
 }
 
 /*
  * Checks a new stack for code that was mapped after the last reading of the mappings; if there is
  * any, they are read again while the process lives.
  */
-static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
+static void look_at_stack(struct live_clocks *clocks, uint32_t process, uint32_t stack)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint32_t count;
-	const uint64_t *frames = stack_table_get(&live->trace.stacks, stack, &count);
+	const uint64_t *frames = stack_table_get(&clocks->table->trace->stacks, stack, &count);
 	bool mapped = true;
 
-	if (now_ns < live->processes.items[process].looked_ns + MAPS_GAP_NS)
+	if (now_ns < clocks->table->rows.items[process].looked_ns + MAPS_GAP_NS)
 		return; /* a later sample with this stack checks it */
 	for (uint32_t i = 0; mapped && i < count; i++)
-		mapped = trace_find_mapping(&live->trace, process, frames[i]) != 0;
+		mapped = trace_find_mapping(clocks->table->trace, process, frames[i]) != 0;
 	if (!mapped) {
-		live->processes.items[process].looked_ns = now_ns;
-		process_table_read_mappings(live, process);
+		clocks->table->rows.items[process].looked_ns = now_ns;
+		process_table_read_mappings(clocks->table, process);
 	}
-	live->processes.items[process].stacks_seen = stack + 1;
+	clocks->table->rows.items[process].stacks_seen = stack + 1;
 }
 
 /*
@@ -100,44 +101,47 @@ static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,
 	uint32_t stack, bool runs)
 {
-	struct live *live = context;
-	uint32_t pid = live->trace.processes.items[process].pid;
-	struct live_process *own = &live->processes.items[process];
+	struct live_clocks *clocks = context;
+	uint32_t pid = clocks->table->trace->processes.items[process].pid;
+	struct live_process *own = &clocks->table->rows.items[process];
 
-	if (!own->wanted || (live->writer.end_ns && time_ns > live->writer.end_ns) ||
-		!is_chosen_thread(live, tid))
+	if (!own->wanted ||
+		(clocks->table->writer->end_ns && time_ns > clocks->table->writer->end_ns) ||
+		!is_chosen_thread(clocks, tid))
 		return;
-	if (!own->sampled && !live->writer.end_ns)
-		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true,
-				       clock_monotonic_ns(), false) == 0;
+	if (!own->sampled && !clocks->table->writer->end_ns)
+		own->sampled = thread_clocks_add(clocks->reader, pid, true, clock_monotonic_ns(),
+				       false) == 0;
 	if (stack >= own->stacks_seen)
-		look_at_stack(live, process, stack);
+		look_at_stack(clocks, process, stack);
 	/* without memory: its CPU time goes to the thread's other samples */
-	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs);
+	(void)clock_join_sample(&clocks->join, key_of(pid, tid), time_ns, stack, runs);
 }
 
 /* ---- processes ---- */
 
-static uint64_t exe_hash(struct live *live, uint32_t pid)
+static uint64_t exe_hash(struct live_clocks *clocks, uint32_t pid)
 {
 	const char *path;
 	size_t len;
 
-	return proc_read_exe(&live->proc, pid, &path, &len) == 0 ? hash_bytes(path, len) : 0;
+	return proc_read_exe(&clocks->table->proc, pid, &path, &len) == 0 ? hash_bytes(path, len)
+									  : 0;
 }
 
 /* Records that the process has executed another program. */
-static void become(struct live *live, uint32_t pid, const char *comm)
+static void become(struct live_clocks *clocks, uint32_t pid, const char *comm)
 {
 	struct pending item = { .time_ns = clock_monotonic_ns(),
 		.pid = pid,
 		.tid = pid,
-		.value = live_text(live, comm, strlen(comm)),
+		.value = strtab_add(&clocks->table->trace->strings, comm, strlen(comm)),
 		.flag = true };
 
-	if (!live->window.items.count || live->window.watermark_ns > item.time_ns)
-		item.time_ns = live->window.watermark_ns;
-	process_table_comm(live, &item);
+	if (!clocks->table->writer->window->items.count ||
+		clocks->table->writer->window->watermark_ns > item.time_ns)
+		item.time_ns = clocks->table->writer->window->watermark_ns;
+	process_table_comm(clocks->table, &item);
 }
 
 /*
@@ -147,30 +151,30 @@ static void become(struct live *live, uint32_t pid, const char *comm)
  */
 static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 {
-	struct live *live = context;
-	uint32_t process = process_table_find(live, pid);
+	struct live_clocks *clocks = context;
+	uint32_t process = process_table_find(clocks->table, pid);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!process)
 		return;
-	struct live_process *own = &live->processes.items[process];
+	struct live_process *own = &clocks->table->rows.items[process];
 	uint64_t comm_hash = hash_bytes(comm, strlen(comm));
 	bool look = worked && now_ns >= own->looked_ns + own->look_gap_ns;
 
 	if (comm_hash != own->comm_hash || (look && own->look_gap_ns < YOUNG_NS)) {
-		uint64_t exe = exe_hash(live, pid);
+		uint64_t exe = exe_hash(clocks, pid);
 		bool other = exe != own->exe_hash || (!exe && comm_hash != own->comm_hash);
 		if (other) {
-			become(live, pid, comm);
-			process = process_table_find(live, pid);
-			own = &live->processes.items[process];
+			become(clocks, pid, comm);
+			process = process_table_find(clocks->table, pid);
+			own = &clocks->table->rows.items[process];
 			own->look_gap_ns = LOOK_MIN_NS;
 			look = true;
 		}
 		own->comm_hash = comm_hash;
 		own->exe_hash = exe;
 	}
-	struct symbolizer_process *names = symbolizer_process(&live->symbolizer, process);
+	struct symbolizer_process *names = symbolizer_process(clocks->table->symbolizer, process);
 	bool unmapped = names && names->unmapped;
 
 	if (!look && !unmapped)
@@ -180,16 +184,16 @@ static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 	own->looked_ns = now_ns;
 	if (!unmapped && own->look_gap_ns < LOOK_MAX_NS)
 		own->look_gap_ns *= 2;
-	process_table_read_mappings(live, process);
+	process_table_read_mappings(clocks->table, process);
 }
 
 static void on_ended(void *context, uint32_t pid, uint32_t tid)
 {
-	struct live *live = context;
-	struct pending *item = reorder_window_add(&live->window);
+	struct live_clocks *clocks = context;
+	struct pending *item = reorder_window_add(clocks->table->writer->window);
 
 	/* without memory: its data is kept a little longer */
-	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1);
+	(void)map_put(&clocks->ended, key_of(pid, tid), 1);
 	if (!item)
 		return; /* its slot is not reused */
 	item->kind = PENDING_EXIT;
@@ -199,20 +203,21 @@ static void on_ended(void *context, uint32_t pid, uint32_t tid)
 	item->cpu = EVENT_CPU_UNKNOWN;
 }
 
-static void add_process(struct live *live, uint32_t process, bool newborn, uint64_t now_ns)
+static void add_process(struct live_clocks *clocks, uint32_t process, bool newborn, uint64_t now_ns)
 {
-	struct live_clocks *clocks = live->cpu_clocks;
-	uint32_t pid = live->trace.processes.items[process].pid;
-	struct live_process *own = &live->processes.items[process];
-	const char *name = trace_text(&live->trace, live->trace.processes.items[process].name);
+	uint32_t pid = clocks->table->trace->processes.items[process].pid;
+	struct live_process *own = &clocks->table->rows.items[process];
+	const char *name = trace_text(clocks->table->trace,
+		clocks->table->trace->processes.items[process].name);
 
 	if (!own->wanted || thread_clocks_add(clocks->reader, pid, false, now_ns, newborn) < 0)
 		return;
 	own->comm_hash = hash_bytes(name, strlen(name));
-	own->exe_hash = exe_hash(live, pid);
+	own->exe_hash = exe_hash(clocks, pid);
 	own->looked_ns = now_ns;
-	own->look_gap_ns = newborn || pid == live->child.pid ? LOOK_MIN_NS : LOOK_MAX_NS / 2;
-	if (newborn || pid == live->child.pid)
+	own->look_gap_ns =
+		newborn || pid == clocks->table->command_pid ? LOOK_MIN_NS : LOOK_MAX_NS / 2;
+	if (newborn || pid == clocks->table->command_pid)
 		/* without memory: an exec is noticed later */
 		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns }));
 }
@@ -221,32 +226,32 @@ static void add_process(struct live *live, uint32_t process, bool newborn, uint6
  * /proc gives the start time in clock ticks, rounded down. Two ticks of tolerance count a process
  * as new if it started at about the begin of the recording.
  */
-static bool is_newborn(const struct live *live, uint32_t process)
+static bool is_newborn(const struct live_clocks *clocks, uint32_t process)
 {
-	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >=
-	       live->writer.begin_ns;
+	return clocks->table->trace->processes.items[process].begin_ns +
+		       2 * clocks->table->proc.tick_ns >=
+	       clocks->table->writer->begin_ns;
 }
 
 /*
  * Adds new processes. A process that is not to be recorded is looked up two times, because its
  * parent may become known only after the first.
  */
-static void scan(struct live *live, uint64_t now_ns)
+static void scan(struct live_clocks *clocks, uint64_t now_ns)
 {
-	struct live_clocks *clocks = live->cpu_clocks;
 	struct map passed_over = { 0 };
 
 	vec_reset(&clocks->ids.ids);
-	if (proc_list(&live->proc, &clocks->ids, NULL) < 0)
+	if (proc_list(&clocks->table->proc, &clocks->ids, NULL) < 0)
 		return;
 	for (uint32_t i = 0; i < clocks->ids.ids.count; i++) {
 		uint32_t pid = clocks->ids.ids.items[i];
 		uint32_t looks = map_get(&clocks->passed_over, pid);
 		if (thread_clocks_has(clocks->reader, pid))
 			continue;
-		uint32_t process = looks < 2 ? process_table_look(live, pid) : 0;
+		uint32_t process = looks < 2 ? process_table_look(clocks->table, pid) : 0;
 		if (process)
-			add_process(live, process, is_newborn(live, process), now_ns);
+			add_process(clocks, process, is_newborn(clocks, process), now_ns);
 		else
 			/* without memory it is looked up again */
 			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks);
@@ -255,60 +260,65 @@ static void scan(struct live *live, uint64_t now_ns)
 	clocks->passed_over = passed_over;
 }
 
-static void look_at_young(struct live *live, uint64_t now_ns)
+static void look_at_young(struct live_clocks *clocks, uint64_t now_ns)
 {
-	struct live_clocks *clocks = live->cpu_clocks;
 
 	for (uint32_t i = clocks->young.count; i-- > 0;) {
 		const struct young *young = &clocks->young.items[i];
 		struct proc_process facts;
 		if (now_ns > young->since_ns + YOUNG_NS ||
-			proc_read(&live->proc, young->pid, &facts) < 0 || facts.state == 'Z') {
+			proc_read(&clocks->table->proc, young->pid, &facts) < 0 ||
+			facts.state == 'Z') {
 			clocks->young.items[i] = *vec_last(&clocks->young);
 			clocks->young.count--;
 			continue;
 		}
-		on_alive(live, young->pid, facts.comm, true);
+		on_alive(clocks, young->pid, facts.comm, true);
 	}
 }
 
 /* ---- steps ---- */
 
-int live_clocks_open(struct live *live)
+int live_clocks_open(struct process_table *table, bool samples, struct live_clocks **ret_clocks)
 {
 	static const struct thread_clocks_told told = {
 		.children = true, .clock = on_clock, .alive = on_alive, .ended = on_ended
 	};
 
-	if (!live->options.instead)
-		return 0;
-	live->cpu_clocks = calloc(1, sizeof(*live->cpu_clocks));
-	if (!live->cpu_clocks)
+	struct live_clocks *clocks = calloc(1, sizeof(*clocks));
+
+	if (!clocks)
 		return -ENOMEM;
-	if (live->relay)
-		managed_sample(live->managed, on_sampled);
-	return thread_clocks_new(&told, live, &live->cpu_clocks->reader);
+	clocks->table = table;
+	int result = thread_clocks_new(&told, clocks, &clocks->reader);
+
+	if (result < 0) {
+		live_clocks_close(clocks);
+		return result;
+	}
+	if (samples)
+		managed_sample(table->managed, on_sampled, clocks);
+	*ret_clocks = clocks;
+	return 0;
 }
 
-void live_clocks_start(struct live *live)
+void live_clocks_start(struct live_clocks *clocks)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (!live->cpu_clocks)
-		return;
-	for (uint32_t i = 1; i < live->trace.processes.count; i++)
-		if (i < live->processes.count && !live->trace.processes.items[i].ended)
-			add_process(live, i, false, now_ns);
-	live->cpu_clocks->scan_ns = now_ns + SCAN_NS;
-	live->cpu_clocks->settled_ns = now_ns;
+	for (uint32_t i = 1; i < clocks->table->trace->processes.count; i++)
+		if (i < clocks->table->rows.count &&
+			!clocks->table->trace->processes.items[i].ended)
+			add_process(clocks, i, false, now_ns);
+	clocks->scan_ns = now_ns + SCAN_NS;
+	clocks->settled_ns = now_ns;
 }
 
-uint64_t live_clocks_wake_ns(const struct live *live)
+uint64_t live_clocks_wake_ns(const struct live_clocks *clocks)
 {
-	const struct live_clocks *clocks = live->cpu_clocks;
 	uint64_t wake_ns = thread_clocks_wake_ns(clocks->reader);
 
-	if (live->writer.end_ns)
+	if (clocks->table->writer->end_ns)
 		return UINT64_MAX;
 	if (clocks->scan_ns < wake_ns)
 		wake_ns = clocks->scan_ns;
@@ -319,8 +329,8 @@ uint64_t live_clocks_wake_ns(const struct live *live)
 
 static void on_share(void *context, const struct clock_share *share)
 {
-	struct live *live = context;
-	struct pending *item = reorder_window_add(&live->window);
+	struct live_clocks *clocks = context;
+	struct pending *item = reorder_window_add(clocks->table->writer->window);
 
 	if (!item)
 		return; /* dropped, as a perf sample without memory is */
@@ -329,45 +339,45 @@ static void on_share(void *context, const struct clock_share *share)
 	item->pid = (uint32_t)(share->thread >> 32);
 	item->tid = (uint32_t)share->thread;
 	item->stack_index = share->stack;
-	item->value = (share->count < COUNT_MAX ? share->count : COUNT_MAX) << COUNT_SHIFT |
-		      (share->cpu_ns < NS_MAX ? share->cpu_ns : NS_MAX);
+	item->value =
+		(share->count < SAMPLES_SHARE_COUNT_MAX ? share->count : SAMPLES_SHARE_COUNT_MAX)
+			<< SAMPLES_SHARE_COUNT_SHIFT |
+		(share->cpu_ns < SAMPLES_SHARE_NS_MAX ? share->cpu_ns : SAMPLES_SHARE_NS_MAX);
 	item->cpu = EVENT_CPU_UNKNOWN;
 }
 
 static bool has_ended(void *context, uint64_t thread)
 {
-	const struct live *live = context;
+	const struct live_clocks *clocks = context;
 
-	return map_get(&live->cpu_clocks->ended, thread) != 0;
+	return map_get(&clocks->ended, thread) != 0;
 }
 
-static void settle(struct live *live, uint64_t until_ns)
+static void settle(struct live_clocks *clocks, uint64_t until_ns)
 {
-	struct live_clocks *clocks = live->cpu_clocks;
 
-	clock_join_settle(&clocks->join, until_ns, on_share, live);
+	clock_join_settle(&clocks->join, until_ns, on_share, clocks);
 	clocks->settled_ns = until_ns;
 	if (clocks->ended.count < 64)
 		return;
-	clock_join_forget(&clocks->join, has_ended, live);
+	clock_join_forget(&clocks->join, has_ended, clocks);
 	/* a thread that still has data is settled normally; its slot in the join stays */
 	map_reset(&clocks->ended);
 }
 
-void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
+void live_clocks_turn(struct live_clocks *clocks, uint64_t now_ns, bool soon)
 {
-	struct live_clocks *clocks = live->cpu_clocks;
 
-	if (live->writer.end_ns || !live->started)
+	if (clocks->table->writer->end_ns || !clocks->settled_ns)
 		return;
 	if (now_ns >= clocks->scan_ns) {
 		uint64_t before_ns = thread_clocks_spent_ns();
-		scan(live, now_ns);
+		scan(clocks, now_ns);
 		clocks->scan_ns = thread_clocks_next_ns(now_ns,
 			thread_clocks_spent_ns() - before_ns, SCAN_NS, UINT64_MAX);
 	}
 	if (clocks->young.count && now_ns >= clocks->young_ns) {
-		look_at_young(live, now_ns);
+		look_at_young(clocks, now_ns);
 		clocks->young_ns = now_ns + YOUNG_LOOK_NS;
 	}
 	if (soon)
@@ -375,79 +385,39 @@ void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 	else
 		thread_clocks_read(clocks->reader, now_ns);
 	if (now_ns - SETTLE_NS > clocks->settled_ns)
-		settle(live, now_ns - SETTLE_NS);
+		settle(clocks, now_ns - SETTLE_NS);
 }
 
-uint64_t live_clocks_limit_ns(const struct live *live)
+uint64_t live_clocks_limit_ns(const struct live_clocks *clocks)
 {
-	return live->cpu_clocks->settled_ns - INTERVAL_NS;
+	return clocks->settled_ns - INTERVAL_NS;
 }
 
-void live_clocks_stop(struct live *live)
+void live_clocks_stop(struct live_clocks *clocks)
 {
-	scan(live, clock_monotonic_ns());
-	thread_clocks_read_last(live->cpu_clocks->reader, clock_monotonic_ns());
+	scan(clocks, clock_monotonic_ns());
+	thread_clocks_read_last(clocks->reader, clock_monotonic_ns());
 }
 
-void live_clocks_finish(struct live *live)
+void live_clocks_finish(struct live_clocks *clocks)
 {
-	settle(live, UINT64_MAX);
+	settle(clocks, UINT64_MAX);
 }
 
-/* ---- leaving the window ---- */
-
-void live_clocks_hand_over(struct live *live, const struct pending *item)
+void live_clocks_move_stacks(struct live_clocks *clocks, struct stack_table *fresh)
 {
-	uint32_t process = process_table_process(live, item->pid);
-	uint64_t weight_ns = item->value & NS_MAX;
-	uint64_t count = item->value >> COUNT_SHIFT;
-	uint32_t stack = item->stack_index;
-
-	if (!process)
-		return;
-	if (session_writer_is_full(&live->writer)) {
-		live->samples_cut += count ? count : 1;
-		return;
-	}
-	process_table_announce(live, process);
-	uint32_t thread =
-		process_table_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
-
-	if (stack)
-		/* without memory the name is missing, and counted */
-		(void)symbolizer_hit(&live->symbolizer, process, stack, item->time_ns, &stack);
-	live->carry_ns += weight_ns;
-	payload_cpu(&live->writer.payload,
-		&(struct payload_cpu){ .value = live->carry_ns / 1000000,
-			.weight_ns = weight_ns,
-			.count = count ? count : 1,
-			.flags = SAMPLE_USER_ONLY },
-		0);
-	live->carry_ns %= 1000000;
-	session_writer_emit(&live->writer, EVENTS_CPU,
-		(struct event){ .time_ns = item->time_ns,
-			.value = weight_ns,
-			.thread_index = thread,
-			.stack_index = stack,
-			.cpu = EVENT_CPU_UNKNOWN });
-	live->samples++;
+	for (uint32_t i = 0; i < clocks->table->rows.count; i++)
+		clocks->table->rows.items[i].stacks_seen = 0;
+	clock_join_move_stacks(&clocks->join, &clocks->table->trace->stacks, fresh);
 }
 
-void live_clocks_move_stacks(struct live *live, struct stack_table *fresh)
+uint64_t live_clocks_size_bytes(const struct live_clocks *clocks)
 {
-	for (uint32_t i = 0; i < live->processes.count; i++)
-		live->processes.items[i].stacks_seen = 0;
-	clock_join_move_stacks(&live->cpu_clocks->join, &live->trace.stacks, fresh);
+	return clock_join_size_bytes(&clocks->join);
 }
 
-uint64_t live_clocks_size_bytes(const struct live *live)
+void live_clocks_close(struct live_clocks *clocks)
 {
-	return clock_join_size_bytes(&live->cpu_clocks->join);
-}
-
-void live_clocks_close(struct live *live)
-{
-	struct live_clocks *clocks = live->cpu_clocks;
 
 	if (!clocks)
 		return;
@@ -458,5 +428,4 @@ void live_clocks_close(struct live *live)
 	vec_done(&clocks->young);
 	vec_done(&clocks->ids.ids);
 	free(clocks);
-	live->cpu_clocks = NULL;
 }

@@ -3,14 +3,15 @@
 
 #include <errno.h>
 
-#include "perf/recorder.h"
 #include "pipeline/relay.h"
+#include "pipeline/reorder_window.h"
+#include "pipeline/session_writer.h"
 #include "recording/process_table.h"
-#include "recording/live_clocks.h"
-#include "recording/live_state.h"
+#include "recording/live_options.h"
 #include "recording/managed.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 /*
  * Limit of the bytes of events that wait: 12 MiB hold about a third of a second at 150,000 events a
@@ -22,18 +23,19 @@
 #define BEHIND_MAX_NS UINT64_C(500000000)
 #define GIVE_OUT_NS   UINT64_C(50000000)
 
-int live_events_open(struct live *live)
+int live_events_open(struct live_events *events, struct process_table *table)
 {
-	const struct live_options *options = &live->options;
+	const struct live_options *options = table->options;
 
 	bool sampled = options->instead && !options->no_dotnet && !options->no_names;
 
+	events->table = table;
 	if (!options->provider_count && !sampled)
 		return 0;
-	int result = relay_new(&live->trace, &live->window, &live->relay);
+	int result = relay_new(table->trace, table->writer->window, &events->relay);
 
 	if (result == 0)
-		managed_relay(live->managed, live->relay, options->providers,
+		managed_relay(table->managed, events->relay, options->providers,
 			options->provider_count, WAITING_MAX);
 	return result;
 }
@@ -44,96 +46,99 @@ int live_events_open(struct live *live)
  * left the window, no row is created, because no later exit would free it. In both cases the main
  * thread's row is returned.
  */
-static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bool late)
+static uint32_t thread_row(struct process_table *table, uint32_t process, uint32_t tid, bool late)
 {
-	const struct trace *trace = &live->trace;
+	const struct trace *trace = table->trace;
 	uint32_t pid = trace->processes.items[process].pid;
 	uint32_t known = map_get(&trace->by_tid, tid);
 	uint32_t owner = known ? trace->threads.items[known].process : 0;
 	struct proc_thread facts;
 
 	if (owner != process && (owner || late) &&
-		proc_read_thread(&live->proc, pid, tid, &facts) < 0)
-		return live_main_thread(live, process);
-	return process_table_thread(live, process, pid, tid);
+		proc_read_thread(&table->proc, pid, tid, &facts) < 0)
+		return trace->processes.items[process].main_thread;
+	return process_table_thread(table, process, pid, tid);
 }
 
-void live_events_hand_over(struct live *live, struct pending *item, uint64_t late_ns)
+void live_events_hand_over(struct live_events *events, struct pending *item, uint64_t late_ns)
 {
 	uint32_t process = item->pid;
 	struct event event;
 
 	/* produced while the session was being stopped */
-	if (live->writer.end_ns && item->time_ns - late_ns > live->writer.end_ns) {
-		relay_give_back(live->relay, item);
+	if (events->table->writer->end_ns &&
+		item->time_ns - late_ns > events->table->writer->end_ns) {
+		relay_give_back(events->relay, item);
 		return;
 	}
-	if (session_writer_is_full(&live->writer)) {
-		live->processes.items[process].events_cut++;
-		relay_give_back(live->relay, item);
+	if (session_writer_is_full(events->table->writer)) {
+		events->table->rows.items[process].events_cut++;
+		relay_give_back(events->relay, item);
 		return;
 	}
-	relay_take(live->relay, item, late_ns, &event);
-	process_table_announce(live, process);
-	event.thread_index = thread_row(live, process, item->tid, late_ns != 0);
-	session_writer_event(&live->writer, &event);
-	live->events++;
-	live->late += late_ns != 0;
-	session_writer_relieve(&live->writer); /* the next flush resolves the names */
-	relay_give_back(live->relay, item);
+	relay_take(events->relay, item, late_ns, &event);
+	process_table_announce(events->table, process);
+	event.thread_index = thread_row(events->table, process, item->tid, late_ns != 0);
+	session_writer_event(events->table->writer, &event);
+	events->count++;
+	events->late += late_ns != 0;
+	session_writer_relieve(events->table->writer); /* the next flush resolves the names */
+	relay_give_back(events->relay, item);
 }
 
-uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns)
+uint64_t live_events_limit_ns(const struct live_events *events, uint64_t settled_ns,
+	uint64_t now_ns)
 {
 	uint64_t limit_ns =
-		live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - REORDER_WINDOW_NS;
+		events->relay ? relay_limit_ns(events->relay, now_ns) : now_ns - REORDER_WINDOW_NS;
 
-	if (live->cpu_clocks && live_clocks_limit_ns(live) < limit_ns)
-		limit_ns = live_clocks_limit_ns(live);
+	if (settled_ns < limit_ns)
+		limit_ns = settled_ns;
 	return limit_ns < now_ns - BEHIND_MAX_NS ? now_ns - BEHIND_MAX_NS : limit_ns;
 }
 
-bool live_events_press(const struct live *live, uint64_t now_ns)
+bool live_events_press(const struct live_events *events, uint64_t give_out_ns, uint64_t now_ns)
 {
-	return live->relay && relay_pending_bytes(live->relay) > WAITING_MUCH &&
-	       now_ns >= live->give_out_ns + GIVE_OUT_NS;
+	return events->relay && relay_pending_bytes(events->relay) > WAITING_MUCH &&
+	       now_ns >= give_out_ns + GIVE_OUT_NS;
 }
 
-static void tell_loss(struct live *live, uint32_t process, const char *source, uint64_t count)
+static void tell_loss(struct live_events *events, uint32_t process, const char *source,
+	uint64_t count)
 {
 	if (!count)
 		return;
-	process_table_announce(live, process);
-	session_writer_loss(&live->writer, process,
+	process_table_announce(events->table, process);
+	session_writer_loss(events->table->writer, process,
 		&(struct payload_loss){ .source = source,
 			.unit = "events",
 			.count = count,
-			.pid = live->trace.processes.items[process].pid,
+			.pid = events->table->trace->processes.items[process].pid,
 			.cpu = EVENT_CPU_UNKNOWN,
-			.first_ns =
-				live->losses_told_ns ? live->losses_told_ns : live->writer.begin_ns,
-			.last_ns = live->window.watermark_ns },
+			.first_ns = events->losses_told_ns ? events->losses_told_ns
+							   : events->table->writer->begin_ns,
+			.last_ns = events->table->writer->window->watermark_ns },
 		false);
-	live->events_lost += count;
+	events->lost += count;
 }
 
-void live_events_tell_losses(struct live *live)
+void live_events_tell_losses(struct live_events *events)
 {
-	for (uint32_t i = 1; live->relay && i < live->processes.count; i++) {
+	for (uint32_t i = 1; events->relay && i < events->table->rows.count; i++) {
 		uint64_t lost;
 		uint64_t dropped;
-		tell_loss(live, i, "limit", live->processes.items[i].events_cut);
-		live->processes.items[i].events_cut = 0;
-		if (!managed_take_losses(live->managed, i, &lost, &dropped))
+		tell_loss(events, i, "limit", events->table->rows.items[i].events_cut);
+		events->table->rows.items[i].events_cut = 0;
+		if (!managed_take_losses(events->table->managed, i, &lost, &dropped))
 			continue;
-		tell_loss(live, i, "eventpipe", lost);
-		tell_loss(live, i, "memory", dropped);
+		tell_loss(events, i, "eventpipe", lost);
+		tell_loss(events, i, "memory", dropped);
 	}
-	live->losses_told_ns = live->window.watermark_ns;
+	events->losses_told_ns = events->table->writer->window->watermark_ns;
 }
 
-void live_events_close(struct live *live)
+void live_events_close(struct live_events *events)
 {
-	relay_free(live->relay);
-	live->relay = NULL;
+	relay_free(events->relay);
+	events->relay = NULL;
 }

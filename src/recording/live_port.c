@@ -3,96 +3,82 @@
 
 #include "base/poll_set.h"
 #include "dotnet/reverse.h"
+#include "pipeline/reorder_window.h"
 #include "recording/process_table.h"
-#include "recording/live_events.h"
-#include "recording/live_state.h"
 #include "recording/managed.h"
-
-/* After this delay, records of other CPUs are in their rings as well. */
-#define RING_SKEW_NS UINT64_C(10000000)
+#include "trace/trace.h"
 
 /*
  * The delay after which a connected runtime's process is in the tables. Events of a stream may be
  * older than records that have left the rings.
  */
-static uint64_t settling_ns(const struct live *live)
+static uint64_t settling_ns(const struct live_port *port)
 {
-	return managed_is_streaming(live->managed) ? REORDER_WINDOW_NS : RING_SKEW_NS;
+	return managed_is_streaming(port->table->managed) ? REORDER_WINDOW_NS : LIVE_PORT_SKEW_NS;
 }
 
-void live_port_await(const struct live *live, struct poll_set *set)
+void live_port_await(const struct live_port *port, struct poll_set *set)
 {
-	if (live->reverse)
-		reverse_await(live->reverse, set);
-	for (uint32_t i = 0; i < live->newcomers.count; i++) {
-		const struct live_newcomer *newcomer = &live->newcomers.items[i];
+	if (port->reverse)
+		reverse_await(port->reverse, set);
+	for (uint32_t i = 0; i < port->newcomers.count; i++) {
+		const struct live_newcomer *newcomer = &port->newcomers.items[i];
 		held_runtime_await(&newcomer->held, set);
 		if (!newcomer->judged)
-			poll_set_wake(set, newcomer->came_ns + settling_ns(live));
+			poll_set_wake(set, newcomer->came_ns + settling_ns(port));
 	}
 }
 
-static void take_newcomers(struct live *live, uint64_t now_ns)
+static void take_newcomers(struct live_port *port, uint64_t now_ns)
 {
 	uint32_t peer;
 
-	reverse_advance(live->reverse);
-	while (reverse_next(live->reverse, &peer)) {
+	reverse_advance(port->reverse);
+	while (reverse_next(port->reverse, &peer)) {
 		const struct live_newcomer newcomer = { .came_ns = now_ns,
-			.held = held_runtime_of(live->reverse, peer) };
+			.held = held_runtime_of(port->reverse, peer) };
 		/* without memory: live_port_leave() resumes the runtime */
-		(void)vec_add(&live->newcomers, newcomer);
-	}
-}
-
-/* Releases the reorder window up to `until_ns` if a runtime waits whose connection is not newer. */
-static void reach(struct live *live, uint64_t until_ns)
-{
-	for (uint32_t i = 0; i < live->newcomers.count; i++) {
-		const struct live_newcomer *newcomer = &live->newcomers.items[i];
-		if (newcomer->judged || newcomer->came_ns > until_ns)
-			continue;
-		live_give_out(live, until_ns);
-		return;
+		(void)vec_add(&port->newcomers, newcomer);
 	}
 }
 
 /*
  * Returns true if managed_hold() took the runtime over, to open its session before resuming it.
- * Without perf events the process table lags, so the runtime is resumed; it is found by its
- * mappings, as any other.
  */
-static bool is_held_for_session(struct live *live, const struct live_newcomer *newcomer,
+static bool is_held_for_session(struct live_port *port, const struct live_newcomer *newcomer,
 	uint64_t now_ns)
 {
-	uint32_t pid = reverse_peer(live->reverse, newcomer->held.peer)->pid;
-	uint32_t process = pid && !live->cpu_clocks ? process_table_find(live, pid) : 0;
+	uint32_t pid = reverse_peer(port->reverse, newcomer->held.peer)->pid;
+	uint32_t process = pid && !port->table_lags ? process_table_find(port->table, pid) : 0;
 
-	if (pid && !process && !live->cpu_clocks)
-		process = process_table_look(live, pid); /* its fork record was lost */
-	if (!process || !live->processes.items[process].wanted ||
-		live->trace.processes.items[process].ended)
+	if (pid && !process && !port->table_lags)
+		process = process_table_look(port->table, pid); /* its fork record was lost */
+	if (!process || !port->table->rows.items[process].wanted ||
+		port->table->trace->processes.items[process].ended)
 		return false;
-	return managed_hold(live->managed, process, &newcomer->held, now_ns);
+	return managed_hold(port->table->managed, process, &newcomer->held, now_ns);
 }
 
-void live_port_advance(struct live *live, uint64_t now_ns)
+bool live_port_take(struct live_port *port, uint64_t until_ns, uint64_t now_ns)
 {
-	uint64_t until_ns = now_ns - RING_SKEW_NS;
+	if (!port->reverse)
+		return false;
+	take_newcomers(port, now_ns);
+	for (uint32_t i = 0; i < port->newcomers.count; i++)
+		if (!port->newcomers.items[i].judged &&
+			port->newcomers.items[i].came_ns <= until_ns)
+			return true;
+	return false;
+}
+
+void live_port_judge(struct live_port *port, uint64_t until_ns, uint64_t now_ns)
+{
 	uint32_t kept = 0;
 
-	if (!live->reverse)
-		return;
-	take_newcomers(live, now_ns);
-	if (!live->newcomers.count)
-		return;
-	if (managed_is_streaming(live->managed))
-		until_ns = live_events_limit_ns(live, now_ns);
-	reach(live, until_ns);
-	for (uint32_t i = 0; i < live->newcomers.count; i++) {
-		struct live_newcomer *newcomer = &live->newcomers.items[i];
+	for (uint32_t i = 0; i < port->newcomers.count; i++) {
+		struct live_newcomer *newcomer = &port->newcomers.items[i];
 		bool waits = !newcomer->judged && newcomer->came_ns > until_ns;
-		if (!waits && !newcomer->judged && is_held_for_session(live, newcomer, now_ns))
+		if (!waits && !newcomer->judged && is_held_for_session(port, newcomer, now_ns))
 			continue;
 		newcomer->judged = !waits;
 		if (newcomer->judged) {
@@ -100,30 +86,30 @@ void live_port_advance(struct live *live, uint64_t now_ns)
 			held_runtime_advance(&newcomer->held, now_ns);
 		}
 		if (newcomer->held.waits)
-			live->newcomers.items[kept++] = *newcomer;
+			port->newcomers.items[kept++] = *newcomer;
 		else
 			held_runtime_done(&newcomer->held);
 	}
-	live->newcomers.count = kept;
+	port->newcomers.count = kept;
 }
 
-static void forget_newcomers(struct live *live)
+static void forget_newcomers(struct live_port *port)
 {
-	for (uint32_t i = 0; i < live->newcomers.count; i++)
-		held_runtime_done(&live->newcomers.items[i].held);
-	vec_reset(&live->newcomers);
+	for (uint32_t i = 0; i < port->newcomers.count; i++)
+		held_runtime_done(&port->newcomers.items[i].held);
+	vec_reset(&port->newcomers);
 }
 
-void live_port_leave(struct live *live)
+void live_port_leave(struct live_port *port)
 {
-	if (!live->reverse)
+	if (!port->reverse)
 		return;
-	forget_newcomers(live);
-	reverse_leave(live->reverse);
+	forget_newcomers(port);
+	reverse_leave(port->reverse);
 }
 
-void live_port_close(struct live *live)
+void live_port_done(struct live_port *port)
 {
-	forget_newcomers(live);
-	vec_done(&live->newcomers);
+	forget_newcomers(port);
+	vec_done(&port->newcomers);
 }

@@ -128,7 +128,8 @@ struct managed {
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
 	size_t pending_max;
-	managed_sampled *sampled;        /* NULL: no samples */
+	managed_sampled *sampled; /* NULL: no samples */
+	void *sampled_context;
 	VEC(uint8_t) wanted;             /* by schema: enum wish */
 	struct guard *guard;             /* NULL: not started yet, or not available */
 	uint32_t guard_rounds;           /* number of the guard's interventions already handled */
@@ -170,8 +171,9 @@ void managed_relay(struct managed *managed, struct relay *relay,
 	managed->pending_max = pending_max;
 }
 
-void managed_sample(struct managed *managed, managed_sampled *sampled)
+void managed_sample(struct managed *managed, managed_sampled *sampled, void *context)
 {
+	managed->sampled_context = context;
 	managed->sampled = sampled;
 }
 
@@ -560,7 +562,7 @@ static bool on_sample(void *context, const struct event *event)
 		relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
 	uint32_t type = cursor_u32(&payload);
 
-	managed->sampled(managed->context, talk->process, event->thread_index,
+	managed->sampled(managed->sampled_context, talk->process, event->thread_index,
 		event->time_ns + (uint64_t)offset_ns, event->stack_index,
 		type == CLR_SAMPLE_MANAGED);
 	return false;

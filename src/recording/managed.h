@@ -92,7 +92,7 @@ void managed_relay(struct managed *managed, struct relay *relay,
  */
 typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,
 	uint32_t stack, bool runs);
-void managed_sample(struct managed *managed, managed_sampled *sampled);
+void managed_sample(struct managed *managed, managed_sampled *sampled, void *context);
 
 /*
  * Events of a process lost since the last call: by the runtime (lost), and here because pending_max

@@ -3,16 +3,17 @@
 
 #include <string.h>
 
-#include "recording/live_state.h"
+#include "pipeline/session_writer.h"
 #include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
-static void tell(struct live *live, const struct throttled_group *group,
+static void tell(struct session_writer *writer, const struct throttled_group *group,
 	const struct cpu_limit *now)
 {
-	payload_cpu_limit(&live->writer.payload,
+	payload_cpu_limit(&writer->payload,
 		&(struct payload_cpu_limit){
 			.path = group->first.path,
-			.container = trace_text(&live->trace, group->container),
+			.container = trace_text(writer->trace, group->container),
 			.quota_ns = now->quota_ns,
 			.period_ns = now->period_ns,
 			.periods = now->periods - group->first.periods,
@@ -20,13 +21,12 @@ static void tell(struct live *live, const struct throttled_group *group,
 				now->throttled_periods - group->first.throttled_periods,
 			.throttled_ns = now->throttled_ns - group->first.throttled_ns,
 		});
-	session_writer_emit_about(&live->writer, SPOOR_CPU_LIMIT, live->writer.recorder_process);
+	session_writer_emit_about(writer, SPOOR_CPU_LIMIT, writer->recorder_process);
 }
 
-void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)
+void throttling_look(struct throttling *t, uint32_t process, uint64_t groups_hash)
 {
-	struct throttling *t = &live->throttling;
-	const struct process *row = &live->trace.processes.items[process];
+	const struct process *row = &t->writer->trace->processes.items[process];
 	struct throttled_group group = { .pid = row->pid, .container = row->container };
 
 	if (map_get(&t->known, groups_hash) || !map_put(&t->known, groups_hash, 1) ||
@@ -38,13 +38,11 @@ void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)
 		if (strcmp(t->groups.items[i].first.path, group.first.path) == 0)
 			return;
 	if (vec_add(&t->groups, group))
-		tell(live, &group, &group.first);
+		tell(t->writer, &group, &group.first);
 }
 
-void throttling_tell(struct live *live, uint64_t now_ns)
+void throttling_tell(struct throttling *t, uint64_t now_ns)
 {
-	struct throttling *t = &live->throttling;
-
 	if (now_ns < t->told_ns + THROTTLING_EVERY_NS)
 		return;
 	t->told_ns = now_ns;
@@ -58,7 +56,7 @@ void throttling_tell(struct live *live, uint64_t now_ns)
 		if (cpu_limit_read("", group->pid, &now) == 0 &&
 			strcmp(now.path, group->first.path) == 0 &&
 			now.periods >= group->first.periods)
-			tell(live, group, &now);
+			tell(t->writer, group, &now);
 	}
 }
 

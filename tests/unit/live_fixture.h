@@ -11,12 +11,17 @@
 #include "code/arch.h"
 #include "machine/rights.h"
 #include "perf/recorder.h"
-#include "recording/live_state.h"
+#include "pipeline/reorder_window.h"
+#include "pipeline/session_writer.h"
+#include "recording/intake.h"
+#include "recording/live_options.h"
 #include "recording/managed.h"
 #include "recording/process_table.h"
 #include "recording/throttling.h"
+#include "symbolize/symbolizer.h"
 #include "trace/event.h"
 #include "trace/flow.h"
+#include "trace/trace.h"
 #include "unit/fake_events.h"
 
 struct written {
@@ -26,8 +31,22 @@ struct written {
 	struct bytes payload;
 };
 
+/* What a recording consists of. */
+struct live_parts {
+	struct live_options options;
+	struct trace trace;
+	struct reorder_window window;
+	struct session_writer writer;
+	struct symbolizer symbolizer;
+	struct managed *managed;
+	struct recorder *recorder;
+	struct intake intake;
+	struct process_table table;
+	struct throttling throttling;
+};
+
 struct live_fixture {
-	struct live *live;
+	struct live_parts *live;
 	char folder[64]; /* the fake /proc */
 	VEC(struct written) written;
 	VEC(uint32_t) forgotten; /* rows of threads */
@@ -124,11 +143,10 @@ static void fixture_open(const struct live_options *options, bool filter_by_pid)
 
 	memset(&fixture, 0, sizeof(fixture));
 	fake_events_reset();
-	struct live *live = fixture.live = calloc(1, sizeof(*live));
+	struct live_parts *live = fixture.live = calloc(1, sizeof(*live));
 	assert_non_null(live);
 	live->options = *options;
 	live->options.no_dotnet = true; /* opens no diagnostics session in a real process */
-	live->arch = arch_here();
 	assert_int_equal(trace_init(&live->trace), 0);
 	live->writer = (struct session_writer){
 		.trace = &live->trace, .window = &live->window, .sink_ops = &fixture_sink
@@ -143,19 +161,32 @@ static void fixture_open(const struct live_options *options, bool filter_by_pid)
 		0);
 	assert_int_equal(recorder_open(&recorder, &live->recorder, &diag), 0);
 	assert_int_equal(recorder_info(live->recorder)->filter_by_pid, filter_by_pid);
-	live->layout =
+	live->table = (struct process_table){ .options = &live->options,
+		.trace = &live->trace,
+		.writer = &live->writer,
+		.symbolizer = &live->symbolizer,
+		.managed = live->managed,
+		.throttling = &live->throttling,
+		.filter_by_pid = filter_by_pid };
+	live->throttling.writer = &live->writer;
+	live->intake.recorder = live->recorder;
+	live->intake.trace = &live->trace;
+	live->intake.window = &live->window;
+	live->intake.filter = &live->table.filter;
+	live->intake.arch = arch_here();
+	live->intake.layout =
 		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
 			.sample_id_all = true };
 
 	snprintf(fixture.folder, sizeof(fixture.folder), "/tmp/spoor-unit-XXXXXX");
 	assert_non_null(mkdtemp(fixture.folder));
-	assert_int_equal(proc_open(&live->proc, &diag), 0);
-	close(live->proc.fd);
-	live->proc.fd = open(fixture.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(live->proc.fd >= 0);
-	live->proc.maps_as_text = true;
-	live->proc.tick_ns = 1000;
-	live->proc.boot_offset_ns = 0;
+	assert_int_equal(proc_open(&live->table.proc, &diag), 0);
+	close(live->table.proc.fd);
+	live->table.proc.fd = open(fixture.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(live->table.proc.fd >= 0);
+	live->table.proc.maps_as_text = true;
+	live->table.proc.tick_ns = 1000;
+	live->table.proc.boot_offset_ns = 0;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -168,7 +199,7 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 
 static void fixture_close(void)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	for (uint32_t i = 0; i < fixture.written.count; i++)
 		bytes_done(&fixture.written.items[i].payload);
@@ -179,14 +210,7 @@ static void fixture_close(void)
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);
 	throttling_done(&live->throttling);
-	proc_close(&live->proc);
-	vec_done(&live->processes);
-	pid_filter_done(&live->filter);
-	vec_done(&live->free_processes);
-	vec_done(&live->free_threads);
-	vec_done(&live->free_mappings);
-	vec_done(&live->ended);
-	vec_done(&live->ended_threads);
+	process_table_done(&live->table);
 	session_writer_done(&live->writer);
 	trace_done(&live->trace);
 	free(live);

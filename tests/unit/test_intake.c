@@ -183,7 +183,7 @@ static const struct pending *next(enum pending_kind kind)
 
 static void read_all(void)
 {
-	intake_drain(fixture.live);
+	intake_drain(&fixture.live->intake);
 	reorder_window_sort(&fixture.live->window, UINT64_MAX);
 }
 
@@ -196,7 +196,7 @@ static void nothing_more(void)
 
 static void test_samples_of_all_rings_leave_by_time(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 	static const uint64_t chain[] = { MARK_USER, 0x401000, 0x402000 };
 	uint32_t rings = recorder_info(live->recorder)->ring_count;
 	uint32_t count;
@@ -264,7 +264,7 @@ static void test_incomplete_stacks_are_marked(void **state)
 
 static void test_mappings(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
 	put_mapping((struct place){ 100, 101, 10, 1 }, "/lib/a.so", 0);
@@ -298,7 +298,7 @@ static void test_mappings(void **state)
 
 static void test_sideband(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 	const struct pending *item;
 
 	(void)state;
@@ -355,10 +355,10 @@ static void test_malformed_record_is_skipped(void **state)
 static void test_records_of_filtered_processes_are_dropped(void **state)
 {
 	static const uint64_t chain[] = { MARK_USER, 0x401000 };
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
-	pid_filter_add(&live->filter, 300);
+	pid_filter_add(&live->table.filter, 300);
 	put_sample(0, (struct place){ 300, 300, 10, 0 }, chain, 2);
 	put_task(PERF_TYPE_FORK, (struct place){ 301, 301, 20, 0 }, 300);
 	put_sample(0, (struct place){ 301, 301, 30, 0 }, chain, 2);
@@ -366,7 +366,7 @@ static void test_records_of_filtered_processes_are_dropped(void **state)
 	read_all();
 	assert_int_equal(next(PENDING_SAMPLE)->pid, 100);
 	nothing_more();
-	assert_true(pid_filter_has(&live->filter, 301));
+	assert_true(pid_filter_has(&live->table.filter, 301));
 }
 
 static void test_filter_is_for_single_processes_only(void **state)
@@ -374,7 +374,7 @@ static void test_filter_is_for_single_processes_only(void **state)
 	static const uint64_t chain[] = { MARK_USER, 0x401000 };
 
 	(void)state;
-	pid_filter_add(&fixture.live->filter, 300);
+	pid_filter_add(&fixture.live->table.filter, 300);
 	put_sample(0, (struct place){ 300, 300, 10, 0 }, chain, 2);
 	read_all();
 	assert_int_equal(next(PENDING_SAMPLE)->pid, 300);

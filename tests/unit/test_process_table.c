@@ -97,29 +97,30 @@ static const char *name_of(uint32_t index)
 
 static uint32_t text(const char *value)
 {
-	return live_text(fixture.live, value, strlen(value));
+	return strtab_add(&fixture.live->trace.strings, value, strlen(value));
 }
 
 static void fork_at(uint64_t time_ns, uint32_t parent, uint32_t pid)
 {
-	process_table_fork(fixture.live, &(struct pending){ .time_ns = time_ns,
-						 .pid = pid,
-						 .tid = pid,
-						 .value = (uint64_t)parent << 32 | parent });
+	process_table_fork(&fixture.live->table,
+		&(struct pending){ .time_ns = time_ns,
+			.pid = pid,
+			.tid = pid,
+			.value = (uint64_t)parent << 32 | parent });
 }
 
 static void comm_at(uint64_t time_ns, uint32_t pid, uint32_t tid, const char *name, bool exec)
 {
-	process_table_comm(fixture.live, &(struct pending){ .time_ns = time_ns,
-						 .pid = pid,
-						 .tid = tid,
-						 .value = text(name),
-						 .flag = exec });
+	process_table_comm(&fixture.live->table, &(struct pending){ .time_ns = time_ns,
+							 .pid = pid,
+							 .tid = tid,
+							 .value = text(name),
+							 .flag = exec });
 }
 
 static void exit_at(uint64_t time_ns, uint32_t pid, uint32_t tid)
 {
-	process_table_exit(fixture.live,
+	process_table_exit(&fixture.live->table,
 		&(struct pending){ .time_ns = time_ns, .pid = pid, .tid = tid });
 }
 
@@ -129,7 +130,7 @@ static void map_at(uint64_t time_ns, uint32_t process, uint64_t begin, const cha
 		.begin = begin, .end = begin + 0x1000, .path = text(path)
 	};
 
-	process_table_add_mapping(fixture.live, process, &mapping, time_ns);
+	process_table_add_mapping(&fixture.live->table, process, &mapping, time_ns);
 }
 
 static const struct mapping *mapping_of(uint32_t process, uint32_t number)
@@ -140,16 +141,16 @@ static const struct mapping *mapping_of(uint32_t process, uint32_t number)
 
 static void test_scan_reads_what_runs(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
 	put_process(100, 1, "shop", 5000);
 	put_process(101, 100, "worker", 6000);
-	process_table_scan(live);
-	uint32_t shop = process_table_find(live, 100);
-	uint32_t worker = process_table_find(live, 101);
+	process_table_scan(&live->table);
+	uint32_t shop = process_table_find(&live->table, 100);
+	uint32_t worker = process_table_find(&live->table, 101);
 	assert_true(shop && worker && shop != worker);
-	assert_int_equal(process_table_find(live, 102), 0);
+	assert_int_equal(process_table_find(&live->table, 102), 0);
 	assert_string_equal(name_of(shop), "shop");
 	assert_int_equal(row(worker)->parent_pid, 100);
 	assert_int_equal(row(shop)->uid, 8);
@@ -165,13 +166,13 @@ static void test_scan_reads_what_runs(void **state)
 	comm_at(1, 100, 100, "old", true);
 	fork_at(1, 7, 100);
 	assert_string_equal(name_of(shop), "shop");
-	assert_int_equal(process_table_find(live, 100), shop);
+	assert_int_equal(process_table_find(&live->table, 100), shop);
 	assert_int_equal(row(shop)->mappings.count, 1);
 }
 
 static void test_mapping_is_added_once(void **state)
 {
-	uint32_t process = process_table_process(fixture.live, 100);
+	uint32_t process = process_table_process(&fixture.live->table, 100);
 
 	(void)state;
 	map_at(10, process, 0x1000, "/lib/a");
@@ -191,8 +192,8 @@ static void test_mapping_is_added_once(void **state)
 
 static void test_forked_process_shares_mappings_until_it_is_sampled(void **state)
 {
-	struct live *live = fixture.live;
-	uint32_t parent = process_table_process(live, 100);
+	struct live_parts *live = fixture.live;
+	uint32_t parent = process_table_process(&live->table, 100);
 
 	(void)state;
 	row(parent)->name = text("shop");
@@ -200,14 +201,14 @@ static void test_forked_process_shares_mappings_until_it_is_sampled(void **state
 	fork_at(20, 100, 101);
 	map_at(30, parent, 0x2000, "/lib/b");
 	fork_at(40, 101, 102); /* it shares the mappings of its grandparent */
-	uint32_t child = process_table_find(live, 101);
-	uint32_t grandchild = process_table_find(live, 102);
+	uint32_t child = process_table_find(&live->table, 101);
+	uint32_t grandchild = process_table_find(&live->table, 102);
 	assert_string_equal(name_of(child), "shop");
 	assert_int_equal(row(child)->parent_pid, 100);
 	assert_int_equal(row(child)->begin_ns, 20);
 	assert_int_equal(row(child)->mappings.count, 0);
-	process_table_adopt_mappings(live, child);
-	process_table_adopt_mappings(live, child); /* once */
+	process_table_adopt_mappings(&live->table, child);
+	process_table_adopt_mappings(&live->table, child); /* once */
 	assert_int_equal(row(child)->mappings.count, 1);
 	assert_int_equal(mapping_of(child, 0)->begin, 0x1000);
 	assert_int_equal(mapping_of(child, 0)->from_ns, 10);
@@ -234,29 +235,29 @@ static void test_forked_process_shares_mappings_until_it_is_sampled(void **state
 static void test_new_thread_is_no_process(void **state)
 {
 	(void)state;
-	uint32_t process = process_table_process(fixture.live, 100);
+	uint32_t process = process_table_process(&fixture.live->table, 100);
 	uint32_t count = fixture.live->trace.processes.count;
 
-	process_table_fork(fixture.live,
+	process_table_fork(&fixture.live->table,
 		&(struct pending){
 			.time_ns = 10, .pid = 100, .tid = 105, .value = 100ull << 32 | 100 });
 	assert_int_equal(fixture.live->trace.processes.count, count);
-	assert_int_equal(process_table_find(fixture.live, 100), process);
+	assert_int_equal(process_table_find(&fixture.live->table, 100), process);
 }
 
 static void test_exec_of_a_process_with_samples_begins_another(void **state)
 {
-	struct live *live = fixture.live;
-	uint32_t before = process_table_process(live, 100);
+	struct live_parts *live = fixture.live;
+	uint32_t before = process_table_process(&live->table, 100);
 
 	(void)state;
 	row(before)->name = text("sh");
 	row(before)->parent_pid = 7;
 	map_at(10, before, 0x1000, "/bin/sh");
-	process_table_announce(live, before);
+	process_table_announce(&live->table, before);
 	assert_int_equal(count_written(SYSTEM_PROCESS_CREATE), 1);
 	comm_at(50, 100, 100, "shop", true);
-	uint32_t after = process_table_find(live, 100);
+	uint32_t after = process_table_find(&live->table, 100);
 	assert_int_not_equal(after, before);
 	assert_true(row(before)->ended);
 	assert_int_equal(row(before)->end_ns, 50);
@@ -268,7 +269,7 @@ static void test_exec_of_a_process_with_samples_begins_another(void **state)
 	assert_int_equal(row(after)->mappings.count, 0);
 	assert_int_not_equal(row(after)->main_thread, row(before)->main_thread);
 	/* In the file, one process was created, none ended, and the second one exists. */
-	process_table_announce(live, after);
+	process_table_announce(&live->table, after);
 	assert_int_equal(count_written(SYSTEM_PROCESS_CREATE), 1);
 	assert_int_equal(count_written(SYSTEM_EXISTING_PROCESS), 1);
 	assert_int_equal(count_written(SYSTEM_PROCESS_EXIT), 0);
@@ -279,9 +280,9 @@ static void test_exec_of_a_process_with_samples_begins_another(void **state)
 
 static void test_names(void **state)
 {
-	struct live *live = fixture.live;
-	uint32_t process = process_table_process(live, 100);
-	uint32_t thread = process_table_thread(live, process, 100, 105);
+	struct live_parts *live = fixture.live;
+	uint32_t process = process_table_process(&live->table, 100);
+	uint32_t thread = process_table_thread(&live->table, process, 100, 105);
 
 	(void)state;
 	comm_at(10, 100, 100, "main", false);
@@ -290,26 +291,27 @@ static void test_names(void **state)
 	assert_string_equal(trace_text(&live->trace, live->trace.threads.items[thread].name),
 		"pool");
 	/* A known name is not read again. The main thread has no separate row. */
-	assert_int_equal(process_table_thread(live, process, 100, 105), thread);
-	assert_int_equal(process_table_thread(live, process, 100, 100), row(process)->main_thread);
+	assert_int_equal(process_table_thread(&live->table, process, 100, 105), thread);
+	assert_int_equal(process_table_thread(&live->table, process, 100, 100),
+		row(process)->main_thread);
 	assert_int_equal(count_written(SPOOR_THREAD_NAME), 0);
 }
 
 static void test_thread_name_from_proc(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 	struct payload_thread_name name;
 	char folder[128];
 
 	(void)state;
 	put_process(100, 1, "shop", 5000);
-	process_table_scan(live);
-	uint32_t process = process_table_find(live, 100);
+	process_table_scan(&live->table);
+	uint32_t process = process_table_find(&live->table, 100);
 	snprintf(folder, sizeof(folder), "%s/100/task", fixture.folder);
 	assert_int_equal(mkdir(folder, 0700), 0);
 	snprintf(folder, sizeof(folder), "%s/100/task/105", fixture.folder);
 	put_file(folder, "status", "Name:\tpool\nNSpid:\t105\t6\n");
-	uint32_t thread = process_table_thread(live, process, 100, 105);
+	uint32_t thread = process_table_thread(&live->table, process, 100, 105);
 	const struct written *written = last_written(SPOOR_THREAD_NAME);
 	assert_int_equal(written->thread, thread);
 	assert_int_equal(payload_read_thread_name(written->payload.data, written->payload.len,
@@ -317,10 +319,11 @@ static void test_thread_name_from_proc(void **state)
 		0);
 	assert_string_equal(name.name, "pool");
 	assert_int_equal(name.inner_tid, 6);
-	assert_int_equal(process_table_thread(live, process, 100, 105), thread); /* known now */
+	assert_int_equal(process_table_thread(&live->table, process, 100, 105),
+		thread); /* known now */
 	assert_int_equal(count_written(SPOOR_THREAD_NAME), 1);
 	/* A thread that has ended gets the name of its process, and no event is written. */
-	thread = process_table_thread(live, process, 100, 106);
+	thread = process_table_thread(&live->table, process, 100, 106);
 	assert_string_equal(trace_text(&live->trace, live->trace.threads.items[thread].name),
 		"shop");
 	assert_int_equal(count_written(SPOOR_THREAD_NAME), 1);
@@ -328,7 +331,7 @@ static void test_thread_name_from_proc(void **state)
 
 static void test_announced_once_with_its_facts(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
 	struct payload_process_facts facts;
 	struct payload_process_info info;
@@ -338,10 +341,10 @@ static void test_announced_once_with_its_facts(void **state)
 	put_process(100, 1, "shop", 5000);
 	snprintf(folder, sizeof(folder), "%s/100", fixture.folder);
 	put_file(folder, "cmdline", "/usr/bin/shop");
-	process_table_scan(live);
-	uint32_t process = process_table_find(live, 100);
-	process_table_announce(live, process);
-	process_table_announce(live, process);
+	process_table_scan(&live->table);
+	uint32_t process = process_table_find(&live->table, 100);
+	process_table_announce(&live->table, process);
+	process_table_announce(&live->table, process);
 	assert_int_equal(count_written(SYSTEM_EXISTING_PROCESS), 1);
 	const struct written *written = last_written(SPOOR_PROCESS_FACTS);
 	assert_int_equal(payload_read_process_facts(written->payload.data, written->payload.len,
@@ -362,7 +365,7 @@ static void test_announced_once_with_its_facts(void **state)
 
 static void test_arguments_are_withheld(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
 	struct payload_process_facts facts;
 	struct payload_process_info info;
@@ -373,7 +376,7 @@ static void test_arguments_are_withheld(void **state)
 	put_process(100, 1, "dotnet", 5000);
 	snprintf(folder, sizeof(folder), "%s/100", fixture.folder);
 	put_file(folder, "cmdline", "/srv/secret");
-	process_table_announce(live, process_table_process(live, 100));
+	process_table_announce(&live->table, process_table_process(&live->table, 100));
 	const struct written *written = last_written(SPOOR_PROCESS_FACTS);
 	assert_int_equal(payload_read_process_facts(written->payload.data, written->payload.len,
 				 &live->trace.strings, arguments, &facts),
@@ -388,12 +391,12 @@ static void test_arguments_are_withheld(void **state)
 
 static void test_slots_are_reused_after_the_end(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
-	process_table_process(live, 99);
+	process_table_process(&live->table, 99);
 	fork_at(10, 99, 100);
-	uint32_t ended = process_table_find(live, 100);
+	uint32_t ended = process_table_find(&live->table, 100);
 	uint32_t main_thread = row(ended)->main_thread;
 	map_at(10, ended, 0x1000, "/lib/a");
 	uint32_t mapping = row(ended)->mappings.items[0];
@@ -401,14 +404,14 @@ static void test_slots_are_reused_after_the_end(void **state)
 	exit_at(30, 100, 100); /* once */
 	assert_int_equal(row(ended)->end_ns, 20);
 	assert_int_equal(count_written(SYSTEM_PROCESS_EXIT), 0);
-	process_table_bury(live);
+	process_table_bury(&live->table);
 	assert_int_equal(fixture.forgotten.count, 1);
 	assert_int_equal(fixture.forgotten.items[0], main_thread);
-	assert_int_equal(process_table_find(live, 100), 0);
+	assert_int_equal(process_table_find(&live->table, 100), 0);
 	/* The next process gets the slot, without data of the previous one. */
 	fork_at(40, 99, 200);
-	assert_int_equal(process_table_find(live, 200), ended);
-	assert_int_equal(process_table_find(live, 100), 0);
+	assert_int_equal(process_table_find(&live->table, 200), ended);
+	assert_int_equal(process_table_find(&live->table, 100), 0);
 	assert_false(row(ended)->ended);
 	assert_int_equal(row(ended)->mappings.count, 0);
 	assert_int_equal(row(ended)->main_thread, main_thread);
@@ -421,53 +424,53 @@ static void test_slots_are_reused_after_the_end(void **state)
 static void test_announced_processes_are_freed_in_batches(void **state)
 {
 	enum { BATCH = 512 };
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
-	process_table_process(live, 99);
+	process_table_process(&live->table, 99);
 	for (uint32_t pid = 1000; pid < 1000 + BATCH; pid++) {
 		if (pid == 1000 + BATCH - 1) {
-			process_table_bury(live);
+			process_table_bury(&live->table);
 			assert_int_equal(fixture.forgotten.count, 0);
 			assert_int_equal(fixture.flushes, 0);
 		}
 		fork_at(pid, 99, pid);
-		process_table_announce(live, process_table_find(live, pid));
+		process_table_announce(&live->table, process_table_find(&live->table, pid));
 		exit_at(pid, pid, pid);
 	}
 	assert_int_equal(count_written(SYSTEM_PROCESS_EXIT), BATCH);
 	/* Processes that the sink could not write are kept. */
 	fixture.flush_error = -28;
-	process_table_bury(live);
+	process_table_bury(&live->table);
 	assert_int_equal(live->writer.error, -28);
 	assert_int_equal(fixture.forgotten.count, 0);
 	fixture.flush_error = live->writer.error = 0;
-	process_table_bury(live);
+	process_table_bury(&live->table);
 	assert_int_equal(fixture.flushes, 2);
 	assert_int_equal(fixture.forgotten.count, BATCH);
-	assert_int_equal(live->free_processes.count, BATCH);
-	assert_int_equal(live->ended.count, 0);
-	assert_int_equal(process_table_find(live, 1000), 0);
-	assert_true(process_table_find(live, 99) != 0);
+	assert_int_equal(live->table.free_processes.count, BATCH);
+	assert_int_equal(live->table.ended.count, 0);
+	assert_int_equal(process_table_find(&live->table, 1000), 0);
+	assert_true(process_table_find(&live->table, 99) != 0);
 }
 
 static void test_ended_threads_are_freed_in_batches(void **state)
 {
 	enum { BATCH = 512 };
-	struct live *live = fixture.live;
-	uint32_t process = process_table_process(live, 100);
+	struct live_parts *live = fixture.live;
+	uint32_t process = process_table_process(&live->table, 100);
 
 	(void)state;
 	for (uint32_t tid = 1000; tid < 1000 + BATCH; tid++) {
-		uint32_t thread = process_table_thread(live, process, 100, tid);
+		uint32_t thread = process_table_thread(&live->table, process, 100, tid);
 		assert_int_equal(live->trace.threads.items[thread].tid, tid);
 		exit_at(tid, 100, tid);
 	}
 	uint32_t rows = live->trace.threads.count;
-	process_table_bury(live);
+	process_table_bury(&live->table);
 	assert_int_equal(fixture.forgotten.count, BATCH);
 	assert_false(row(process)->ended);
-	uint32_t thread = process_table_thread(live, process, 100, 5000);
+	uint32_t thread = process_table_thread(&live->table, process, 100, 5000);
 	assert_true(thread < rows);
 	assert_int_equal(live->trace.threads.count, rows);
 	assert_int_equal(live->trace.threads.items[thread].tid, 5000);
@@ -478,53 +481,53 @@ static void test_ended_threads_are_freed_in_batches(void **state)
 
 static void test_unknown_process_is_judged_once(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
 	put_process(100, 1, "shop", 500);      /* the target, older than the recording */
 	put_process(101, 100, "worker", 2000); /* its child, younger */
 	put_process(102, 1, "other", 2000);
-	process_table_scan(live);
-	uint32_t shop = process_table_find(live, 100);
-	assert_int_equal(process_table_owner(live, 100), shop);
-	assert_int_equal(process_table_find(live, 101), 0);
-	uint32_t worker = process_table_owner(live, 101);
+	process_table_scan(&live->table);
+	uint32_t shop = process_table_find(&live->table, 100);
+	assert_int_equal(process_table_owner(&live->table, 100), shop);
+	assert_int_equal(process_table_find(&live->table, 101), 0);
+	uint32_t worker = process_table_owner(&live->table, 101);
 	assert_true(worker != 0);
 	assert_string_equal(name_of(worker), "worker");
-	assert_int_equal(process_table_owner(live, 102), 0);
-	assert_true(pid_filter_has(&live->filter, 102));
-	assert_false(pid_filter_has(&live->filter, 101));
+	assert_int_equal(process_table_owner(&live->table, 102), 0);
+	assert_true(pid_filter_has(&live->table.filter, 102));
+	assert_false(pid_filter_has(&live->table.filter, 101));
 	/* It has ended, and is not looked up again. */
-	assert_int_equal(process_table_owner(live, 103), 0);
-	assert_true(pid_filter_has(&live->filter, 103));
+	assert_int_equal(process_table_owner(&live->table, 103), 0);
+	assert_true(pid_filter_has(&live->table.filter, 103));
 	put_process(103, 100, "late", 2000);
-	assert_int_equal(process_table_owner(live, 103), 0);
+	assert_int_equal(process_table_owner(&live->table, 103), 0);
 	/* A child that is older than the recording is a target only if it was scanned. */
 	put_process(104, 100, "old", 900);
-	assert_int_equal(process_table_owner(live, 104), 0);
+	assert_int_equal(process_table_owner(&live->table, 104), 0);
 }
 
 static void test_forks_of_others_are_filtered(void **state)
 {
-	struct live *live = fixture.live;
+	struct live_parts *live = fixture.live;
 
 	(void)state;
 	put_process(100, 1, "shop", 500);
-	process_table_scan(live);
-	uint64_t later = live->processes.items[process_table_find(live, 100)].read_ns + 1;
+	process_table_scan(&live->table);
+	uint64_t later = live->table.rows.items[process_table_find(&live->table, 100)].read_ns + 1;
 	fork_at(later, 100, 101);
-	uint32_t child = process_table_owner(live, 101);
+	uint32_t child = process_table_owner(&live->table, 101);
 	assert_true(child != 0);
 	fork_at(later, 50, 102);
-	assert_int_equal(process_table_find(live, 102), 0);
-	assert_true(pid_filter_has(&live->filter, 102));
+	assert_int_equal(process_table_find(&live->table, 102), 0);
+	assert_true(pid_filter_has(&live->table.filter, 102));
 	/* Another program's child gets the pid of a recorded process, which therefore has ended. */
-	process_table_announce(live, child);
+	process_table_announce(&live->table, child);
 	fork_at(later + 10, 50, 101);
 	assert_true(row(child)->ended);
 	assert_int_equal(row(child)->end_ns, later + 10);
-	assert_int_equal(process_table_find(live, 101), 0);
-	assert_int_equal(process_table_owner(live, 101), 0);
+	assert_int_equal(process_table_find(&live->table, 101), 0);
+	assert_int_equal(process_table_owner(&live->table, 101), 0);
 	assert_int_equal(count_written(SYSTEM_PROCESS_EXIT), 1);
 }
 

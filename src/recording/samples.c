@@ -1,0 +1,174 @@
+/* See samples.h. */
+#include "recording/samples.h"
+
+#include "pipeline/reorder_window.h"
+#include "pipeline/session_writer.h"
+#include "recording/process_table.h"
+#include "symbolize/symbolizer.h"
+#include "trace/event.h"
+#include "trace/spoor_payload.h"
+#include "trace/trace.h"
+
+static struct sample_cpu *cpu_of(struct samples *samples, int32_t cpu)
+{
+	uint32_t index = cpu < 0 ? 0 : (uint32_t)cpu + 1;
+
+	while (samples->cpus.count <= index)
+		if (!vec_push(&samples->cpus))
+			return NULL;
+	return &samples->cpus.items[index];
+}
+
+/* Writes a sample. `carry_ns` is the remainder of earlier weights; `period_ns` as for payload_cpu(). */
+static void write_sample(struct samples *samples, const struct pending *item, uint32_t process,
+	struct payload_cpu payload, uint64_t *carry_ns, uint64_t period_ns, uint64_t late_ns)
+{
+	struct process_table *table = samples->table;
+	uint32_t thread =
+		process_table_thread(table, process, item->pid, item->tid ? item->tid : item->pid);
+	uint32_t stack = item->stack_index;
+
+	if (stack)
+		/* without memory the name is missing, and counted */
+		(void)symbolizer_hit(table->symbolizer, process, stack, item->time_ns, &stack);
+	if (stack != item->stack_index)
+		payload.flags |= SAMPLE_WALK_STOPPED;
+	*carry_ns += payload.weight_ns;
+	payload.value = *carry_ns / 1000000;
+	*carry_ns %= 1000000;
+	payload_cpu(&table->writer->payload, &payload, period_ns);
+	session_writer_emit(table->writer, EVENTS_CPU,
+		(struct event){ .time_ns = item->time_ns,
+			.value = payload.weight_ns,
+			.thread_index = thread,
+			.stack_index = stack,
+			.late_ns = late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns,
+			.cpu = item->cpu });
+	samples->count++;
+	samples->late += late_ns != 0;
+}
+
+/*
+ * Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but
+ * CPU-wide events do not.
+ */
+static bool is_before_exec(const struct process_table *table, const struct pending *item)
+{
+	return item->pid == table->command_pid && table->filter_by_pid &&
+	       item->time_ns < table->command_exec_ns;
+}
+
+void samples_write(struct samples *samples, const struct pending *item, uint64_t late_ns)
+{
+	struct process_table *table = samples->table;
+	uint32_t process = is_before_exec(table, item) ? 0 : process_table_owner(table, item->pid);
+	struct sample_cpu *cpu = cpu_of(samples, item->cpu);
+
+	if (!process || !cpu)
+		return;
+	if (session_writer_is_full(table->writer)) {
+		samples->cut++;
+		return;
+	}
+	process_table_announce(table, process);
+	process_table_adopt_mappings(table, process);
+	write_sample(samples, item, process,
+		(struct payload_cpu){
+			.weight_ns = samples->period_ns, .count = 1, .flags = item->value },
+		&cpu->carry_ns, samples->period_ns, late_ns);
+}
+
+void samples_write_share(struct samples *samples, const struct pending *item, uint64_t late_ns)
+{
+	struct process_table *table = samples->table;
+	uint32_t process = process_table_process(table, item->pid);
+	uint64_t count = item->value >> SAMPLES_SHARE_COUNT_SHIFT;
+
+	count += !count;
+	if (!process)
+		return;
+	if (session_writer_is_full(table->writer)) {
+		samples->cut += count;
+		return;
+	}
+	process_table_announce(table, process);
+	/* Shares have no period, and their delay is that of the clocks, not of the sample. */
+	write_sample(samples, item, process,
+		(struct payload_cpu){ .weight_ns = item->value & SAMPLES_SHARE_NS_MAX,
+			.count = count,
+			.flags = SAMPLE_USER_ONLY },
+		&samples->carry_ns, 0, 0);
+	samples->late += late_ns != 0;
+}
+
+static void write_loss(struct samples *samples, const struct pending *item, const char *source,
+	uint64_t count, uint64_t first_ns)
+{
+	struct session_writer *writer = samples->table->writer;
+
+	samples->lost += count;
+	session_writer_loss(writer, writer->recorder_process,
+		&(struct payload_loss){ .source = source,
+			.unit = "samples",
+			.count = count,
+			.cpu = item->cpu,
+			.first_ns = first_ns,
+			.last_ns = item->time_ns },
+		true);
+}
+
+void samples_write_lost(struct samples *samples, const struct pending *item)
+{
+	const struct sample_cpu *cpu = cpu_of(samples, item->cpu);
+
+	write_loss(samples, item, "ring", item->value,
+		cpu && cpu->last_ns ? cpu->last_ns : samples->table->writer->begin_ns);
+}
+
+void samples_throttle(struct samples *samples, const struct pending *item)
+{
+	struct sample_cpu *cpu = cpu_of(samples, item->cpu);
+
+	if (!cpu)
+		return;
+	if (item->kind == PENDING_THROTTLE) {
+		cpu->throttle_ns = item->time_ns;
+		return;
+	}
+	/*
+	 * The kernel does not report the number of suppressed samples; it is estimated from the
+	 * duration.
+	 */
+	uint64_t count = cpu->throttle_ns && samples->period_ns
+				 ? (item->time_ns - cpu->throttle_ns) / samples->period_ns
+				 : 0;
+
+	if (count)
+		write_loss(samples, item, "throttle", count, cpu->throttle_ns);
+	cpu->throttle_ns = 0;
+}
+
+void samples_note(struct samples *samples, const struct pending *item)
+{
+	struct sample_cpu *cpu = cpu_of(samples, item->cpu);
+
+	if (cpu)
+		cpu->last_ns = item->time_ns;
+}
+
+void samples_tell_cut(struct samples *samples)
+{
+	struct session_writer *writer = samples->table->writer;
+
+	if (!samples->cut)
+		return;
+	samples->lost += samples->cut;
+	session_writer_loss_at_all(writer, "limit", "samples", samples->cut,
+		writer->window->watermark_ns);
+	samples->cut = 0;
+}
+
+void samples_done(struct samples *samples)
+{
+	vec_done(&samples->cpus);
+}
