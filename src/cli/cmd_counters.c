@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "cli/counters_outlets.h"
 #include "cli/interrupt.h"
-#include "cli/own_port.h"
+#include "cli/listen_port.h"
 #include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
@@ -132,7 +132,7 @@ const struct option counters_options[] = {
 struct show {
 	const struct counters_values *values;
 	const struct arguments *args;
-	struct own_port port;
+	struct listen_port port;
 	struct run_control control;
 	bool stops; /* Ctrl-Z, which ends the counting and stops the program */
 	struct counting *counting;
@@ -603,8 +603,8 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	if (result == 0)
 		result = guard_start(&guard, diag);
 	if (result == 0)
-		result = own_port_open(&show->port, "counters", values->port, show->args->command,
-			diag);
+		result = listen_port_open(&show->port, "counters", values->port,
+			show->args->command, diag);
 	const struct counters_outlet_options outlets = {
 		.form = form_of(values, show->args->command != NULL),
 		.file = values->output,
@@ -639,7 +639,7 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	if (result == 0)
 		result = add_targets(show, targets, diag);
 	if (result == 0)
-		result = own_port_go(&show->port, &show->control.command, diag);
+		result = listen_port_go(&show->port, &show->control.command, diag);
 	if (result == 0)
 		run(show);
 	if (opened)
@@ -665,11 +665,11 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	run_control_pass_signal(&show->control);
 	if (show->stops && show->args->command)
 		(void)run_control_pause();
-	own_port_say_missed(&show->port);
-	own_port_leave(&show->port);
+	listen_port_say_missed(&show->port);
+	listen_port_leave(&show->port);
 	run_control_wait(&show->control, RUN_WAIT_PASS);
 	show->code = show->code ? show->code : run_command_code(&show->control.command);
-	own_port_close(&show->port);
+	listen_port_close(&show->port);
 	run_control_end(&show->control);
 	return result;
 }
@@ -705,7 +705,7 @@ static int check(const struct counters_values *values, const struct arguments *a
 {
 	bool rows = values->csv || values->json || values->format == FORMAT_CSV ||
 		    values->format == FORMAT_JSON;
-	const char *port_misuse = own_port_misuse(args->command, values->port,
+	const char *port_misuse = listen_port_misuse(args->command, values->port,
 		target_options_given(&values->targets) || values->targets.all);
 
 	if (args->words.count)

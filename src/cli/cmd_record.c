@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/interrupt.h"
-#include "cli/own_port.h"
+#include "cli/listen_port.h"
 #include "cli/record_outputs.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
@@ -154,7 +154,7 @@ struct recording_run {
 	struct bytes subject; /* "shop (4711)" */
 	char name[64];        /* for the file's default name */
 	struct record_outputs outputs;
-	struct own_port port; /* of the command's runtimes */
+	struct listen_port port; /* of the command's runtimes */
 	struct live *live;
 	struct screen screen;
 	struct run_control control;
@@ -802,14 +802,14 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
 		!run->args->command, diag);
 	if (result == 0 && wants_port(run))
-		result = own_port_offer(&run->port, "record", diag);
+		result = listen_port_offer(&run->port, "record", diag);
 	options.reverse = run->port.reverse;
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
 		run->control.command.pid = live_child_pid(run->live);
 	if (result == 0)
-		result = own_port_watch(&run->port, run->control.command.pid, diag);
+		result = listen_port_watch(&run->port, run->control.command.pid, diag);
 	if (result == 0 && run->delay_ns)
 		result = live_run_command(run->live, diag);
 	if (result == 0 && (!run->delay_ns || wait_delay(run)))
@@ -927,7 +927,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	if (run.port.reverse)
 		reverse_leave(run.port.reverse);
 	if (!values.quiet)
-		own_port_say_missed(&run.port);
+		listen_port_say_missed(&run.port);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;
@@ -938,7 +938,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = code ? code : report_code;
 	}
 	wait_for_command(&run);
-	own_port_close(&run.port);
+	listen_port_close(&run.port);
 	code = code || run.timer ? code : run_command_code(&run.control.command);
 	run_control_end(&run.control);
 	record_outputs_done(&run.outputs);

@@ -21,7 +21,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
-#include "cli/own_port.h"
+#include "cli/listen_port.h"
 #include "cli/record_outputs.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
@@ -137,7 +137,7 @@ struct trace_run {
 	struct provider_list providers;
 	struct bytes providers_text;
 	struct tracing *tracing;
-	struct own_port port;
+	struct listen_port port;
 	struct record_outputs outputs;
 	bool to_file;
 	struct output_file out;
@@ -860,7 +860,8 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
 			!run->args->command, diag);
 	if (result == 0)
-		result = own_port_open(&run->port, "trace", values->port, run->args->command, diag);
+		result = listen_port_open(&run->port, "trace", values->port, run->args->command,
+			diag);
 	if (result < 0)
 		return result;
 	say_begin(run, providers);
@@ -894,7 +895,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	if (result == 0)
 		result = tracing_start(run->tracing, diag);
 	if (result == 0)
-		result = own_port_go(&run->port, &run->control.command, diag);
+		result = listen_port_go(&run->port, &run->control.command, diag);
 	if (result < 0)
 		return result;
 	result = run_until_end(run, diag);
@@ -911,7 +912,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 /* Combinations of options that are refused, as a sentence; NULL: none. */
 static const char *find_misuse(const struct trace_values *values, const struct arguments *args)
 {
-	const char *port_misuse = own_port_misuse(args->command, values->port,
+	const char *port_misuse = listen_port_misuse(args->command, values->port,
 		target_options_given(&values->targets) || values->targets.all);
 
 	if (port_misuse)
@@ -974,10 +975,10 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	if (run.wants_pause && args.command)
 		(void)run_control_pause();
 	if (!values.quiet)
-		own_port_say_missed(&run.port);
-	own_port_leave(&run.port);
+		listen_port_say_missed(&run.port);
+	listen_port_leave(&run.port);
 	run_control_wait(&run.control, RUN_WAIT_PASS);
-	own_port_close(&run.port);
+	listen_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
 	code = code && !run.control.command.exec_code ? code

@@ -1,5 +1,5 @@
-/* See own_port.h. */
-#include "cli/own_port.h"
+/* See listen_port.h. */
+#include "cli/listen_port.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 
 #define PORTS_VARIABLE "DOTNET_DiagnosticPorts"
 
-const char *own_port_misuse(char *const command[], const char *port, bool chosen)
+const char *listen_port_misuse(char *const command[], const char *port, bool chosen)
 {
 	if (command && chosen)
 		return "a command and -p, -n or another choice of processes exclude each other";
@@ -49,7 +49,7 @@ static bool parse_port(const char *text, char *path, size_t room, bool *ret_conn
 	return true;
 }
 
-int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
+int listen_port_offer(struct listen_port *own, const char *verb, struct diag *diag)
 {
 	const char *folder = getenv("TMPDIR");
 	const char *before = getenv(PORTS_VARIABLE);
@@ -81,7 +81,7 @@ int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
 }
 
 /* Ours has no use for it. */
-static void restore_environment(struct own_port *own)
+static void restore_environment(struct listen_port *own)
 {
 	if (own->offered && own->ports_before)
 		/* no memory: the processes that Spoor starts itself would connect to its port */
@@ -93,28 +93,28 @@ static void restore_environment(struct own_port *own)
 	own->ports_before = NULL;
 }
 
-int own_port_watch(struct own_port *own, uint32_t pid, struct diag *diag)
+int listen_port_watch(struct listen_port *own, uint32_t pid, struct diag *diag)
 {
 	restore_environment(own);
 	return own->reverse ? reverse_stand_in(own->reverse, pid, diag) : 0;
 }
 
-static int open_for_command(struct own_port *own, const char *verb, struct diag *diag)
+static int open_for_command(struct listen_port *own, const char *verb, struct diag *diag)
 {
-	int result = own_port_offer(own, verb, diag);
+	int result = listen_port_offer(own, verb, diag);
 
 	if (result == 0)
 		result = record_child_spawn(&own->child, own->command, diag);
 	own->child_waits = result == 0;
-	return result == 0 ? own_port_watch(own, own->child.pid, diag) : result;
+	return result == 0 ? listen_port_watch(own, own->child.pid, diag) : result;
 }
 
-int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[],
-	struct diag *diag)
+int listen_port_open(struct listen_port *own, const char *verb, const char *port,
+	char *const command[], struct diag *diag)
 {
 	bool connect;
 
-	*own = (struct own_port){ .command = command };
+	*own = (struct listen_port){ .command = command };
 	if (command)
 		return open_for_command(own, verb, diag);
 	if (!port)
@@ -127,7 +127,7 @@ int own_port_open(struct own_port *own, const char *verb, const char *port, char
 	return 0;
 }
 
-int own_port_go(struct own_port *own, struct run_command *command, struct diag *diag)
+int listen_port_go(struct listen_port *own, struct run_command *command, struct diag *diag)
 {
 	if (!own->child_waits)
 		return 0;
@@ -139,13 +139,13 @@ int own_port_go(struct own_port *own, struct run_command *command, struct diag *
 	return result;
 }
 
-void own_port_leave(struct own_port *own)
+void listen_port_leave(struct listen_port *own)
 {
 	if (own->reverse && own->child.pid && !own->child_waits)
 		reverse_leave(own->reverse);
 }
 
-void own_port_say_missed(const struct own_port *own)
+void listen_port_say_missed(const struct listen_port *own)
 {
 	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
 
@@ -163,7 +163,7 @@ void own_port_say_missed(const struct own_port *own)
 				"runtimes were"));
 }
 
-void own_port_close(struct own_port *own)
+void listen_port_close(struct listen_port *own)
 {
 	if (own->child_waits)
 		record_child_cancel(&own->child);
