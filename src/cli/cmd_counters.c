@@ -144,7 +144,6 @@ struct show {
 	uint64_t interval_ns;
 	bool missing_looked_for;
 	uint32_t missing_count; /* names of --counters that no counter has */
-	int code;
 };
 
 static bool look(struct show *show)
@@ -591,8 +590,12 @@ static int add_targets(struct show *show, const struct targets *targets, struct 
 	return result;
 }
 
-static int count_targets(struct show *show, const struct targets *targets, struct diag *diag)
+/* The exit code. Failures are printed. */
+static int count_targets(struct show *show, const struct targets *targets)
 {
+	struct diag failure = { 0 };
+	struct diag *diag = &failure;
+	int code = EXIT_DONE;
 	struct guard *guard = NULL;
 	const struct counters_values *values = show->values;
 	struct box box;
@@ -649,29 +652,22 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		diag_set(&show->broken, show->outlets.out.error,
 			"cannot write the result to standard output: %m");
 	if (result == 0) {
-		show->code = values->list ? print_list(show) : EXIT_DONE;
+		code = values->list ? print_list(show) : EXIT_DONE;
 		int ends = tell_ends(show);
-		show->code = show->code ? show->code : ends;
-		if (show->code == EXIT_DONE && !values->list && !values->output &&
-			!show->args->command)
+		code = code ? code : ends;
+		if (code == EXIT_DONE && !values->list && !values->output && !show->args->command)
 			say_next(show);
 	}
 	if (result == 0 && show->broken.error) {
-		*diag = show->broken;
-		result = diag->error;
+		failure = show->broken;
+		result = failure.error;
 	}
 	counting_free(show->counting);
 	guard_free(guard); /* no session stays open while the command keeps running */
-	run_control_pass_signal(&show->control);
-	if (show->stops && show->args->command)
-		(void)run_control_pause();
-	listen_port_say_missed(&show->port);
-	listen_port_leave(&show->port);
-	run_control_wait(&show->control, RUN_WAIT_PASS);
-	show->code = show->code ? show->code : run_command_code(&show->control.command);
-	listen_port_close(&show->port);
-	run_control_end(&show->control);
-	return result;
+	if (result < 0)
+		code = words_fail_argument(&failure);
+	return listen_port_end(&show->port, &show->control, show->stops && show->args->command,
+		values->quiet, code);
 }
 
 /*
@@ -759,13 +755,7 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 			choice.query.details |= TARGET_DOTNET;
 			result = targets_choose(&choice.query, &targets, &diag);
 		}
-		if (result == 0)
-			result = count_targets(&show, &targets, &diag);
-		code = result < 0 ? words_fail(&diag) : show.code;
-		if (show.control.command.exec_code)
-			code = show.control.command.exec_code;
-		if (result == -EINVAL)
-			code = EXIT_MISUSED; /* a list or an address that is none */
+		code = result < 0 ? words_fail_argument(&diag) : count_targets(&show, &targets);
 	}
 	vec_done(&show.views);
 	vec_done(&show.told);

@@ -768,7 +768,6 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.tid_count = run->tids.count,
 		.cpus = run->cpus.cpus.items,
 		.cpu_count = run->cpus.cpus.count,
-		.command = run->args->command,
 		.frequency_hz = (uint32_t)values->frequency_hz,
 		.user_only = values->user_only,
 		.kernel_only = values->kernel_only,
@@ -801,15 +800,14 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		return result;
 	result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
 		!run->args->command, diag);
-	if (result == 0 && wants_port(run))
-		result = listen_port_offer(&run->port, "record", diag);
+	if (result == 0)
+		result = listen_port_open(&run->port, wants_port(run) ? "record" : NULL, NULL,
+			run->args->command, diag);
 	options.reverse = run->port.reverse;
+	options.child = run->args->command ? &run->port.child : NULL;
 	if (result == 0)
 		result = open_live(run, &options, diag);
-	if (result == 0)
-		run->control.command.pid = live_child_pid(run->live);
-	if (result == 0)
-		result = listen_port_watch(&run->port, run->control.command.pid, diag);
+	run->control.command.pid = run->port.child.pid;
 	if (result == 0 && run->delay_ns)
 		result = live_run_command(run->live, diag);
 	if (result == 0 && (!run->delay_ns || wait_delay(run)))
@@ -904,8 +902,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 			: values.no_dotnet ? "--no-dotnet"
 					   : "--no-symbols");
 	} else if (choose_providers(&run, &diag) < 0) {
-		(void)words_fail(&diag);
-		code = EXIT_MISUSED;
+		code = words_fail_argument(&diag);
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
@@ -915,17 +912,13 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		int result = record(&run, argc, argv, &diag);
 		code = result < 0 ? words_fail(&diag) : EXIT_DONE;
 	}
-	int command_code = run.live ? live_command_code(run.live) : 0;
-	if (command_code) {
-		code = command_code;
-		run.control.command.pid = 0; /* it was reaped */
-	}
-	bool made = run.live && !command_code && code != EXIT_MISUSED && code != EXIT_MISSING;
+	bool ran = !run.port.child.exec_code;
+	bool made = run.live && ran && code != EXIT_MISUSED && code != EXIT_MISSING;
 
+	run.control.command.exec_code = run.port.child.exec_code;
 	/* no session and no ring buffer stays open while the command keeps running */
 	live_close(run.live);
-	if (run.port.reverse)
-		reverse_leave(run.port.reverse);
+	listen_port_leave(&run.port);
 	if (!values.quiet)
 		listen_port_say_missed(&run.port);
 	if (made && run.outputs.path[0]) {
@@ -939,7 +932,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	}
 	wait_for_command(&run);
 	listen_port_close(&run.port);
-	code = code || run.timer ? code : run_command_code(&run.control.command);
+	code = run.timer && ran ? code : run_control_code(&run.control, code);
 	run_control_end(&run.control);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.pids);

@@ -964,26 +964,17 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		run.utc_offset_ns = (int64_t)(clock_utc_ns() - clock_monotonic_ns());
 		int result = trace_them(&run, &choice.query, argc, argv, &diag);
-		code = result == -EINVAL && !run.tracing ? (void)words_fail(&diag), EXIT_MISUSED
-			: result < 0                     ? words_fail(&diag)
-							 : EXIT_DONE;
+		code = result == 0   ? EXIT_DONE
+		       : run.tracing ? words_fail(&diag)
+				     : words_fail_argument(&diag);
 	}
 	output_file_close(&run.out); /* a file without a session is removed */
 	tracing_close(run.tracing);  /* no session stays open while the command keeps running */
-	run_control_pass_signal(&run.control);
-	/* Ctrl-Z during the end: it has stopped the command already */
-	if (run.wants_pause && args.command)
-		(void)run_control_pause();
-	if (!values.quiet)
-		listen_port_say_missed(&run.port);
-	listen_port_leave(&run.port);
-	run_control_wait(&run.control, RUN_WAIT_PASS);
-	listen_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
-	code = code && !run.control.command.exec_code ? code
-						      : run_command_code(&run.control.command);
-	run_control_end(&run.control);
+	/* Ctrl-Z during the end has already stopped the command */
+	code = listen_port_end(&run.port, &run.control, run.wants_pause && args.command,
+		values.quiet, code);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.provider_of_schema);
 	vec_done(&run.events_of_provider);

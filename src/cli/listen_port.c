@@ -49,64 +49,57 @@ static bool parse_port(const char *text, char *path, size_t room, bool *ret_conn
 	return true;
 }
 
-int listen_port_offer(struct listen_port *own, const char *verb, struct diag *diag)
+/* Puts the port into the environment, for the command. */
+static int offer_port(const char *before, const char *path, struct diag *diag)
 {
-	const char *folder = getenv("TMPDIR");
-	const char *before = getenv(PORTS_VARIABLE);
 	cleanup(bytes_done) struct bytes ports = { 0 };
-	char path[128];
 
-	(void)snprintf(path, sizeof(path), "%s/spoor-%s-%d-%" PRIx64 ".socket",
-		folder && *folder ? folder : "/tmp", verb, getpid(),
-		clock_monotonic_ns() & 0xffffff); /* a cut one cannot be bound */
-	int result = reverse_listen(path, &own->reverse, diag);
-
-	if (result < 0)
-		return result;
-	/*
-	 * A command of root's may change its user; it must reach us then, too, or it would wait for
-	 * ever.
-	 */
-	if (geteuid() == 0)
-		(void)chmod(path, 0666);
 	if (before && *before)
 		bytes_printf(&ports, "%s;", before);
 	bytes_text(&ports, path);
-	own->ports_before = before ? strdup(before) : NULL;
-	if (ports.failed || (before && !own->ports_before) ||
-		setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
+	if (ports.failed || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
 		return diag_set(diag, -ENOMEM, "cannot start the command: %m");
-	own->offered = true;
 	return 0;
 }
 
-/* Ours has no use for it. */
-static void restore_environment(struct listen_port *own)
+static int listen_for_command(struct listen_port *own, const char *verb, struct diag *diag)
 {
-	if (own->offered && own->ports_before)
-		/* no memory: the processes that Spoor starts itself would connect to its port */
-		(void)setenv(PORTS_VARIABLE, own->ports_before, 1);
-	else if (own->offered)
-		(void)unsetenv(PORTS_VARIABLE); /* a name that is none: cannot fail */
-	own->offered = false;
-	free(own->ports_before);
-	own->ports_before = NULL;
+	const char *folder = getenv("TMPDIR");
+
+	/* a cut path cannot be bound */
+	(void)snprintf(own->path, 128, "%s/spoor-%s-%d-%" PRIx64 ".socket",
+		folder && *folder ? folder : "/tmp", verb, getpid(),
+		clock_monotonic_ns() & 0xffffff);
+	int result = reverse_listen(own->path, &own->reverse, diag);
+
+	/* A command of root's may change its user; its runtimes must still reach the port. */
+	if (result == 0 && geteuid() == 0)
+		(void)chmod(own->path, 0666);
+	return result;
 }
 
-int listen_port_watch(struct listen_port *own, uint32_t pid, struct diag *diag)
+static int open_for_command(struct listen_port *own, const char *verb, char *const command[],
+	struct diag *diag)
 {
-	restore_environment(own);
-	return own->reverse ? reverse_stand_in(own->reverse, pid, diag) : 0;
-}
+	const char *variable = getenv(PORTS_VARIABLE);
+	cleanup(freep) char *before = variable ? strdup(variable) : NULL;
 
-static int open_for_command(struct listen_port *own, const char *verb, struct diag *diag)
-{
-	int result = listen_port_offer(own, verb, diag);
+	if (variable && !before)
+		return diag_set(diag, -ENOMEM, "cannot start the command: %m");
+	int result = verb ? listen_for_command(own, verb, diag) : 0;
 
+	if (result == 0 && own->reverse)
+		result = offer_port(before, own->path, diag);
 	if (result == 0)
-		result = record_child_spawn(&own->child, own->command, diag);
-	own->child_waits = result == 0;
-	return result == 0 ? listen_port_watch(own, own->child.pid, diag) : result;
+		result = record_child_spawn(&own->child, command, diag);
+	if (own->reverse && before)
+		/* no memory: the processes that Spoor starts itself would connect to its port */
+		(void)setenv(PORTS_VARIABLE, before, 1);
+	else if (own->reverse)
+		(void)unsetenv(PORTS_VARIABLE); /* a valid name: cannot fail */
+	if (result == 0 && own->reverse)
+		result = reverse_stand_in(own->reverse, own->child.pid, diag);
+	return result;
 }
 
 int listen_port_open(struct listen_port *own, const char *verb, const char *port,
@@ -114,9 +107,9 @@ int listen_port_open(struct listen_port *own, const char *verb, const char *port
 {
 	bool connect;
 
-	*own = (struct listen_port){ .command = command };
+	*own = (struct listen_port){ 0 };
 	if (command)
-		return open_for_command(own, verb, diag);
+		return open_for_command(own, verb, command, diag);
 	if (!port)
 		return 0;
 	if (!parse_port(port, own->path, sizeof(own->path), &connect))
@@ -129,19 +122,19 @@ int listen_port_open(struct listen_port *own, const char *verb, const char *port
 
 int listen_port_go(struct listen_port *own, struct run_command *command, struct diag *diag)
 {
-	if (!own->child_waits)
-		return 0;
-	own->child_waits = false;
-	int result = record_child_go(&own->child, own->command[0], diag);
+	int result = record_child_go(&own->child, diag);
 
-	command->pid = result == 0 ? own->child.pid : 0;
+	command->pid = own->child.pid;
 	command->exec_code = own->child.exec_code;
 	return result;
 }
 
 void listen_port_leave(struct listen_port *own)
 {
-	if (own->reverse && own->child.pid && !own->child_waits)
+	bool runs = own->child.pid && !own->child.waits;
+
+	record_child_cancel(&own->child);
+	if (own->reverse && runs)
 		reverse_leave(own->reverse);
 }
 
@@ -165,10 +158,23 @@ void listen_port_say_missed(const struct listen_port *own)
 
 void listen_port_close(struct listen_port *own)
 {
-	if (own->child_waits)
-		record_child_cancel(&own->child);
-	own->child_waits = false;
-	restore_environment(own);
+	record_child_cancel(&own->child);
 	reverse_close(own->reverse);
 	own->reverse = NULL;
+}
+
+int listen_port_end(struct listen_port *own, struct run_control *control, bool pause, bool quiet,
+	int code)
+{
+	run_control_pass_signal(control);
+	if (pause)
+		(void)run_control_pause();
+	if (!quiet)
+		listen_port_say_missed(own);
+	listen_port_leave(own);
+	run_control_wait(control, RUN_WAIT_PASS);
+	listen_port_close(own);
+	code = run_control_code(control, code);
+	run_control_end(control);
+	return code;
 }

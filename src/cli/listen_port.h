@@ -1,15 +1,16 @@
 /*
- * The listen port of one run of a verb: of a command, whose .NET runtimes start suspended and
- * connect to it (those of its children as well), or the port that --diagnostic-port names.
+ * The start of one run of a verb: a command that is held until it is observed, and the listen port
+ * that its .NET runtimes (those of its children as well) connect to before their first instruction;
+ * or the port that --diagnostic-port names.
  *
- *   listen_port_open(&port, "trace", values.port, args.command, &diag);     without a command and a port: opens nothing
+ *   listen_port_open(&port, "trace", values.port, args.command, &diag);  without a command and a port: opens nothing
  *   ... listen at port.reverse, or connect to port.connect_path ...
- *   listen_port_go(&port, &control.command, &diag);          the command executes its first instruction
- *   listen_port_leave(&port);                                at the end, after our sessions: runtimes that connect from now on are resumed
- *   run_control_wait(&control, RUN_WAIT_PASS);
- *   listen_port_close(&port);
+ *   listen_port_go(&port, &control.command, &diag);    the command executes its first instruction
+ *   ... close sessions and files ...
+ *   code = listen_port_end(&port, &control, code, quiet);     waits for the command
  *
- * listen_port_close() resumes every suspended runtime, also after a failure.
+ * The end resumes every suspended runtime, also after a failure. If this program is killed, a
+ * helper process resumes the runtimes of the command (reverse_stand_in()).
  */
 #ifndef SPOOR_CLI_LISTEN_PORT_H
 #define SPOOR_CLI_LISTEN_PORT_H
@@ -21,57 +22,43 @@
 struct diag;
 struct reverse;
 struct run_command;
+struct run_control;
 
 struct listen_port {
 	struct reverse *reverse;  /* NULL: none */
 	const char *connect_path; /* where a runtime listens; NULL: none */
-	char *const *command;     /* borrowed; NULL: none */
 	struct record_child child;
-	bool child_waits;   /* for listen_port_go() */
-	bool offered;       /* the port is in our environment */
-	char *ports_before; /* the variable's value before; NULL: it was not set */
 	char path[4096];
 };
 
-/*
- * Why a command, the option's text and a choice of processes cannot be combined, as a sentence;
- * NULL: they can.
- */
+/* Why these options cannot be combined, as a sentence; NULL: they can. */
 const char *listen_port_misuse(char *const command[], const char *port, bool chosen);
 
 /*
- * `port` is the option's text, `command` ends with NULL; at most one of them is given. -EINVAL: the
- * text is not a path.
+ * `port` is the option's text, `command` ends with NULL; at most one of them is given. `verb` names
+ * the socket of the command's port; NULL: the command gets no port. -EINVAL: the text is no path.
  */
 int listen_port_open(struct listen_port *own, const char *verb, const char *port,
 	char *const command[], struct diag *diag);
 
-/*
- * For a caller that starts the command itself, between these two calls: they set the port in the
- * environment and restore it. After listen_port_watch() the runtimes of that process are resumed even
- * if this program is killed.
- */
-int listen_port_offer(struct listen_port *own, const char *verb, struct diag *diag);
-int listen_port_watch(struct listen_port *own, uint32_t pid, struct diag *diag);
-
-/*
- * Starts the command, if there is one, and sets command->pid. On failure: returns its errno, writes
- * a sentence, and sets command->exec_code; the child has been reaped.
- */
+/* Starts the command, if one waits, and reports it in `command`. Negative: it could not be run. */
 int listen_port_go(struct listen_port *own, struct run_command *command, struct diag *diag);
 
-/*
- * After listen_port_go(): runtimes of the command that connect from now on are resumed immediately.
- * Without a command it does nothing.
- */
+/* Ends a command that was not started; later runtimes of a started one are resumed immediately. */
 void listen_port_leave(struct listen_port *own);
 
-/*
- * Prints how many runtimes were resumed without being observed from the start, and why; nothing if
- * there were none.
- */
+/* Prints how many runtimes were resumed without being observed from the start, and why. */
 void listen_port_say_missed(const struct listen_port *own);
 
+/* As listen_port_leave(), resumes all runtimes, and closes the port. */
 void listen_port_close(struct listen_port *own);
+
+/*
+ * The end of a run whose sessions are closed: passes on the signal that ended it, stops this
+ * program if `pause` (Ctrl-Z), waits for the command, and closes the port. Returns `code`, or the
+ * command's exit code as run_control_code().
+ */
+int listen_port_end(struct listen_port *own, struct run_control *control, bool pause, bool quiet,
+	int code);
 
 #endif

@@ -110,10 +110,11 @@ uint64_t run_control_pause(void)
 	return clock_monotonic_ns() - begin_ns;
 }
 
-void run_control_pass_signal(const struct run_control *control)
+void run_control_pass_signal(struct run_control *control)
 {
 	if (control->unsent_signal)
 		run_command_signal(&control->command, control->unsent_signal);
+	control->unsent_signal = 0;
 }
 
 static bool runs(const struct run_command *command)
@@ -206,10 +207,14 @@ void run_command_signal(const struct run_command *command, int signal)
 		(void)kill((pid_t)command->pid, signal);
 }
 
-int run_command_code(const struct run_command *command)
+int run_control_code(const struct run_control *control, int code)
 {
+	const struct run_command *command = &control->command;
+
 	if (command->exec_code)
 		return command->exec_code;
+	if (code)
+		return code;
 	if (!command->ended)
 		return EXIT_DONE;
 	if (WIFEXITED(command->status))

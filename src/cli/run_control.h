@@ -9,10 +9,7 @@
  *           requests = run_control_take(&control);        after each wait
  *   }
  *   ... close sessions and files ...
- *   run_control_pass_signal(&control);                    a signal that ended the run ends the command too
- *   run_control_wait(&control, RUN_WAIT_PASS);
- *   code = run_command_code(&control.command);
- *   run_control_end(&control);
+ *   code = listen_port_end(&port, &control, ...);         waits for the command (cli/listen_port.h)
  *
  * Signals are caught by cli/interrupt.h, whose rules on a second and a third signal apply. One
  * struct run_control at a time, on the main thread.
@@ -97,8 +94,8 @@ void run_control_watch_end(struct run_control *control);
  */
 uint64_t run_control_pause(void);
 
-/* Sends `unsent_signal` to the command, if both exist. */
-void run_control_pass_signal(const struct run_control *control);
+/* Sends `unsent_signal` to the command once, if both exist. */
+void run_control_pass_signal(struct run_control *control);
 
 /*
  * Waits until the command ends. No session is open any more, so the keyboard's signals do not end
@@ -120,10 +117,10 @@ bool run_command_reap(struct run_command *command);
 void run_command_signal(const struct run_command *command, int signal);
 
 /*
- * exec_code if the command could not be run; its exit code or 128 + the signal if it has ended;
- * else 0.
+ * The exit code of a run that ended with `code`. If that is a success, or the command could not be
+ * run: the command's code (128 + the signal; 0 while it runs).
  */
-int run_command_code(const struct run_command *command);
+int run_control_code(const struct run_control *control, int code);
 
 /* Begins a progress line with the elapsed time: "  01:30  ", from one hour on "  01:00:05  ". */
 void run_progress_begin(struct bytes *line, uint64_t elapsed_ns);

@@ -77,6 +77,13 @@ int words_fail(const struct diag *diag)
 	return diag->error ? words_exit_code(diag->error) : EXIT_FAILED;
 }
 
+int words_fail_argument(const struct diag *diag)
+{
+	int code = words_fail(diag);
+
+	return diag->error == -EINVAL ? EXIT_MISUSED : code;
+}
+
 void words_say(const char *format, ...)
 {
 	char raw[1024];

@@ -30,6 +30,9 @@ void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);
 /* Prints the diagnosis to stderr; returns the exit code that fits its error (words_exit_code()). */
 int words_fail(const struct diag *diag);
 
+/* The same for a failure whose -EINVAL is a wrong argument: EXIT_MISUSED. */
+int words_fail_argument(const struct diag *diag);
+
 /*
  * EXIT_MISSING for a right or feature that is missing (EPERM, EACCES, ENOSYS, EOPNOTSUPP), else
  * EXIT_FAILED.

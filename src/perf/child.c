@@ -67,8 +67,13 @@ int record_child_spawn(struct record_child *child, char *const argv[], struct di
 		closep(&error[0]);
 		return diag_set(diag, code, "cannot start '%s': %m", argv[0]);
 	}
-	*child =
-		(struct record_child){ .pid = (uint32_t)pid, .go_fd = go[1], .error_fd = error[0] };
+	*child = (struct record_child){
+		.pid = (uint32_t)pid,
+		.waits = true,
+		.name = argv[0],
+		.go_fd = go[1],
+		.error_fd = error[0],
+	};
 	return 0;
 }
 
@@ -85,11 +90,14 @@ static void close_pipes(struct record_child *child)
 	child->go_fd = child->error_fd = -1;
 }
 
-int record_child_go(struct record_child *child, const char *command, struct diag *diag)
+int record_child_go(struct record_child *child, struct diag *diag)
 {
 	int error = 0;
 	ssize_t n;
 
+	if (!child->waits)
+		return 0;
+	child->waits = false;
 	/* MSG_NOSIGNAL is for sockets only. SIGPIPE of a killed child must not end us. */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	(void)sigaction(SIGPIPE, &ignore, &before); /* valid arguments: cannot fail */
@@ -111,11 +119,14 @@ int record_child_go(struct record_child *child, const char *command, struct diag
 	close_pipes(child);
 	reap(child);
 	child->pid = 0;
-	return diag_set(diag, -error, "cannot run '%s': %m", command);
+	return diag_set(diag, -error, "cannot run '%s': %m", child->name);
 }
 
 void record_child_cancel(struct record_child *child)
 {
+	if (!child->waits)
+		return;
+	child->waits = false;
 	close_pipes(child);
 	reap(child);
 }

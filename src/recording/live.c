@@ -77,8 +77,6 @@ struct live {
 	struct throttling throttling;
 	struct clock_watch clocks;
 	struct poll_set set;
-	struct record_child child;
-	bool child_waits;     /* the command has not been started */
 	bool started;         /* the rings were */
 	bool room_wanted;     /* the tables were too large at the last flush */
 	bool files_said;      /* skipped symbol files were reported */
@@ -399,14 +397,10 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
 	};
-	if (options->command) {
-		result = record_child_spawn(&live->child, (char *const *)options->command, diag);
-		if (result < 0)
-			goto fail;
-		live->child_waits = true;
-		live->table.command_pid = live->child.pid;
+	if (options->child) {
+		live->table.command_pid = options->child->pid;
 		if (recorder_options.scope == RECORD_CHILD) {
-			recorder_options.pids = &live->child.pid;
+			recorder_options.pids = &live->table.command_pid;
 			recorder_options.pid_count = 1;
 		}
 	}
@@ -438,16 +432,6 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 	return recorder_info(live->recorder);
 }
 
-int live_command_code(const struct live *live)
-{
-	return live->child.exec_code;
-}
-
-uint32_t live_child_pid(const struct live *live)
-{
-	return live->child.pid;
-}
-
 uint32_t live_rights(const struct live *live)
 {
 	const struct live_options *options = &live->options;
@@ -455,7 +439,7 @@ uint32_t live_rights(const struct live *live)
 
 	if (options->machine || recorder_info(live->recorder)->filter_by_pid)
 		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* open events on CPUs that come online */
-	if (options->command)
+	if (options->child)
 		rights |= RIGHT_KILL; /* the command may run as another user */
 	if (!options->no_names)
 		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* read images */
@@ -602,10 +586,9 @@ static void look_at_clocks(struct live *live)
 
 int live_run_command(struct live *live, struct diag *diag)
 {
-	if (!live->child_waits)
+	if (!live->options.child || !live->options.child->waits)
 		return 0;
-	live->child_waits = false;
-	int result = record_child_go(&live->child, live->options.command[0], diag);
+	int result = record_child_go(live->options.child, diag);
 
 	/* replaced by the time of the exec record in process_table_comm() */
 	live->table.command_exec_ns = clock_monotonic_ns();
@@ -911,8 +894,6 @@ void live_close(struct live *live)
 {
 	if (!live)
 		return;
-	if (live->child_waits)
-		record_child_cancel(&live->child);
 	managed_free(live->managed);
 	live_port_done(&live->port);
 	live_clocks_close(live->cpu_clocks);

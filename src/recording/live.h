@@ -72,7 +72,7 @@ const struct recorder_info *live_recorder_info(const struct live *live);
 /* Writes the file header to `fd`, which the caller keeps owning. `packed`: compressed with zstd. */
 int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag);
 
-/* Starts the command, before live_start(). Only with options.late_start. */
+/* Starts the command, before live_start(). Only with options.late_start. The caller reaps it. */
 int live_run_command(struct live *live, struct diag *diag);
 
 /* Starts the rings, reads the process table, and starts the command if it does not run yet. */
@@ -88,12 +88,6 @@ uint32_t live_rights(const struct live *live);
  * Called before live_end().
  */
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns);
-
-/* 127 or 126, as a shell returns, if the command could not be run; else 0. */
-int live_command_code(const struct live *live);
-
-/* The command's pid; 0 without a command. The caller waits for the process. */
-uint32_t live_child_pid(const struct live *live);
 
 /*
  * Waits until work is due, until `until_ns`, or until one of the caller's `fds` is ready (its

@@ -8,10 +8,11 @@
 
 struct diag;
 struct ipc_provider;
+struct record_child;
 struct reverse;
 
 struct live_options {
-	bool machine;         /* every process; else `pids` or `command` */
+	bool machine;         /* every process; else `pids` or `child` */
 	const uint32_t *pids; /* borrowed until live_close() */
 	size_t pid_count;
 	/*
@@ -23,10 +24,10 @@ struct live_options {
 	const uint32_t *cpus; /* only these CPUs; borrowed for live_open() */
 	size_t cpu_count;     /* 0: all CPUs */
 	/*
-	 * NULL-terminated; NULL: none. With `machine` or `pids` the command runs but is not a
-	 * target
+	 * the command, which waits for its start; NULL: none. With `machine` or `pids` it runs but
+	 * is not a target. Borrowed until live_close()
 	 */
-	char *const *command;
+	struct record_child *child;
 	uint32_t frequency_hz;
 	bool user_only;
 	bool kernel_only;

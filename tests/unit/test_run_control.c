@@ -124,7 +124,7 @@ static void test_command_ends(void **state)
 
 	(void)state;
 	start(&control);
-	assert_int_equal(run_command_code(&control.command), 0); /* no command */
+	assert_int_equal(run_control_code(&control, 0), 0); /* no command */
 	assert_false(run_command_reap(&control.command));
 	run_command_signal(&control.command, SIGTERM);
 	run_control_wait(&control, RUN_WAIT_PASS);
@@ -132,12 +132,12 @@ static void test_command_ends(void **state)
 	control.command.pid = start_command(7, &input);
 	run_control_reap(&control);
 	assert_null(control.reason); /* it runs */
-	assert_int_equal(run_command_code(&control.command), 0);
+	assert_int_equal(run_control_code(&control, 0), 0);
 	(void)close(input);
 	assert_int_equal(wait_for_reason(&control), 0);
 	assert_string_equal(control.reason, "the command ended");
 	assert_true(control.command.ended);
-	assert_int_equal(run_command_code(&control.command), 7);
+	assert_int_equal(run_control_code(&control, 0), 7);
 	assert_false(run_command_reap(&control.command)); /* only once */
 
 	/* A pid that is not our child. */
@@ -146,7 +146,7 @@ static void test_command_ends(void **state)
 	assert_int_equal(control.command.pid, 0);
 
 	control.command = (struct run_command){ .exec_code = 127 };
-	assert_int_equal(run_command_code(&control.command), 127);
+	assert_int_equal(run_control_code(&control, 0), 127);
 	run_control_end(&control);
 }
 
@@ -163,7 +163,7 @@ static void test_wait(void **state)
 		control.command.pid = start_command(-1, &input);
 		(void)close(input);
 		run_control_wait(&control, ways[i]);
-		assert_int_equal(run_command_code(&control.command), 128 + SIGKILL);
+		assert_int_equal(run_control_code(&control, 0), 128 + SIGKILL);
 		run_control_end(&control);
 
 		/* A signal that arrives during the wait is passed to the command. */
@@ -171,7 +171,7 @@ static void test_wait(void **state)
 		control.command.pid = start_command(0, &input);
 		(void)raise(SIGHUP);
 		run_control_wait(&control, ways[i]);
-		assert_int_equal(run_command_code(&control.command), 128 + SIGHUP);
+		assert_int_equal(run_control_code(&control, 0), 128 + SIGHUP);
 		run_control_end(&control);
 		(void)close(input);
 	}
@@ -190,7 +190,7 @@ static void test_pass_signal(void **state)
 	(void)wait_for_reason(&control);
 	run_control_pass_signal(&control);
 	run_control_wait(&control, RUN_WAIT_PASS);
-	assert_int_equal(run_command_code(&control.command), 128 + SIGTERM);
+	assert_int_equal(run_control_code(&control, 0), 128 + SIGTERM);
 	run_control_end(&control);
 	(void)close(input);
 }
