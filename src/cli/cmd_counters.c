@@ -191,10 +191,7 @@ static void on_tell(void *context, uint32_t index, const char *sentence)
 	counters_outlets_say(&show->outlets, line);
 }
 
-/*
- * A number of seconds, as dotnet-counters takes it, or a time with a unit, as Spoor's other options
- * take it.
- */
+/* Seconds, as dotnet-counters takes them, or a time with a unit. */
 static int read_interval(const struct counters_values *values, const struct verb *verb,
 	uint64_t *ret_ns)
 {
@@ -230,9 +227,7 @@ static int read_choice(const struct counters_values *values, struct counter_choi
 	return result;
 }
 
-/*
- * A counter's name within a provider, "" for any of its counters. `near` gets the names that exist.
- */
+/* `name`: "" for any counter of the provider. `near` gets the names that exist. */
 static bool has_counter(const struct counting_process *process,
 	const struct counter_provider *provider, const char *name, struct nearest *near)
 {
@@ -276,10 +271,7 @@ static void say_one_missing(struct show *show, const struct counting_process *pr
 	bytes_done(&line);
 }
 
-/*
- * The providers and counters of --counters that a process has sent nothing of, once. The default
- * names some that need not be there.
- */
+/* Prints once which of --counters a process has sent nothing of. The default may lack some. */
 static void say_missing(struct show *show)
 {
 	if (show->missing_looked_for || !show->values->counters.list.count || show->values->list)
@@ -307,10 +299,7 @@ static void say_missing(struct show *show)
 	}
 }
 
-/*
- * Prints the processes that could not be connected to, or whose session ended early. If these are
- * all of them: a failure, or a missing right.
- */
+/* Prints the processes that failed. If all of them did, this is the run's failure. */
 static int tell_ends(const struct show *show)
 {
 	uint32_t failed = 0;
@@ -359,10 +348,7 @@ static void say_next(const struct show *show)
 	words_next(process.pid, (const char *const[]){ "record", "stacks", NULL });
 }
 
-/*
- * A process that is late is reported once. That its names match nothing is reported by
- * say_missing().
- */
+/* Reports a late process once. say_missing() reports names that match nothing. */
 static void tell_late(struct show *show, uint32_t index, const struct counting_process *process)
 {
 	struct bytes text = { 0 };
@@ -387,10 +373,7 @@ static void tell_late(struct show *show, uint32_t index, const struct counting_p
 	bytes_done(&text);
 }
 
-/*
- * Each process that still counts has had its intervals, or no more time to have them; or the time
- * is over.
- */
+/* Every process has sent its intervals or is late, or the time is over. */
 static bool has_enough(const struct show *show, uint64_t end_ns)
 {
 	uint32_t count = counting_count(show->counting);
@@ -470,10 +453,7 @@ static void run(struct show *show)
 
 	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error &&
 		!show->outlets.wants_end && !show->control.reason && !show->stops) {
-		/*
-		 * With a port the duration counts from the first session on: a new runtime needs
-		 * time to start.
-		 */
+		/* With a port the duration counts from the first session: runtimes start slowly. */
 		if (end_ns == UINT64_MAX && values->duration_ns &&
 			(!show->port.reverse || any_running(show) || any_late(show)))
 			end_ns = clock_monotonic_ns() + values->duration_ns;
@@ -506,10 +486,7 @@ static void run(struct show *show)
 	counting_stop(show->counting);
 	uint64_t until_ns = clock_monotonic_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
-	/*
-	 * A second signal does not wait for runtimes that do not end their session: the guard does.
-	 * What the others sent is printed.
-	 */
+	/* After a second signal the guard ends the sessions that are left. */
 	for (bool open = true;
 		open && clock_monotonic_ns() < until_ns && show->control.end_signals < 2;
 		take_requests(show)) {
@@ -670,10 +647,7 @@ static int count_targets(struct show *show, const struct targets *targets)
 		values->quiet, code);
 }
 
-/*
- * `--prometheus` needs no address: the default address is then inserted after it in argv. The
- * caller frees the returned copy.
- */
+/* Inserts the default address after a bare --prometheus. The caller frees the copy of argv. */
 static char **complete_arguments(int *argc, char **argv)
 {
 	static char address[] = DEFAULT_ADDRESS;

@@ -1,7 +1,4 @@
-/*
- * spoor doctor: the things that this user can record on this machine, and the rights to grant for
- * the others. Everything is found by trying.
- */
+/* spoor doctor: tries what this user can record here, and names the rights for the rest. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,10 +78,7 @@ static void look_for_dotnet(struct capability *row)
 	}
 	struct rights rights;
 
-	/*
-	 * Another user's socket takes both: to look at its folder, and to connect, which is writing
-	 * to it.
-	 */
+	/* Another user's socket needs both: to search its folder, and to connect (a write). */
 	rights_read(&rights);
 	if ((survey.refused_pid || survey.hidden) &&
 		(rights.effective & (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE)) !=
@@ -150,10 +144,7 @@ static void own_path(char *path, size_t room)
 
 	if (n > 0)
 		text_add_safe_z(&safe, path);
-	/*
-	 * A quote would end the shell's word. A character that is shown in another form would name
-	 * another file.
-	 */
+	/* A quote would end the shell word; a character shown otherwise names another file. */
 	if (n <= 0 || strchr(path, '\'') || strcmp(bytes_z(&safe), path) != 0)
 		(void)snprintf(path, room, "spoor"); /* fits */
 	bytes_done(&safe);

@@ -1,7 +1,4 @@
-/*
- * spoor dump: a core dump of a .NET process, written by its runtime; free space and access rights
- * are checked before.
- */
+/* spoor dump: a core dump written by the runtime, after checks of free space and rights. */
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -86,10 +83,7 @@ static int name_file(const struct dump_values *values, const struct target *targ
 	return 0;
 }
 
-/*
- * The expected size of such a dump, from the memory of the process; half a dozen measured programs
- * had smaller dumps.
- */
+/* An upper estimate of the dump's size from the memory of the process. */
 static uint64_t expected_bytes(const struct dump_values *values, const struct target *target)
 {
 	if (values->type == TYPE_MINI || values->type == TYPE_TRIAGE)
@@ -159,10 +153,7 @@ static int refused(const struct exchange *exchange, const struct target *target,
 		text);
 }
 
-/*
- * Also after a dump that failed or was interrupted: then, too, the copy of the process that its
- * runtime forked for the dump remains.
- */
+/* The runtime's forked copy of the process remains even after a failed or interrupted dump. */
 static void end_copy(const struct target *target, uint64_t since_ticks)
 {
 	uint32_t copy_pid = 0;

@@ -1,7 +1,4 @@
-/*
- * spoor env: the environment of .NET processes as their runtimes have it now, which may differ from
- * the environment that the processes were started with.
- */
+/* spoor env: the environment of .NET processes as their runtimes have it now. */
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -35,10 +32,7 @@ const struct option env_options[] = {
 /* One process's variables, on their way out. */
 struct listing {
 	const struct arguments *wanted; /* names or patterns; none: all */
-	/*
-	 * of those that no variable has been found for so far, in the same order; `wanted` is NULL
-	 * for a found one
-	 */
+	/* in the order of `wanted`; its `wanted` is NULL once a variable was found */
 	VEC(struct nearest) missing;
 	VEC(char *) variables; /* "NAME=value", owned */
 };

@@ -76,10 +76,7 @@ const struct option events_options[] = {
 	{ 0 },
 };
 
-/*
- * Whether a schema's events are chosen, as far as the schema alone decides it; BY_EVENT: each
- * event's fields decide.
- */
+/* Whether a schema's events are chosen. BY_EVENT: each event's fields decide. */
 enum choice { NOT_LOOKED_AT, CHOSEN, LEFT_OUT, BY_EVENT };
 
 /* The counts of the Loss events, added up by source and unit. */
@@ -135,10 +132,7 @@ static bool name_fits(struct events_run *run, const struct event *event)
 	return fits(&run->values->events, bytes_z(&run->name));
 }
 
-/*
- * What exists, for a name that does not. Called once a schema, and for each event whose name is in
- * its payload.
- */
+/* Offers existing names. Called once a schema, or for each event with its name in the payload. */
 static void note_names(struct events_run *run, const struct event *event)
 {
 	const char *provider =
@@ -258,10 +252,7 @@ static void note_loss(struct events_run *run, const struct event *event)
 	bytes_done(&text);
 }
 
-/*
- * Prints the losses. If the file has Loss events, these include the events that are missing by the
- * sequence numbers (`by_sequence`).
- */
+/* Prints the losses. Loss events include those counted by sequence number. */
 static void say_lost(const struct events_run *run, uint64_t by_sequence)
 {
 	struct bytes text = { 0 };
@@ -454,10 +445,7 @@ static bool selection_failed(const struct events_run *run)
 	       (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns);
 }
 
-/*
- * Names that no event in the file has. Names that exist but not together, not in time, or not in a
- * process: that nothing was chosen.
- */
+/* Explains an empty result: names that no event has, or that do not occur together. */
 static void say_unmatched(const struct events_run *run)
 {
 	bool said = run->values->from_ns > run->last_since_ns;

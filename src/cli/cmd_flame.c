@@ -87,10 +87,7 @@ static void default_output(const char *recording, enum flame_format format, stru
 	bytes_text(out, format == FORMAT_SVG ? ".svg" : ".folded");
 }
 
-/*
- * Where it went and how much it is. A browser opens the picture: by a command where there is a
- * desktop.
- */
+/* Prints the file and its size, and on a desktop the command that opens it in a browser. */
 static void tell(const char *path, const struct report *report, size_t size,
 	enum flame_format format)
 {

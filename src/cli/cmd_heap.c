@@ -243,10 +243,7 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 
 /* ---- live ---- */
 
-/*
- * The process is stopped for the collection, for about a second a GiB: before a large one this is
- * printed, and the user asked.
- */
+/* The collection stops the process for about 1 s a GiB: before a large one the user is asked. */
 static bool may_stop(const struct heap_values *values, const struct target *target,
 	const struct pollfd *watched)
 {
@@ -328,10 +325,7 @@ static int name_file(const struct heap_values *values, const struct target *targ
 	return 0;
 }
 
-/*
- * "shop.gcdump" becomes "shop.incomplete.gcdump", so that the name of the file shows that it is not
- * the whole heap. An existing path that is no regular file (a pipe, /dev/stdout) keeps its name.
- */
+/* "shop.gcdump" becomes "shop.incomplete.gcdump". A pipe or device keeps its name. */
 static int mark_name(struct heap *heap, struct diag *diag)
 {
 	struct stat status;
@@ -450,10 +444,7 @@ static int take(const struct heap_values *values, const struct target *target, b
 		code = print_heap(values, &heap, type_name);
 	if (code == EXIT_DONE && *snapshot.missing) {
 		code = EXIT_FAILED; /* reported, but not to be taken for the whole */
-		/*
-		 * Neither the runtime's thread that sends nor we got the CPU while the collection
-		 * filled the buffer.
-		 */
+		/* Neither the runtime's sender nor we got the CPU while the buffer filled. */
 		if (snapshot.lost && snapshot.buffer_mb <= BUFFER_MAX / HEAP_SNAPSHOT_RETRY_FACTOR)
 			words_say("the machine was too busy to read the heap while the collection "
 				  "ran; try again with --buffersize %u",

@@ -1,7 +1,4 @@
-/*
- * spoor perfmap: lets .NET runtimes write perf maps or jitdumps for other tools, and takes the
- * files away again. Spoor itself needs neither.
- */
+/* spoor perfmap: lets .NET runtimes write perf maps or jitdumps for other tools. */
 #include "cli/verbs.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * spoor ps: the .NET processes of this machine, and whether their runtimes can be reached; with -a
- * all others too.
- */
+/* spoor ps: the .NET processes here and whether they can be reached; with -a all processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,10 +75,7 @@ const struct option ps_options[] = {
 	{ 0 },
 };
 
-/*
- * From /etc/passwd alone: users of a directory service, and users that exist only in a container,
- * are shown by number.
- */
+/* From /etc/passwd alone: other users are shown by number. */
 static void add_user(struct bytes *out, uint32_t uid)
 {
 	cleanup(fclosep) FILE *file = fopen("/etc/passwd", "re");

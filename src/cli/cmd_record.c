@@ -251,10 +251,7 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 	return result < 0 ? result : list_pids(run, diag);
 }
 
-/*
- * The providers that .NET processes are asked to enable beside the method names. For the runtime's
- * own provider the choice of --providers replaces the default.
- */
+/* The .NET events beside method names. --providers replaces the default for the runtime's own. */
 static int choose_providers(struct recording_run *run, struct diag *diag)
 {
 	const struct record_values *values = run->values;
@@ -367,10 +364,7 @@ static void say_begin(struct recording_run *run)
 	const struct recorder_info *info = live_recorder_info(run->live);
 
 	if (info->limit.error && !run->limit_said)
-		/*
-		 * the recording continues with fewer events: its exit code is not that of
-		 * words_fail()
-		 */
+		/* the recording continues with fewer events: not a failure */
 		(void)words_fail(&info->limit);
 	if (run->values->quiet)
 		return;
@@ -592,10 +586,7 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 	return 0;
 }
 
-/*
- * The recording is over and its file complete; the command may continue as long as it likes.
- * Signals are passed on to it.
- */
+/* The file is complete; waits for the command, which gets the signals. */
 static void wait_for_command(struct recording_run *run)
 {
 	struct run_control *control = &run->control;
@@ -612,10 +603,7 @@ static void wait_for_command(struct recording_run *run)
 	run_control_wait(control, RUN_WAIT_INSIST);
 }
 
-/*
- * -D: the command runs, the recording does not yet. False: a signal arrived, or the command has
- * ended.
- */
+/* -D: false if a signal arrived or the command ended before the delay was over. */
 static bool wait_delay(struct recording_run *run)
 {
 	struct run_control *control = &run->control;
@@ -649,10 +637,7 @@ static void say_instead(const struct live_options *options, struct diag *refusal
 	diag_remedy(refusal, "%s", all.remedy);
 }
 
-/*
- * Perf events are refused altogether, but the threads' CPU clocks in /proc can be read. Options
- * that need perf events fail as before.
- */
+/* Without any perf event, records by the CPU clocks in /proc, if no option needs events. */
 static bool open_without_events(struct recording_run *run, struct live_options *options,
 	struct diag *diag)
 {
@@ -700,10 +685,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	if (result != -EACCES || !options->machine || run->values->targets.all ||
 		run->values->kernel_only)
 		return result;
-	/*
-	 * The whole machine was the default, not an option: record this user's processes instead,
-	 * and print a sentence about the rest.
-	 */
+	/* The whole machine was only the default: record this user's processes instead. */
 	struct diag machine = *diag;
 
 	options->machine = false;
@@ -730,10 +712,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	return 0;
 }
 
-/*
- * The rights for making reports and pictures at the end: below sudo, those of the user who called
- * sudo, whose folder it may be. File capabilities are not used to write files.
- */
+/* Rights for the reports and pictures at the end: never those of the program's file. */
 static uint32_t rights_to_make(const struct recording_run *run)
 {
 	if (rights_are_borrowed())

@@ -1,7 +1,4 @@
-/*
- * spoor recover: the last events of a program that links libspoor and crashed, hangs or was killed,
- * out of its rings (<spoor/recover.h>).
- */
+/* spoor recover: the last events of a crashed or hung libspoor program, from its rings. */
 #include "cli/verbs.h"
 
 #include <dirent.h>
@@ -169,10 +166,7 @@ int cmd_recover(const struct verb *self, int argc, char **argv)
 	if (args.command || args.words.count + (values.pid != 0) != 1) {
 		code = options_misused(self, "one file, or one process with -p");
 	} else {
-		/*
-		 * Rings hold payloads, and a file is the user's choice: his own rights decide, and
-		 * none are borrowed.
-		 */
+		/* The rings hold payloads: only the user's own rights decide who may read them. */
 		cleanup(closep) int rings =
 			values.pid ? open_process(values.pid, &diag) : open_rings(name, &diag);
 		if (rings < 0 || recover(rings, name, output, values.quiet, &recovered, &diag) < 0)

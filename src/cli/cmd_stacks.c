@@ -1,6 +1,4 @@
-/*
- * spoor stacks: where all threads of .NET processes stand now, once or again and again.
- */
+/* spoor stacks: where all threads of .NET processes stand, once or repeatedly. */
 #include "base/clocks.h"
 #include "cli/verbs.h"
 
@@ -63,10 +61,7 @@ const struct option stacks_options[] = {
 	{ 0 },
 };
 
-/*
- * One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING when the
- * user lacks the rights.
- */
+/* EXIT_FAILED: managed frames are missing; EXIT_MISSING: the user lacks the rights. */
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump,
 	unsigned columns, struct bytes *out)
 {

@@ -459,10 +459,7 @@ static bool ended_untraced(const struct tracing_process *process)
 	       reason_word_is(process->reason_code, REASON_KIND_ENDED);
 }
 
-/*
- * Processes that ended before they could be traced, as a child does between fork and exec: one line
- * for all.
- */
+/* One line for all processes that ended before their session, as between fork and exec. */
 static void say_ended(const struct trace_run *run)
 {
 	struct tracing_process first = { 0 };
@@ -511,9 +508,7 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 		words_say("run it as that user, or with sudo");
 }
 
-/*
- * The number of events of each chosen provider; for one that sent none, whether its name is known.
- */
+/* Events of each chosen provider; for one without any, whether its name is known. */
 static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 {
 	size_t width = 0;
@@ -652,10 +647,7 @@ static void flush_lines(struct trace_run *run)
 		note_print_failure(run);
 }
 
-/*
- * Once a session is open the file is linked to its path, so that it stays there however this
- * process ends.
- */
+/* Once a session is open the file gets its name, and keeps it if this process is killed. */
 static int keep_file(struct trace_run *run, struct diag *diag)
 {
 	struct tracing_counts counts;
@@ -724,10 +716,7 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 			return diag->error;
 		uint64_t at_ns = clock_monotonic_ns();
 		if (duration_ns) {
-			/*
-			 * The duration counts from the first session on: a new runtime needs time
-			 * to start. One that does not answer gets no extra time.
-			 */
+			/* From the first session on, or from when it was due. */
 			tracing_count(run->tracing, &counts);
 			uint64_t from_ns =
 				counts.first_open_ns ? counts.first_open_ns : counts.due_open_ns;
@@ -752,10 +741,7 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 	return 0;
 }
 
-/*
- * The runtimes write what they still hold, and the names of their methods. A second Ctrl-C leaves
- * that out.
- */
+/* Drains the sessions and their rundowns; a second Ctrl-C leaves that out. */
 static int run_the_end(struct trace_run *run, struct diag *diag)
 {
 	uint64_t progress_ns = clock_monotonic_ns();

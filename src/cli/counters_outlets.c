@@ -66,10 +66,7 @@ int counters_outlets_open(struct counters_outlets *o, const struct counters_outl
 
 	if (result == 0 && options->file) {
 		result = output_file_open(&o->file, options->file, diag);
-		/*
-		 * The file has its final name from the first byte on: if this process is killed,
-		 * the rows written so far remain.
-		 */
+		/* Named from the first byte on: a killed process leaves its rows. */
 		if (result == 0)
 			result = output_file_keep(&o->file, diag);
 	}
@@ -111,10 +108,7 @@ static int write_at(struct counters_outlets *o, const void *data, size_t size, s
 	return 0;
 }
 
-/*
- * A write failed half-way, as on a full disk: the file is cut back to its last whole row. Rewriting
- * the tail needs no new disk space, and neither does cutting. Pipes and devices cannot be repaired.
- */
+/* After a partial write (disk full) the file is cut back to its last whole row. */
 static int mend(struct counters_outlets *o, bool document, int error)
 {
 	size_t tail = document && o->file_end ? strlen(counters_json_tail) : 0;
@@ -133,10 +127,7 @@ static int write_json_rows(struct counters_outlets *o, struct diag *diag)
 	struct bytes piece = { 0 };
 	int result = 0;
 
-	/*
-	 * Rows begin with their separator, ",\n"; the first of all has none. A row holds no line
-	 * end itself.
-	 */
+	/* All rows but the first begin with ",\n"; a row contains no line end. */
 	while (result == 0 && at < o->scratch.len) {
 		const uint8_t *begin = o->scratch.data + at;
 		const uint8_t *next = memchr(begin + 2, '\n', o->scratch.len - at - 2);
@@ -213,10 +204,7 @@ static void draw(struct counters_outlets *o, const struct counters_view *views, 
 	if (!o->drawn || !o->dirty || !count)
 		return;
 	if (!output_queue_is_empty(&o->out))
-		/*
-		 * the previous screen is not written completely yet: this one follows in a later
-		 * turn
-		 */
+		/* the previous screen is still being written: this one follows later */
 		return;
 	terminal_size(&o->table.columns, &o->table.lines);
 	o->table.color = o->screen.color;
@@ -391,10 +379,7 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 	}
 }
 
-/*
- * Waits up to PUSH_WAIT_NS (a second) for the last lines to be sent to a collector that is
- * connected.
- */
+/* Waits at most PUSH_WAIT_NS for the last lines to a connected collector. */
 static void finish_push(struct counters_outlets *o, struct counting_push *to, const char *what)
 {
 	uint64_t until_ns = clock_monotonic_ns() + PUSH_WAIT_NS;

@@ -1,7 +1,4 @@
-/*
- * See interrupt.h. The handler marks the signal, then makes the event descriptor readable: a reader
- * that reads the descriptor first misses no mark.
- */
+/* See interrupt.h. The handler sets the mark before the descriptor becomes readable. */
 #include "cli/interrupt.h"
 
 #include <errno.h>
@@ -21,10 +18,7 @@
 
 enum mark { MARK_NONE, MARK_SENT, MARK_KEYBOARD };
 
-/*
- * In the order in which they are reported: the end first. The first ENDER_COUNT end a verb. SIGALRM
- * is the deadline's.
- */
+/* In order of reporting. The first ENDER_COUNT end a verb; SIGALRM is the deadline's. */
 static const struct {
 	int signal;
 	unsigned kind;

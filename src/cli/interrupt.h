@@ -58,16 +58,10 @@ bool interrupt_take(struct interrupt *ret_taken);
  */
 void interrupt_pass_on(void);
 
-/*
- * Stops this process as Ctrl-Z does, and returns when it continues. It does not stop in an orphaned
- * process group.
- */
+/* Stops this process as Ctrl-Z does, except in an orphaned group; returns when it continues. */
 void interrupt_pause(void);
 
-/*
- * Closes the descriptor and restores the dispositions that interrupt_start() found. A deadline that
- * runs continues.
- */
+/* Closes the descriptor and restores the dispositions. A running deadline continues. */
 void interrupt_end(struct pollfd *watched);
 
 #endif

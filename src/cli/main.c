@@ -1,6 +1,4 @@
-/*
- * spoor VERB ...: finds the verb and calls its function, which does all the rest.
- */
+/* spoor VERB ...: finds the verb and calls its function. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * See options.h. One pass over argv: long options, bundles of letters, words; errors have the same
- * wording in every verb.
- */
+/* See options.h. One pass over argv; errors have the same wording in every verb. */
 #include "cli/options.h"
 
 #include <assert.h>
@@ -317,9 +314,7 @@ void options_done(const struct verb *verb, void *values, struct arguments *argum
 	vec_done(&arguments->words);
 }
 
-/*
- * "  -p, --pid PID           only this process": the text is on a separate line when the left side is long.
- */
+/* "  -p, --pid PID           only this process"; a long left side has a line of its own. */
 static void print_row(const struct option *row)
 {
 	char letter[] = "    ";

@@ -75,10 +75,7 @@ struct option {
 #define INTO(values_type, field) \
 	(uint16_t) offsetof(values_type, field), (uint16_t)sizeof(((values_type *)NULL)->field)
 
-/*
- * The arguments that are not options: borrowed pointers; `words` ends before `--`, `command` has
- * the arguments after it.
- */
+/* The other arguments, borrowed: `words` before `--`, `command` after it. */
 struct arguments {
 	VEC(const char *) words;
 	char **command; /* NULL-terminated, as execvp() wants it; NULL when there was no `--` */
@@ -96,10 +93,7 @@ bool options_parse(const struct verb *verb, int argc, char **argv, void *values,
 /* Frees the lists (struct texts) in `values` and in `arguments`. */
 void options_done(const struct verb *verb, void *values, struct arguments *arguments);
 
-/*
- * For a verb that finds its arguments wrong: prints the sentence and "spoor VERB --help shows what
- * it takes.", returns EXIT_MISUSED.
- */
+/* Prints the sentence and how to get help; returns EXIT_MISUSED. */
 int options_misused(const struct verb *verb, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

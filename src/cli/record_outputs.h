@@ -53,9 +53,7 @@ struct record_outputs_wish {
 /* The mistake in the files named by -o, as a sentence for options_misused(); NULL: none. */
 const char *record_outputs_problem(const struct texts *files);
 
-/*
- * With a folder: makes DIR/<date_time>/ and fills it. Ended with record_outputs_done() in any case.
- */
+/* -d makes DIR/<date_time>/. record_outputs_done() follows in any case. */
 int record_outputs_choose(struct record_outputs *outputs, const struct record_outputs_wish *wish,
 	struct diag *diag);
 
@@ -63,10 +61,7 @@ int record_outputs_choose(struct record_outputs *outputs, const struct record_ou
 int record_outputs_open(const struct record_outputs *outputs, struct output_file *ret_out,
 	struct diag *diag);
 
-/*
- * Runs `report` and `flame` for the files to be made; prints each failure and continues. The first
- * failure's exit code.
- */
+/* Makes the other files; prints each failure. The first failure's exit code. */
 int record_outputs_make(const struct record_outputs *outputs, bool quiet);
 
 void record_outputs_done(struct record_outputs *outputs);

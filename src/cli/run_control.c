@@ -50,10 +50,7 @@ static void take_end_signal(struct run_control *control, const struct interrupt 
 	set_reason(control, taken->signal == SIGINT ? "Ctrl-C" : "a signal");
 }
 
-/*
- * False: the line is not Enter but the end of the input, after which the terminal is not watched
- * any more.
- */
+/* False: end of input, after which the terminal is not watched. */
 static bool take_line(struct run_control *control)
 {
 	char line[256];

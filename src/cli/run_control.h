@@ -79,19 +79,13 @@ int run_control_start(struct run_control *control, unsigned kinds, bool reads_te
  */
 unsigned run_control_take(struct run_control *control);
 
-/*
- * Reaps the command if it has ended, and sets `reason` if it is NULL. For callers that do not want
- * to depend on SIGCHLD.
- */
+/* Reaps an ended command and sets `reason` if NULL, without waiting for SIGCHLD. */
 void run_control_reap(struct run_control *control);
 
 /* From now on only requests to end are reported. */
 void run_control_watch_end(struct run_control *control);
 
-/*
- * Stops this program, as Ctrl-Z does. Returns when it continues: how long it was stopped. The
- * caller has closed its sessions.
- */
+/* Stops this program as Ctrl-Z does; returns how long. The caller has closed its sessions. */
 uint64_t run_control_pause(void);
 
 /* Sends `unsent_signal` to the command once, if both exist. */
@@ -104,10 +98,7 @@ void run_control_pass_signal(struct run_control *control);
  */
 void run_control_wait(struct run_control *control, enum run_wait how);
 
-/*
- * Restores the signals' dispositions. Harmless if run_control_start() failed or was not called on a
- * struct whose watched[0].fd is -1.
- */
+/* Restores the dispositions. Harmless without run_control_start() if watched[0].fd is -1. */
 void run_control_end(struct run_control *control);
 
 /* True once, when the command has ended. A pid that is not our child (any more) becomes 0. */

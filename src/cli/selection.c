@@ -192,10 +192,7 @@ static bool explain_pids(const struct selection *s)
 	return said;
 }
 
-/*
- * A filter that matches nothing leaves an empty result: the names that it could have meant explain
- * it.
- */
+/* Explains an empty result by the names that the filter could have meant. */
 static bool explain_process_names(const struct selection *s)
 {
 	bool said = false;
@@ -221,10 +218,7 @@ static bool explain_modules(const struct selection *s)
 {
 	bool said = false;
 
-	/*
-	 * Functions are known for the chosen processes only: without any, the processes were the
-	 * reason.
-	 */
+	/* Functions are known for chosen processes only: none means that no process matched. */
 	for (uint32_t i = 0; i < s->profile.filter.modules.count && s->names.functions.count > 1;
 		i++) {
 		const char *pattern = s->profile.filter.modules.items[i];
@@ -363,9 +357,7 @@ int selection_write(const struct selection *s, const char *path, const struct by
 	struct stat input;
 	int known = strcmp(s->path, "-") == 0 ? fstat(STDIN_FILENO, &input) : stat(s->path, &input);
 
-	/*
-	 * The output must not replace the recording; one that was deleted meanwhile needs no check.
-	 */
+	/* The output must not replace the recording; a deleted one needs no check. */
 	if (known == 0 && output_file_spares(path, &input, &diag) < 0)
 		return words_fail(&diag);
 	return write_file(path, out, quiet, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;

@@ -75,40 +75,25 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	const struct arguments *arguments, const struct verb *verb,
 	struct selection *ret_selection);
 
-/*
- * The numbers given to `option`, appended to `vec_of_u32` (VEC(uint32_t)), and to `words` (may be
- * NULL) as they were given. Any code but EXIT_DONE: the error was printed.
- */
+/* Appends the option's numbers to a VEC(uint32_t), and its text to `words` (may be NULL). */
 int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb,
 	void *vec_of_u32, struct bytes *words);
 
-/*
- * The file to read: the option's, else the only word, else the newest in this folder, whose name is
- * then printed. Any code but EXIT_DONE: the error was printed.
- */
+/* The option's file, else the only word, else the newest here, which is printed. */
 int selection_choose_file(const char *input, const struct arguments *arguments,
 	const struct verb *verb, char *path, size_t room);
 
 /* Prints why --from leaves no samples: it is after the end of a recording of this length. */
 void selection_say_late(uint64_t from_ns, uint64_t duration_ns);
 
-/*
- * Prints the result and ends the output as words_finish_output() does. A reader that left early is
- * no failure.
- */
+/* Prints the result as words_finish_output() does: a closed pipe is no failure. */
 int selection_print(const struct bytes *out);
 
-/*
- * Writes the result into a file: EXIT_DONE, or the failure is printed. A path that names the
- * recording itself is refused.
- */
+/* Writes a result file, never over the recording. EXIT_DONE, or the failure is printed. */
 int selection_write(const struct selection *selection, const char *path, const struct bytes *out,
 	bool quiet);
 
-/*
- * Whether a filter was given that no sample passes. In a recording without samples: whether one was
- * given that matches no process, module or time. selection_open() has printed the reason.
- */
+/* A filter was given that nothing matches; selection_open() has printed the reason. */
 bool selection_is_empty(const struct selection *selection);
 
 void selection_close(struct selection *selection);

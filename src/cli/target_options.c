@@ -8,10 +8,7 @@
 #include "cli/words.h"
 #include "machine/rights.h"
 
-/*
- * The next of "12,34". False at the end, and where there is no process id: then *at is not at the
- * end.
- */
+/* The next of "12,34". False at the end; *at is elsewhere after a malformed id. */
 static bool next_pid(const char **at, uint32_t *ret_pid)
 {
 	char number[24];

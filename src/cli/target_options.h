@@ -56,20 +56,14 @@ struct target_values {
 		'a', "all", NULL, help, OPTION_FLAG, INTO(type, field.all) \
 	}
 
-/*
- * The query from the options, for targets_choose(). The lists in `query` are borrowed from here and
- * from the values.
- */
+/* The query for targets_choose(); its lists are borrowed from here and the values. */
 struct target_choice {
 	struct target_query query;
 	VEC(uint32_t) pids;
 	VEC(uint32_t) trees;
 };
 
-/*
- * EXIT_DONE, or the exit code after the error was printed. The caller ends the choice with
- * target_options_done() in any case.
- */
+/* EXIT_DONE, or the error was printed. target_options_done() follows in any case. */
 int target_options_query(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);
 
@@ -89,10 +83,7 @@ int target_options_dotnet(const struct target_values *values, const struct verb 
 int target_options_choose_own(const struct target_query *query, struct targets *ret_targets,
 	struct diag *diag);
 
-/*
- * Reads an option's "12,34" into a VEC(uint32_t); `what` is "process" or "thread". EXIT_DONE, or
- * the exit code after the error was printed.
- */
+/* Reads "12,34" into a VEC(uint32_t); `what` is "process" or "thread". The exit code. */
 int target_options_ids(const struct texts *texts, const char *option, const char *what,
 	const struct verb *verb, void *vec_of_u32);
 

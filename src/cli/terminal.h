@@ -41,18 +41,12 @@ struct terminal {
 void terminal_open(struct terminal *terminal, struct bytes *out);
 void terminal_close(struct terminal *terminal, struct bytes *out);
 
-/*
- * Restores the terminal before a signal ends the program. Async-signal-safe. An open terminal does
- * not move in memory.
- */
+/* Async-signal-safe: restores the terminal. An open terminal does not move in memory. */
 void terminal_abandon(void);
 
 void terminal_size(unsigned *ret_columns, unsigned *ret_lines);
 
-/*
- * Never waits: KEY_NONE when no key is left. Call it when stdin is readable, until it returns
- * KEY_NONE.
- */
+/* Never waits. When stdin is readable, call it until it returns KEY_NONE. */
 int terminal_key(struct terminal *terminal);
 
 #endif

@@ -41,10 +41,7 @@ void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen)
 	};
 }
 
-/*
- * Prints a line that ends with a full stop, unless the text has a full stop, question mark,
- * exclamation mark or colon at its end.
- */
+/* Adds a full stop, unless the text ends with one or with "?", "!" or ":". */
 static void print_sentence(const char *text)
 {
 	size_t len = strlen(text);

@@ -33,25 +33,16 @@ int words_fail(const struct diag *diag);
 /* The same for a failure whose -EINVAL is a wrong argument: EXIT_MISUSED. */
 int words_fail_argument(const struct diag *diag);
 
-/*
- * EXIT_MISSING for a right or feature that is missing (EPERM, EACCES, ENOSYS, EOPNOTSUPP), else
- * EXIT_FAILED.
- */
+/* EXIT_MISSING for EPERM, EACCES, ENOSYS and EOPNOTSUPP, else EXIT_FAILED. */
 int words_exit_code(int error);
 
-/*
- * Prints one sentence to stderr and appends a full stop if it has none; control characters in
- * foreign text are made safe.
- */
+/* Prints a sentence to stderr, with a full stop; control characters are made safe. */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line: the earlier file at this path is now PATH.old. */
 void words_say_replaced(const char *path);
 
-/*
- * Prints commands to run next on a process, one a line, by the names of their verbs (NULL ends the
- * list), on stderr; nothing if stdout or stderr is no terminal.
- */
+/* Suggests verbs (NULL-terminated) for a process, on a terminal only. */
 void words_next(uint32_t pid, const char *const *names);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * One question of the diagnostics protocol to one process, answered or explained.
- */
+/* One request to one process, with its reply or an explanation. */
 #ifndef SPOOR_DOTNET_ASK_H
 #define SPOOR_DOTNET_ASK_H
 
@@ -24,10 +22,7 @@ struct pollfd;
 int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_ns,
 	struct pollfd *watched, struct exchange *ret_exchange, struct diag *diag);
 
-/*
- * Whether this user may send requests to the process: connects and sends nothing. 0, or negative
- * with a sentence that names the process.
- */
+/* Tries to connect, sends nothing. 0, or negative with a sentence that names the process. */
 int ask_may(uint32_t pid, struct diag *diag);
 
 #endif

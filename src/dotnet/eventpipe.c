@@ -107,10 +107,7 @@ static bool is_stop(const struct eventpipe *pipe)
 	return pipe->exchange.state != EXCHANGE_NONE && pipe->exchange.command == IPC_STOP_TRACING;
 }
 
-/*
- * Once a byte of it is out, the runtime may make the session, and only the answer tells which one
- * must be stopped.
- */
+/* Once a byte is sent the session may exist; only the reply has the id to stop it by. */
 static bool may_have_session(const struct eventpipe *pipe)
 {
 	return !exchange_is_over(&pipe->exchange) && ipc_is_collect(pipe->exchange.command) &&
@@ -281,10 +278,7 @@ static void take_info(struct eventpipe *pipe)
 									      : IPC_PROCESS_INFO;
 		return;
 	}
-	/*
-	 * Its events matter more than who it says it is (a command line above 64 KiB cannot be told
-	 * at all).
-	 */
+	/* Process info is optional: a command line above 64 KiB has no reply. */
 	pipe->step = STEP_COLLECT;
 	if (!exchange->ok)
 		return;
@@ -366,10 +360,7 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		if (ipc_is_collect(exchange->command)) {
 			take_collect(pipe, now_ns);
 		} else if (exchange->command == IPC_STOP_TRACING) {
-			/*
-			 * Success or not, the runtime has dealt with it. A success comes after the
-			 * whole stream was written.
-			 */
+			/* A success is sent after the whole stream was written. */
 			pipe->stopped = true;
 			pipe->acknowledged = exchange->ok;
 		} else {
@@ -422,10 +413,7 @@ static void end_stream(struct eventpipe *pipe)
 	tell(pipe, NULL, 0);
 }
 
-/*
- * The guard has ended the session, because we did not come by for too long. What is read after its
- * round began may have a hole before it: the stream ends here. True when it is so.
- */
+/* True if the guard ended the session. Bytes after its round may have a gap, so none are read. */
 static bool is_guarded_off(struct eventpipe *pipe)
 {
 	if (pipe->ended || guard_rounds(pipe->options.guard) == pipe->guard_rounds)
@@ -509,9 +497,7 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 	}
 }
 
-/*
- * When a session that ends is given up. A stream that cannot be decoded has no rundown to wait for.
- */
+/* Deadline of an ending session. A stream that cannot be decoded has no rundown to wait for. */
 static uint64_t patience_end_ns(const struct eventpipe *pipe)
 {
 	uint64_t silence_ns = pipe->progress_ns + EVENTPIPE_SILENCE_NS;
@@ -524,10 +510,7 @@ static uint64_t patience_end_ns(const struct eventpipe *pipe)
 	return silence_ns < whole_ns ? silence_ns : whole_ns;
 }
 
-/*
- * The runtime had its buffer and its rundown to send. Its buffer may be full of blocks that were
- * not full themselves.
- */
+/* More than buffer and rundown can hold; x 2, as blocks in the buffer may be half full. */
 static bool sends_too_much(const struct eventpipe *pipe)
 {
 	uint64_t buffered = (uint64_t)pipe->options.buffer_mb << 21;
@@ -555,10 +538,7 @@ static void send_stop(struct eventpipe *pipe)
 	if (ipc_encode(&request, &out, NULL) == 0) {
 		int fd = pipe->door.connect(pipe->door.context, NULL);
 		if (fd >= 0) {
-			/*
-			 * Whole or not at all; when not, the session ends with the next event that
-			 * cannot be written.
-			 */
+			/* If it fails, the next event that cannot be written ends the session. */
 			(void)send(fd, out.data, out.len, MSG_NOSIGNAL);
 			close(fd);
 		}
@@ -626,10 +606,7 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 		return;
 	pipe->stopping = true;
 	begin_end(pipe, now_ns);
-	/*
-	 * A stop goes on, a session that may be on its way must be awaited; all else has become
-	 * pointless.
-	 */
+	/* A stop continues, and a session that may exist is awaited; the rest is cancelled. */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
 		if (!pipe->opened && !*pipe->reason)
 			set_reason(pipe, REASON_KIND_CUT_SHORT,

@@ -45,10 +45,7 @@ struct poll_set;
 #define EVENTPIPE_PROGRESS_BYTES (16u << 10)
 #define EVENTPIPE_RUNDOWN_BYTES  (UINT64_C(256) << 20)
 
-/*
- * Several sessions of one process: requests of those that share a queue are made one at a time. All
- * zero is an empty queue.
- */
+/* Sessions that share a queue send one request at a time. All zero is an empty queue. */
 struct eventpipe_queue {
 	/* the session whose request is being sent or answered; NULL: none */
 	const struct eventpipe *holder;
@@ -81,10 +78,7 @@ struct eventpipe_options {
 	uint64_t end_limit_ns;
 	/* NULL: requests do not wait for other sessions. Borrowed */
 	struct eventpipe_queue *queue;
-	/*
-	 * CLOCK_MONOTONIC: until then a missing diagnostics socket may still appear; 0: a missing
-	 * socket is a failure
-	 */
+	/* CLOCK_MONOTONIC until which the socket may still appear; 0: it must exist */
 	uint64_t appear_ns;
 	/* NULL: none. Borrowed; the caller calls guard_beat() (guard.h) */
 	struct guard *guard;
@@ -93,10 +87,7 @@ struct eventpipe_options {
 
 enum eventpipe_state {
 	EVENTPIPE_OPENING,
-	/*
-	 * as before, but the peer has been silent for too long: eventpipe_reason() says so. May get
-	 * better
-	 */
+	/* the peer has been silent for too long, but may still answer */
 	EVENTPIPE_HUNG,
 	EVENTPIPE_STREAMING,
 	EVENTPIPE_STOPPING,
@@ -120,10 +111,7 @@ struct eventpipe_handler {
 	void *user;
 };
 
-/*
- * The struct dotnet_door is copied; its context is borrowed. -ENOMEM. All other failures show in
- * the state and the reason.
- */
+/* The door is copied, its context borrowed. -ENOMEM; other failures show in the state. */
 int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe);
 
@@ -136,10 +124,7 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);
 /* Begins the end. */
 void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns);
 
-/*
- * Until this time, or eventpipe_stop(), the stream's descriptor is not among those to wait for, so
- * that many small pieces are read in one turn.
- */
+/* Until then or eventpipe_stop() the stream is not waited for, to read it in larger pieces. */
 void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns);
 
 void eventpipe_free(struct eventpipe *pipe);
@@ -155,10 +140,7 @@ uint64_t eventpipe_opened_ns(const struct eventpipe *pipe);
 /* When the present or last CollectTracing was begun, before its connection; 0: none was. */
 uint64_t eventpipe_asked_ns(const struct eventpipe *pipe);
 
-/*
- * The collect command of the last request: the one that the runtime knows, once the session is
- * open.
- */
+/* The command of the last request; once the session is open, one that the runtime knows. */
 enum ipc_command eventpipe_collect_command(const struct eventpipe *pipe);
 
 /* The HRESULT with which the runtime refused the session; 0: it did not. */
@@ -182,10 +164,7 @@ bool eventpipe_behind(const struct eventpipe *pipe);
 /* Bytes of the stream so far. */
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
-/*
- * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; ""
- * when nothing is wrong. Its kind in one word, one of those of reasons.def.
- */
+/* Why there is no whole stream, a sentence part; "" if nothing is wrong. Its code word. */
 const char *eventpipe_reason(const struct eventpipe *pipe);
 const char *eventpipe_reason_code(const struct eventpipe *pipe);
 

@@ -78,9 +78,7 @@ static void fail(struct exchange *exchange, int failure, const char *text)
 		text); /* as long as a diagnosis */
 }
 
-/*
- * True when the state has changed, so that the next step can be tried; so in the functions below.
- */
+/* True if the state has changed, here and in the functions below. */
 static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 {
 	struct diag diag = { 0 };
@@ -94,10 +92,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	}
 	int fd = exchange->door.connect(exchange->door.context, &diag);
 
-	/*
-	 * A session that cannot be stopped is worse than none: no session unless StopTracing would
-	 * have descriptors.
-	 */
+	/* No session unless descriptors for its StopTracing are left. */
 	if (fd >= 0 && ipc_is_collect(exchange->command) && !descriptors_are_free(STOP_FDS)) {
 		close(fd);
 		fd = -EMFILE;
@@ -114,10 +109,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	bool alive = state && state != 'Z' && state != 'X';
 	bool young =
 		(fd == -ENOENT || fd == -ECONNREFUSED) && now_ns < exchange->appear_ns && alive;
-	/*
-	 * Spoor itself lacks descriptors or memory: that may pass, and StopTracing must still be
-	 * sent.
-	 */
+	/* Spoor lacks descriptors or memory for now, and StopTracing must still be sent. */
 	bool poor = (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) &&
 		    exchange->command == IPC_STOP_TRACING;
 	if (fd == -EAGAIN || young || poor) {
@@ -198,10 +190,7 @@ static void take_payload(struct exchange *exchange)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
-/*
- * Reads exactly the bytes of the reply: those that follow the reply to CollectTracing belong to the
- * stream.
- */
+/* Reads only the reply: what follows the reply to CollectTracing is the stream. */
 static bool receive(struct exchange *exchange, uint64_t now_ns)
 {
 	bool header = exchange->state == EXCHANGE_HEADER;
@@ -212,10 +201,7 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 		ssize_t n = recv(exchange->fd, to + exchange->got, size - exchange->got, 0);
 		int error = errno;
 		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
-			/*
-			 * The guard has read from this connection in our place, so these bytes do
-			 * not follow the ones that we read before.
-			 */
+			/* The guard has read some: there is a gap before these bytes. */
 			fail(exchange, -ECANCELED,
 				"its session was ended because its reader had stood still");
 			return true;
@@ -228,10 +214,7 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 			return true;
 		}
 		exchange->got += (size_t)n;
-		/*
-		 * Single bytes are no progress: the header and the payload must each arrive whole
-		 * within a time limit.
-		 */
+		/* Header and payload must each arrive whole within a time limit. */
 		if (exchange->got == size)
 			exchange->progress_ns = now_ns;
 	}

@@ -29,28 +29,16 @@ struct guard;
 struct poll_set;
 struct pollfd;
 
-/*
- * How to connect to a runtime: at the diagnostics socket of a process, at a named socket, or
- * through a runtime's own connection to Spoor's port.
- */
+/* How to connect to a runtime: a diagnostics socket, a named one, or Spoor's listen port. */
 struct dotnet_door {
-	/*
-	 * A new connection, non-blocking. -EAGAIN: none now, try again soon. Any other error is
-	 * final, except that a missing socket may still appear until appear_ns.
-	 */
+	/* Non-blocking. -EAGAIN: try again. A missing socket is final only after appear_ns. */
 	int (*connect)(void *context, struct diag *diag);
-	/*
-	 * State of the process from /proc/PID/stat; 0 when the process has exited, '?' when it is
-	 * not known.
-	 */
+	/* State from /proc/PID/stat; 0: it has exited, '?': unknown. */
 	char (*state)(void *context);
 	void *context;
 };
 
-/*
- * Connects to the diagnostics socket of a process. The target is borrowed as long as the struct is
- * used.
- */
+/* The diagnostics socket of a process. The target is borrowed. */
 struct dotnet_door dotnet_target_door(const struct dotnet_target *target);
 
 enum exchange_state {
@@ -66,16 +54,10 @@ enum exchange_state {
 
 struct exchange {
 	enum exchange_state state;
-	/*
-	 * The guard process (guard.h) that takes over a session, from before the request for it is
-	 * sent. NULL, or set after exchange_begin().
-	 */
+	/* Guards a session from before its request is sent. Set after exchange_begin(), or NULL. */
 	struct guard *guard;
 	const struct dotnet_target *guard_target;
-	/*
-	 * the guard's key of the connection; 0 none. A caller that takes over fd takes over the key
-	 * too
-	 */
+	/* the guard's key of the connection, taken over together with fd; 0: none */
 	uint32_t guard_key;
 	uint32_t guard_rounds;
 	enum ipc_command command;
@@ -110,10 +92,7 @@ enum exchange_state exchange_advance(struct exchange *exchange, uint64_t now_ns)
 /* Answered, failed, or never begun. */
 bool exchange_is_over(const struct exchange *exchange);
 
-/*
- * The first byte of the request was sent: from then on the runtime may execute it. Only the reply
- * shows whether it did.
- */
+/* A byte of the request was sent: the runtime may execute it. */
 bool exchange_is_sent(const struct exchange *exchange);
 
 /* Adds what it waits for: a descriptor, or a time; nothing if it is over. */

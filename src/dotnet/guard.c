@@ -153,10 +153,7 @@ static void take_add(struct guard *guard, const struct guard_message *message, i
 		item->pid = 0;
 }
 
-/*
- * Reads one message of the owner. 1; 0 when there is none; -EPIPE when the owner has closed its end
- * or the message is malformed.
- */
+/* Reads one message. 1; 0 when there is none; -EPIPE at the end or if it is malformed. */
 static int take_message(struct guard *guard)
 {
 	struct guard_message *message = &guard->message;
@@ -166,10 +163,7 @@ static int take_message(struct guard *guard)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 
-	/*
-	 * A stream socket: a message that was sent in one piece mostly arrives in one piece, but
-	 * its size must be read first.
-	 */
+	/* A stream socket: the size is read first, though a message mostly arrives whole. */
 	for (;;) {
 		int form = guard_message_needed(message, guard->message_got, &needed);
 		if (form < 0)
@@ -210,10 +204,7 @@ static int take_message(struct guard *guard)
 	return 1;
 }
 
-/*
- * A session whose id the owner has not read yet: the id is in the reply to CollectTracing, provided
- * that these are the reply's first bytes.
- */
+/* The id of a session may still be unread: it is in the first bytes of the reply. */
 static void look_for_id(struct guarded *item, const uint8_t *data, size_t size)
 {
 	if (item->reply_len == REPLY_SIZE)
@@ -251,10 +242,7 @@ static bool drain(struct guarded *item)
 	return false;
 }
 
-/*
- * Sends StopTracing. Its 28 bytes fit into an empty socket buffer; when the connection is not
- * possible yet, a later turn tries again.
- */
+/* Sends StopTracing, its 28 bytes whole or not. Without a connection a later turn tries. */
 static void ask_to_stop(struct guarded *item)
 {
 	static struct dotnet_target target;
@@ -291,10 +279,7 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 	(void)poll_set_wait(&guard->set);
 	for (uint32_t i = 0; i < guard->set.fds.count; i++)
 		if (poll_set_revents(&guard->set, i) & POLLNVAL)
-			/*
-			 * an invalid descriptor, which cannot happen: waits, so as not to use a
-			 * whole CPU
-			 */
+			/* waits, lest an invalid descriptor use a whole CPU */
 			(void)poll_one(-1, 0, TURN_MS);
 }
 
@@ -306,10 +291,7 @@ static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
 	return took_ns < timeout_ns ? took_ns : timeout_ns;
 }
 
-/*
- * A round: ends all sessions that are listed now, first by StopTracing, then by shutting down their
- * connections.
- */
+/* Ends all listed sessions by StopTracing, then shuts down their connections. */
 static void end_sessions(struct guard *guard, bool owner_lives)
 {
 	uint64_t waited_ns = 0;
@@ -348,10 +330,7 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 		struct guarded *item = &guard->list.items[i];
 		if (!item->doomed)
 			continue;
-		/*
-		 * ends the connection for the owner's descriptor and the runtime too, which close()
-		 * of ours would not do
-		 */
+		/* unlike close(), ends it for the owner and the runtime too */
 		(void)shutdown(item->fd, SHUT_RDWR);
 		let_go(guard, item);
 	}
@@ -385,10 +364,7 @@ static void close_others(struct guard *guard, int owner_fd)
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		all &= vec_add(&kept, guard->list.items[i].fd);
 	if (!all)
-		/*
-		 * without this list it would keep descriptors open that are none of its business:
-		 * better no guard
-		 */
+		/* without this list it would hold foreign descriptors: better no guard */
 		_exit(1);
 	qsort(kept.items, kept.count, sizeof(kept.items[0]), compare_ints);
 	for (uint32_t i = 0; i < kept.count; i++) {
@@ -615,10 +591,7 @@ static void send_message(struct guard *guard, struct guard_message *message, siz
 	}
 	if (n == (ssize_t)size)
 		return;
-	/*
-	 * The guard has exited, or takes messages so slowly that it no longer protects the
-	 * sessions. The next one is forked with the present list.
-	 */
+	/* The guard exited or is too slow to protect: forks another with the present list. */
 	kill_guard(guard);
 	replace(guard);
 }
@@ -708,15 +681,9 @@ void guard_free(struct guard *guard)
 	if (!guard)
 		return;
 	if (guard->pid) {
-		/*
-		 * The guard exits when the channel is closed. That takes time only when sessions
-		 * were left open.
-		 */
+		/* The guard exits when the channel closes, later if sessions were left open. */
 		(void)shutdown(guard->channel, SHUT_WR);
-		/*
-		 * After the guard has closed its end of the channel it exits very soon; if it takes
-		 * longer, init becomes its parent.
-		 */
+		/* A guard that closed its end exits soon; if not, init reaps it. */
 		bool leaves = !guard->list.count && poll_one(guard->channel, POLLIN, LEAVE_MS);
 		(void)waitpid(guard->pid, NULL, leaves ? 0 : WNOHANG);
 	}

@@ -44,35 +44,21 @@ struct guard;
 #define GUARD_PATIENCE_NS UINT64_C(2000000000)
 #define GUARD_BUSY_NS     UINT64_C(8000000000)
 
-/*
- * The same in ticks of the watching process: while that process is stopped itself, it counts no
- * ticks.
- */
+/* The same in ticks of the watching process, which does not count while it is stopped. */
 #define GUARD_TICK_MS      250
 #define GUARD_SILENT_TICKS (GUARD_PATIENCE_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
 #define GUARD_BUSY_TICKS   (GUARD_BUSY_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
 
-/*
- * Nanoseconds of CPU time that the process's main thread has had; 0 where the kernel does not count
- * them.
- */
+/* CPU time of the process's main thread in ns; 0 where the kernel does not count it. */
 uint64_t guard_cpu_ns(uint32_t pid);
 
-/*
- * Forks the guard. Call it early: the guard keeps a copy of the memory that the process has by then
- * (shared until it is written to).
- */
+/* Forks the guard. Call it early: the guard shares the memory that the process has then. */
 int guard_start(struct guard **ret_guard, struct diag *diag);
 
-/*
- * Signals that the owner runs. Costs a memory access, and a system call every quarter of a second.
- */
+/* Signals that the owner runs. A memory access, and a system call every 250 ms. */
 void guard_beat(struct guard *guard, uint64_t now_ns);
 
-/*
- * The key of a connection that is now guarded; 0 when it is not (no guard, no memory). `guard` may
- * be NULL here and below.
- */
+/* The key of the guarded connection; 0: not guarded. `guard` may be NULL here and below. */
 uint32_t guard_add(struct guard *guard, int fd, const struct dotnet_target *target);
 
 void guard_session(struct guard *guard, uint32_t key, uint64_t session_id);
@@ -83,10 +69,7 @@ void guard_remove(struct guard *guard, uint32_t key);
 /* The number of rounds, in each of which the guard ended the sessions; 0 without a guard. */
 uint32_t guard_rounds(const struct guard *guard);
 
-/*
- * About the last round: the process was last seen at *ret_seen_ns (CLOCK_MONOTONIC), in this state
- * of /proc/PID/stat ('T' stopped).
- */
+/* Of the last round: when the process was last seen (CLOCK_MONOTONIC), and its state. */
 void guard_last_round(const struct guard *guard, uint64_t *ret_seen_ns, char *ret_state);
 
 /* Why nothing is guarded any more: a sentence part; NULL while all is well. */

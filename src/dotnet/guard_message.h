@@ -1,7 +1,4 @@
-/*
- * The messages that the owner of sessions sends to the guard: their layout, without the socket
- * (dotnet/guard.c).
- */
+/* The layout of the messages from the owner of sessions to the guard. */
 #ifndef SPOOR_DOTNET_GUARD_MESSAGE_H
 #define SPOOR_DOTNET_GUARD_MESSAGE_H
 
@@ -29,10 +26,7 @@ struct guard_message {
 
 #define GUARD_MESSAGE_MIN offsetof(struct guard_message, tmpdir)
 
-/*
- * How many bytes are missing from a message of which `got` have arrived; 0: it is whole, and its
- * text ends. They fit into the struct. -EBADMSG: it is no message.
- */
+/* Bytes missing after `got`; 0: whole, with an ended text. -EBADMSG: it is no message. */
 int guard_message_needed(const struct guard_message *message, size_t got, size_t *ret_needed);
 
 #endif

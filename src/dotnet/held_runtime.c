@@ -34,10 +34,7 @@ void held_runtime_advance(struct held_runtime *held, uint64_t now_ns)
 	(void)exchange_advance(&held->resume, now_ns); /* its state shows a failure */
 	if (!exchange_is_over(&held->resume))
 		return;
-	/*
-	 * The connection was lost before the reply: the runtime connects again, and ResumeRuntime
-	 * is sent again.
-	 */
+	/* The connection was lost: the runtime connects again, and is resumed again. */
 	held->waits = held->resume.state == EXCHANGE_FAILED && held->door.state(held->door.context);
 	exchange_done(&held->resume);
 }

@@ -32,10 +32,7 @@ struct held_runtime {
 
 struct held_runtime held_runtime_of(struct reverse *reverse, uint32_t peer);
 
-/*
- * Begins to resume it, if it waits and is not being resumed. To be called in each turn: where a
- * connection was lost, the next call tries again.
- */
+/* Resumes it if it waits. Called in each turn: it tries again after a lost connection. */
 void held_runtime_resume(struct held_runtime *held, uint64_t now_ns);
 
 void held_runtime_advance(struct held_runtime *held, uint64_t now_ns);

@@ -183,10 +183,7 @@ static const char *dump_path(const struct ipc_request *request)
 	return request->path ? request->path : "";
 }
 
-/*
- * The exact size of the whole message, worked out from the layout alone; 0 for a command that is
- * not ours to send.
- */
+/* The exact size of the message from the layout alone; 0: not ours to send. */
 static size_t request_size(const struct ipc_request *request)
 {
 	size_t size = IPC_HEADER_SIZE;
@@ -315,10 +312,7 @@ int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag
 		out->len = at;
 		return diag_set(diag, -ENOMEM, "no memory for a diagnostics request");
 	}
-	/*
-	 * Not a matter of assert() alone: a message of another size would kill the process it is
-	 * sent to.
-	 */
+	/* Checked at run time too: a message of another size kills the process. */
 	assert(out->len - at == size);
 	if (out->len - at != size) {
 		out->len = at;
@@ -366,10 +360,7 @@ int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_sessio
 	struct cursor c = cursor_of(payload, size);
 	uint64_t session_id = cursor_u64(&c);
 
-	/*
-	 * The bytes that follow the session id belong to the stream: read as part of the reply,
-	 * they would be missing there. So the size must be exact.
-	 */
+	/* The size must be exact: bytes after the session id belong to the stream. */
 	if (c.short_read || cursor_left(&c))
 		return diag_set(diag, -EPROTO, "the reply has %zu bytes where a session id has 8",
 			size);
@@ -399,10 +390,7 @@ const char *ipc_error_words(uint32_t error)
 	}
 }
 
-/*
- * A text of a reply as UTF-8; its length includes the NUL. NULL when the length is wrong or memory
- * ran out.
- */
+/* A reply's text as UTF-8; its length includes the NUL. NULL: malformed, or no memory. */
 static char *take_text(struct cursor *c)
 {
 	uint32_t units = cursor_u32(c);

@@ -28,10 +28,7 @@ struct diag;
 #define IPC_VALUE_MAX     24000u /* ... of a variable's value */
 #define IPC_EVENT_IDS_MAX 4096u  /* of one provider */
 
-/*
- * The largest environment that is read; the kernel allows 6 MiB of arguments and environment in
- * UTF-8.
- */
+/* The largest environment read; the kernel allows 6 MiB in UTF-8. */
 #define IPC_ENVIRONMENT_MAX (16u << 20)
 
 /* Command set in the high byte, id in the low one. */
@@ -90,10 +87,7 @@ struct ipc_provider {
 	const char *arguments; /* NULL: none */
 	uint64_t keywords;
 	uint32_t level;
-	/*
-	 * The ids of some of its events: CollectTracing5 only; with any other command a request
-	 * with such a list is refused.
-	 */
+	/* Ids of some of its events; refused with any command but CollectTracing5. */
 	const uint32_t *event_ids;
 	uint32_t event_id_count;
 	bool only_event_ids; /* these alone (without any: none); else all but these */
@@ -141,10 +135,7 @@ enum ipc_command ipc_collect_fallback(enum ipc_command command);
  */
 int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag *diag);
 
-/*
- * The header of a reply. *ret_size is the size of the payload that follows; *ret_ok is false for an
- * error reply. -EPROTO when it is no reply.
- */
+/* Decodes a reply's header. *ret_size: of the payload; *ret_ok: no error. -EPROTO. */
 int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok,
 	struct diag *diag);
 
@@ -164,10 +155,7 @@ int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_sessio
 /* "all 64 sessions are in use", ...; never NULL. */
 const char *ipc_error_words(uint32_t error);
 
-/*
- * The runtime's answer to ProcessInfo. Texts are UTF-8, never NULL after a success, freed by
- * ipc_process_info_done().
- */
+/* The reply to ProcessInfo, UTF-8, never NULL; ipc_process_info_done() frees it. */
 struct ipc_process_info {
 	uint64_t pid;       /* as the peer sees itself */
 	uint8_t cookie[16]; /* of this run of the runtime */
@@ -178,10 +166,7 @@ struct ipc_process_info {
 	char *runtime_version; /* "10.0.12"; "" before ProcessInfo2 */
 };
 
-/*
- * The payload of the reply to `command`, one of the three ProcessInfo. -EPROTO when it is too short
- * or a length in it is wrong.
- */
+/* Decodes the reply to one of the three ProcessInfo commands. -EPROTO: wrong lengths. */
 int ipc_decode_process_info(enum ipc_command command, const uint8_t *payload, size_t size,
 	struct ipc_process_info *ret_info, struct diag *diag);
 

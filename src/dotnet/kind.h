@@ -1,7 +1,4 @@
-/*
- * Which kind of .NET a process runs, found without sending it anything: by the paths of its
- * mappings and the symbols that its program exports.
- */
+/* The kind of .NET of a process, by its mappings and its program's exported symbols. */
 #ifndef SPOOR_DOTNET_KIND_H
 #define SPOOR_DOTNET_KIND_H
 
@@ -19,21 +16,13 @@ enum dotnet_kind {
 	DOTNET_UNKNOWN,
 };
 
-/*
- * From the signs (enum dotnet_sign) and the paths of program and libcoreclr.so ("" when not known).
- * NativeAOT shows in the program's exports only: dotnet_kind_of_export().
- */
+/* From the signs and the paths of program and libcoreclr.so ("": unknown). Not for NativeAOT. */
 enum dotnet_kind dotnet_kind_of(unsigned signs, const char *program, const char *coreclr);
 
-/*
- * The kind of .NET that an exported symbol of this name proves; DOTNET_NOT for all but two names.
- */
+/* The kind that an exported symbol proves; DOTNET_NOT for all but two names. */
 enum dotnet_kind dotnet_kind_of_export(const char *name);
 
-/*
- * "10.0.12" of ".../shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so": where it begins, and its
- * length; NULL when the path does not say.
- */
+/* "10.0.12" of ".../Microsoft.NETCore.App/10.0.12/libcoreclr.so", and its length; or NULL. */
 const char *dotnet_version_of_path(const char *coreclr, size_t *ret_len);
 
 /* "framework-dependent", "apphost", ...; "-" for DOTNET_NOT. */

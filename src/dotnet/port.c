@@ -37,10 +37,7 @@
 #define STATUS_MAX  (64u << 10)
 #define ENVIRON_MAX (8u << 20) /* the kernel allows 6 MiB of arguments and environment */
 
-/*
- * Directory entries looked at when the name cannot be worked out. A full /tmp must not hold the
- * recorder up.
- */
+/* Entries searched for an unknown name: a full /tmp must not delay the recorder. */
 #define SCAN_MAX 20000u
 
 /* What the runtime keeps of a path that does not fit: sun_path without its NUL. */
@@ -71,10 +68,7 @@ static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_te
 	return r;
 }
 
-/*
- * State and start time: fields 3 and 22, counted after the last ')', because a command name may
- * have blanks and parentheses.
- */
+/* Fields 3 and 22, counted after the last ')': command names may hold blanks and ")". */
 int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_ticks)
 {
 	const char *at = strrchr(text, ')');
@@ -218,10 +212,7 @@ bool dotnet_signs_worth_asking(unsigned signs)
 	return signs & (DOTNET_SIGN_SOCKET | DOTNET_SIGN_CORECLR | DOTNET_SIGN_JIT_MEMORY);
 }
 
-/*
- * The directory as the target names it, with a slash at its end. False when it is longer than any
- * path of a socket.
- */
+/* The target's path of the directory, with a final slash. False: too long for a socket. */
 static bool target_directory(const struct dotnet_target *target,
 	char directory[SOCKET_PATH_MAX + 1])
 {
@@ -423,10 +414,7 @@ static int open_temporary(const struct dotnet_target *target, const char *path, 
 	return open_directory(target->pid, path, ret_hidden);
 }
 
-/*
- * By the names of its threads, which every user may read: .NET 6 and later names those of the
- * runtime ".NET ...". True also if they are unknown.
- */
+/* True if thread names may be a runtime's (".NET ..."), or are unknown. */
 static bool has_runtime_threads(uint32_t pid)
 {
 	char path[64];
@@ -452,10 +440,7 @@ static bool has_runtime_threads(uint32_t pid)
 	return found || !looked || looked == TASKS_LOOKED_AT;
 }
 
-/*
- * Its files may not be looked into. Where nothing speaks for .NET, more rights would not help
- * either.
- */
+/* Unreadable files; more rights would not help where nothing suggests .NET. */
 static int explain_hidden(const struct dotnet_target *target, struct diag *diag)
 {
 	if (!rights_are_borrowed() && !has_runtime_threads(target->pid))
@@ -463,10 +448,7 @@ static int explain_hidden(const struct dotnet_target *target, struct diag *diag)
 	return reason_set(diag, -EACCES, geteuid() == 0 ? REASON_HIDDEN_FROM_ROOT : REASON_HIDDEN);
 }
 
-/*
- * The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the
- * name is not the one it must have.
- */
+/* The directory's descriptor or a negative errno. *ret_guessed: the name may be wrong. */
 static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
 	struct diag *diag)
 {
@@ -523,10 +505,7 @@ bool dotnet_port_exists(const struct dotnet_target *target)
 	return directory >= 0;
 }
 
-/*
- * Real, effective, saved and file system user ids of a process: it may have been any of these
- * users, or root, when it began to listen.
- */
+/* Its four user ids: it may have been any of these, or root, when it began to listen. */
 static bool is_user_of(uint32_t pid, uid_t uid)
 {
 	cleanup(freep) char *text = NULL;
@@ -561,10 +540,7 @@ static int check_peer(int fd, const struct dotnet_target *target, struct diag *d
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return diag_set(diag, -errno, "cannot tell who listens at its socket: %m");
-	/*
-	 * 0: a pid that our pid namespace has no number for. Then it cannot be the target, which
-	 * has one.
-	 */
+	/* 0: no pid in our namespace, so it is not the target. */
 	if (peer.pid != (pid_t)target->pid)
 		return diag_set(diag, -EPERM, "another process (pid %d) listens at its socket",
 			peer.pid);
@@ -585,10 +561,7 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return diag_set(diag, -errno, "cannot make a socket: %m");
-	/*
-	 * The socket that was looked at, not what its name leads to by now; and this path is never
-	 * too long for sun_path.
-	 */
+	/* The socket that was checked; and this path always fits into sun_path. */
 	cleanup(closep) int place = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	if (place < 0 && errno != ENOENT)
@@ -598,10 +571,7 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
-		/*
-		 * The socket file of an exited process with this pid: runtimes that are killed do
-		 * not remove theirs.
-		 */
+		/* The file of an exited process with this pid: killed runtimes leave theirs. */
 		if (error == ECONNREFUSED && guessed)
 			return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 		if (error == ECONNREFUSED)

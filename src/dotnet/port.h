@@ -47,10 +47,7 @@ int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_tic
 uint32_t dotnet_parse_inner_pid(const char *text, uint32_t pid);
 void dotnet_parse_tmpdir(const char *environment, size_t size, char tmpdir[DOTNET_DIR_MAX]);
 
-/*
- * 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0 when the process has exited or its pid was
- * reused.
- */
+/* 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0: exited, or the pid was reused. */
 char dotnet_target_state(const struct dotnet_target *target);
 
 /* How long ago it was started. */
@@ -62,9 +59,7 @@ enum dotnet_sign {
 	DOTNET_SIGN_CORECLR = 1 << 1, /* libcoreclr.so is mapped: sure */
 	/* /memfd:doublemapper is mapped: sure (single-file programs have only this) */
 	DOTNET_SIGN_JIT_MEMORY = 1 << 2,
-	/*
-	 * libmonosgen or libcoreclr's Mono twin: runs .NET, but Spoor cannot get a rundown from it
-	 */
+	/* a Mono runtime: Spoor cannot get a rundown from it */
 	DOTNET_SIGN_MONO = 1 << 3,
 };
 

@@ -15,10 +15,7 @@
 #define COMMON_KEYWORDS UINT64_C(0x100003801d)
 #define LEVEL_DEFAULT   4u
 
-/*
- * The activities that database libraries write to their DiagnosticListeners, with the command and
- * its connection.
- */
+/* What database libraries write to DiagnosticListeners: the command and its connection. */
 #define DATABASE_CONNECTION                                                            \
 	"Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;" \
 	"Command.Connection.ConnectionString;Command.Connection.Database;"             \
@@ -207,10 +204,7 @@ static bool is_runtime(const char *name)
 	return strncmp(name, PROVIDER_CLR_NAME, strlen(PROVIDER_CLR_NAME)) == 0;
 }
 
-/*
- * The next of the parts between colons; the last one keeps its colons. NULL when there is none, ""
- * when it is empty.
- */
+/* The next part between colons; the last keeps its colons. NULL: none left. */
 static char *next_part(char **at, bool last)
 {
 	char *part = *at;

@@ -67,20 +67,14 @@ int provider_list_add_profiles(struct provider_list *list, const char *names, st
 int provider_list_add_text(struct provider_list *list, const char *text, const char *from,
 	struct diag *diag);
 
-/*
- * "gc+jit", with a level by number or name (NULL: informational). *ret_ignored is set when the
- * runtime's provider had been chosen already.
- */
+/* "gc+jit"; level NULL: informational. *ret_ignored: the provider was chosen before. */
 int provider_list_add_clr_events(struct provider_list *list, const char *names, const char *level,
 	bool *ret_ignored, struct diag *diag);
 
 /* "Name:1,2,5" only these events of a provider that is in the list, "Name:-1,-2" all but these. */
 int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag);
 
-/*
- * EventSources that have EventCounters, of the runtime and of its web server: no request returns
- * this list.
- */
+/* EventSources of .NET and ASP.NET Core with EventCounters: no request lists them. */
 #define PROVIDERS_OF_EVENT_COUNTERS                                                                                              \
 	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
 	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server,"               \
@@ -93,10 +87,7 @@ void provider_offer_known(struct nearest *near);
 bool provider_parse_level(const char *text, uint32_t *ret_level);
 const char *provider_level_name(uint32_t level);
 
-/*
- * As a request takes them: an array of items.count, which the caller frees; NULL when there is no
- * memory. It borrows from the list.
- */
+/* An array of items.count that borrows from the list; the caller frees it. NULL: no memory. */
 struct ipc_provider *provider_list_request(const struct provider_list *list);
 
 void provider_list_done(struct provider_list *list);

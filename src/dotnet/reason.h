@@ -30,10 +30,7 @@ enum reason {
 	REASON_COUNT
 };
 
-/*
- * "no-socket"; "" for REASON_KIND_NONE. And back; REASON_KIND_NONE for a word that is not in the
- * list.
- */
+/* "no-socket"; "" for REASON_KIND_NONE, which any unknown word gives back. */
 const char *reason_word(enum reason_kind kind);
 enum reason_kind reason_kind_of(const char *word);
 

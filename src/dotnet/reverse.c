@@ -35,19 +35,14 @@
 /* cookies of runtimes that were resumed because the peer table was full */
 #define UNPLACED_MAX 1024u
 
-/*
- * At the limit of connections: how many of them are closed, and how often. Their runtimes have been
- * resumed, and connect again.
- */
+/* At the limit, how many connections are closed, and how often; their runtimes reconnect. */
 #define CLOSE_COUNT 64u
 #define CLOSE_NS    UINT64_C(250000000)
 
 #define HELPER_TURN_MS 500
 /* between two searches for processes that may connect, while there are some */
 #define HELPER_LOOK_NS UINT64_C(5000000000)
-/*
- * in succession that find none: a process has no readable environment while it executes a program
- */
+/* in succession without a result: during its exec a process has no environment */
 #define HELPER_LOOKS    2u
 #define ENVIRONMENT_MAX (128u << 10) /* of a process; the variable of a longer one may be missed */
 
@@ -64,10 +59,7 @@ struct connection {
 struct peer {
 	struct reverse *reverse;
 	uint32_t index;
-	/*
-	 * ResumeRuntime was sent; sending it again does no harm, but the runtime then connects
-	 * again
-	 */
+	/* ResumeRuntime was sent; a second one makes the runtime connect again */
 	bool resumed;
 	bool given;       /* by reverse_next() */
 	bool spare;       /* reverse_forget() was called */
@@ -78,10 +70,7 @@ struct peer {
 /* Memory that the recorder and its helper share. */
 struct shared_page {
 	uint64_t beats; /* written by the recorder */
-	/*
-	 * written by the helper: runtimes that it resumed while the recorder was stopped, and that
-	 * the recorder does not know
-	 */
+	/* runtimes that the helper resumed and the recorder does not know */
 	uint64_t missed;
 	/* written by the recorder: the cookies of its peers */
 	uint8_t known[REVERSE_PEERS_MAX][16];
@@ -117,10 +106,7 @@ static int make_address(const char *path, struct sockaddr_un *address, struct di
 	return 0;
 }
 
-/*
- * Removes the file of a socket at which no process listens any more; it would make bind() fail. One
- * that accepts connections stays.
- */
+/* Removes the file of a socket that accepts no connection: bind() would fail. */
 static void remove_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -146,10 +132,7 @@ static int listen_at(const char *path, struct reverse **ret_reverse, struct diag
 	if (!reverse)
 		return diag_set(diag, fd < 0 ? -errno : -ENOMEM,
 			"cannot make a diagnostics port: %m");
-	/*
-	 * The mask counts from the creation of the file: so there is no time at which other users
-	 * could connect.
-	 */
+	/* With the mask at creation, other users can never connect. */
 	mode_t mask = umask(0177);
 	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	(void)umask(mask); /* always succeeds */
@@ -221,10 +204,7 @@ static void drop(struct reverse *reverse, uint32_t i)
 	close(take_connection(reverse, i));
 }
 
-/*
- * Each runtime that runs keeps a connection. At the limit some connections of resumed runtimes are
- * closed, so that the next runtime is accepted.
- */
+/* Running runtimes keep a connection: at the limit some are closed to accept new ones. */
 static void make_room(struct reverse *reverse)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -284,10 +264,7 @@ static bool is_connected(const struct reverse *reverse, const struct peer *peer)
 	return false;
 }
 
-/*
- * A running runtime always connects again. So a process that we cannot see has ended when it no
- * longer does.
- */
+/* A process that we cannot see has ended if its runtime does not reconnect. */
 static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 {
 	if (peer->facts.pid)
@@ -295,9 +272,7 @@ static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 	return clock_monotonic_ns() >= peer->left_ns + ABSENT_NS && !is_connected(reverse, peer);
 }
 
-/*
- * A free place in the peer table: that of a runtime whose process has ended. NULL: there is none.
- */
+/* The place of a runtime whose process has ended; NULL: none is free. */
 static struct peer *spare_peer(struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->peers.count; i++) {
@@ -345,10 +320,7 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 	return true;
 }
 
-/*
- * Resumes a runtime for which the peer table has no place; it would wait for ever. False: this
- * connection takes no request.
- */
+/* Resumes a runtime without a place in the table. False: the connection takes no request. */
 static bool resume_unplaced(struct reverse *reverse, struct connection *connection,
 	const uint8_t cookie[16])
 {
@@ -400,10 +372,7 @@ void reverse_advance(struct reverse *reverse)
 	for (uint32_t i = 0; i < reverse->waiting.count;) {
 		struct connection *connection = &reverse->waiting.items[i];
 		uint8_t byte;
-		/*
-		 * After its advertisement a runtime sends nothing until it gets a request: only the
-		 * end of the connection can be read.
-		 */
+		/* A runtime that has advertised itself sends nothing more: this is the end. */
 		bool known = connection->peer != 0 || connection->unplaced;
 		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
 				  : recv(connection->fd, connection->advertise + connection->got,
@@ -424,10 +393,7 @@ void reverse_advance(struct reverse *reverse)
 	}
 }
 
-/*
- * While connections cannot be accepted, the port is not polled: it would end each wait immediately.
- * The next turn tries again.
- */
+/* Not polled while accept() fails, which would end each wait; the next turn tries again. */
 void reverse_await(const struct reverse *reverse, struct poll_set *set)
 {
 	if (!reverse->error && reverse->waiting.count < REVERSE_CONNECTIONS_MAX)
@@ -620,10 +586,7 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 	}
 }
 
-/*
- * Whether a process has the port in its environment: it, or a process that it starts, may connect.
- * Environments that this user may not read do not count.
- */
+/* The process has the port in its environment, as far as this user may read it. */
 static bool is_inherited(const struct reverse *reverse)
 {
 	DIR *processes = opendir("/proc");
@@ -650,10 +613,7 @@ static bool is_inherited(const struct reverse *reverse)
 	return found;
 }
 
-/*
- * The bytes that the recorder writes to its helper. The end of the pipe means that the recorder was
- * killed, or that the helper has to stay.
- */
+/* From the recorder to its helper. The pipe's end: the recorder was killed, or left. */
 enum helper_word {
 	HELPER_END,  /* no process needs the port any more */
 	HELPER_WORK, /* the helper resumes runtimes from now on */
@@ -676,10 +636,7 @@ static bool has_ended(int pidfd)
 	return pidfd < 0 || poll_one(pidfd, POLLIN, 0);
 }
 
-/*
- * Closes every descriptor but those in `kept`, in ascending order, since close_range() takes
- * ranges.
- */
+/* Closes all descriptors but `kept`, ascending, since close_range() takes ranges. */
 static void close_others(const int *kept, size_t count)
 {
 	for (int last = STDERR_FILENO;;) {
@@ -697,10 +654,7 @@ static void close_others(const int *kept, size_t count)
 	}
 }
 
-/*
- * The recorder has ended: a reader of its standard streams must not wait for the helper, and its
- * folder can be unmounted.
- */
+/* Lets go of the recorder's standard streams, whose readers wait, and of its folder. */
 static void detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -722,10 +676,7 @@ static bool wait_for_peers(const struct reverse *reverse, struct poll_set *set, 
 	return poll_set_revents(set, pipe);
 }
 
-/*
- * Resumes runtimes until no process is left that may connect. *pipe_fd becomes -1 when the recorder
- * ends. False: the recorder sent HELPER_END.
- */
+/* Until no process may connect. *pipe_fd: -1 once the recorder ended. False: HELPER_END. */
 static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 {
 	struct poll_set set = { 0 }; /* the helper's exit frees it */
@@ -755,19 +706,13 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 		looks = is_inherited(reverse) ? 0 : looks + 1;
 		if (looks == HELPER_LOOKS)
 			return true;
-		/*
-		 * A process has no readable environment during its exec, so the looks are some time
-		 * apart.
-		 */
+		/* Looks are apart: during its exec a process has no environment. */
 		look_ns = clock_monotonic_ns() +
 			  (looks ? HELPER_TURN_MS * UINT64_C(1000000) : HELPER_LOOK_NS);
 	}
 }
 
-/*
- * The recorder is stopped or hangs: until it continues, runtimes that connect are resumed.
- * `cpu_ns`: of its last turn; UINT64_MAX: it has run all the time.
- */
+/* Resumes runtimes while the recorder is stopped or hangs. `cpu_ns`: UINT64_MAX: it ran. */
 static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t recorder,
 	uint64_t beats, uint64_t cpu_ns)
 {
@@ -775,10 +720,7 @@ static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t reco
 	bool written = false;
 
 	reverse->counts_missed = true;
-	/*
-	 * The recorder may have continued during the wait: then it takes the new connections
-	 * itself.
-	 */
+	/* A recorder that has continued accepts the connections itself. */
 	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats && !written &&
 		(cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
 		release_held(reverse);
@@ -819,9 +761,7 @@ static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t reco
 	return n;
 }
 
-/*
- * The helper process: of the recorder's descriptors it keeps only the port, the pipe and the pidfd.
- */
+/* The helper process keeps only the port, the pipe and the pidfd. */
 static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t recorder)
 {
 	const int kept[] = { reverse->fd, pipe_fd, pidfd };
@@ -899,10 +839,7 @@ static bool end_helper(struct reverse *reverse)
 	bool stays = is_inherited(reverse);
 
 	if (!stays)
-		/*
-		 * without this word the helper takes the recorder for killed, and waits for
-		 * runtimes in vain
-		 */
+		/* else the helper takes the recorder for killed, and waits in vain */
 		(void)write_word(reverse, HELPER_END);
 	closep(&reverse->helper_fd);
 	if (stays)

@@ -35,10 +35,7 @@ struct reverse_peer {
 	uint32_t pid;
 };
 
-/*
- * Decodes the advertisement that a runtime sends when it has connected. False: it is none. pid,
- * which it does not contain, is 0.
- */
+/* Decodes a runtime's advertisement, which has no pid (0). False: it is none. */
 #define REVERSE_ADVERTISE_SIZE 34u
 bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_peer *ret_peer);
 
@@ -64,10 +61,7 @@ struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer);
 /* The caller has resumed this runtime. */
 void reverse_resumed(struct reverse *reverse, uint32_t peer);
 
-/*
- * The caller no longer uses this peer number and its endpoint. When its process has ended, another
- * runtime may get the number.
- */
+/* Releases the peer number, for another runtime once the process has ended. */
 void reverse_forget(struct reverse *reverse, uint32_t peer);
 
 /*
@@ -89,10 +83,7 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
  */
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
 
-/*
- * Closes the connections that wait: their runtimes connect again. Call it before this process stops
- * itself, so that the helper gets them.
- */
+/* Before this process stops itself: waiting runtimes reconnect, to the helper. */
 void reverse_hang_up(struct reverse *reverse);
 
 /*
@@ -110,25 +101,16 @@ void reverse_leave(struct reverse *reverse);
 /* Ends the helper, unless a process still has the port in its environment. */
 void reverse_close(struct reverse *reverse);
 
-/*
- * Why runtimes that connect cannot be accepted now: a negative errno (-EMFILE, -ENFILE), 0 while
- * all is well.
- */
+/* Why accept() fails now: a negative errno (-EMFILE, -ENFILE); 0: it does not. */
 int reverse_error(const struct reverse *reverse);
 
-/*
- * Runtimes that connected while REVERSE_PEERS_MAX others ran or were not forgotten: they were
- * resumed immediately, and reverse_next() does not return them.
- */
+/* Runtimes resumed immediately for lack of a place (REVERSE_PEERS_MAX), not returned. */
 uint64_t reverse_unplaced(const struct reverse *reverse);
 
 /* Connects to the socket at a path, at which a runtime listens. `path` is borrowed. */
 struct dotnet_door path_door(const char *path);
 
-/*
- * The process that listens at the socket, from the peer credentials; 0: no process, or one of a pid
- * namespace that we cannot see. Connects, and sends nothing.
- */
+/* The pid of the socket's listener by its credentials; 0: unknown. Sends nothing. */
 uint32_t path_owner(const char *path);
 
 #endif

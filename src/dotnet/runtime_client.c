@@ -34,19 +34,12 @@
 #include "dotnet/reason.h"
 #include "trace/clr.h"
 
-/*
- * A process that has just started gets its socket some 20 to 50 ms later; a slow machine takes
- * longer.
- */
+/* A new process gets its socket after some 20 to 50 ms, later on a slow machine. */
 #define APPEAR_NS UINT64_C(5000000000)
 
-/*
- * a runtime sends what it has some 80 times a second: waking for each costs more than what is in it
- */
+/* A runtime sends some 80 times a second: waking for each costs more than its data. */
 #define REST_NS UINT64_C(50000000)
-/*
- * a program that was just started may end at any time, and waits then until its methods were read
- */
+/* A short program waits at its end until its methods were read. */
 #define BRIEF_NS UINT64_C(2000000000)
 /* a stream that brings more in one turn is read as it comes: the socket holds some 200 KB */
 #define REST_BYTES (64u << 10)
@@ -187,10 +180,7 @@ static bool is_opened(const struct dotnet_client *client, enum dotnet_stream str
 
 /* ---- the way to the process ---- */
 
-/*
- * In the middle of its exec a process has no environment: no TMPDIR may mean that it was looked for
- * too early.
- */
+/* During its exec a process has no environment: a missing TMPDIR is read again. */
 static void read_target_again(struct dotnet_client *client)
 {
 	struct dotnet_target target;
@@ -246,10 +236,7 @@ static bool is_denied(const struct dotnet_client *client, uint32_t count, uint32
 	return false;
 }
 
-/*
- * Fills client->denied with the ids of the runtime's events that are not wanted: those of a higher
- * level than the caller's, and those that the caller excludes. Returns their number.
- */
+/* Fills client->denied with the runtime's event ids that are not wanted; their number. */
 static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
 {
 	uint32_t count = 0;
@@ -265,10 +252,7 @@ static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provid
 	return count;
 }
 
-/*
- * The providers of the live session: methods, and what else was asked for, in the runtime's one
- * entry for its own provider. Their number.
- */
+/* The live session's providers, with one entry for the runtime's own; their number. */
 static uint32_t live_providers(struct dotnet_client *client,
 	struct ipc_provider providers[PROVIDERS_MAX])
 {
@@ -472,10 +456,7 @@ static void take_step(struct dotnet_client *client)
 		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
 }
 
-/*
- * All that existed was told when the whole rundown was read, and it was not the end of the process
- * that ended it.
- */
+/* The rundown was read whole, and the end of the process did not cut it. */
 static void take_rundown(struct dotnet_client *client)
 {
 	const struct eventpipe *pipe = client->sessions[DOTNET_STREAM_RUNDOWN].pipe;
@@ -494,10 +475,7 @@ static void advance_sessions(struct dotnet_client *client, uint64_t now_ns)
 			(void)eventpipe_advance(client->sessions[i].pipe, now_ns);
 }
 
-/*
- * The guard has ended all sessions, because we did not come by for too long. Each session finds
- * that by itself, and takes no more bytes.
- */
+/* True if the guard has ended all sessions, because this process did not run. */
 static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 {
 	if (guard_rounds(client->guard) == client->guard_rounds)
@@ -642,10 +620,7 @@ void dotnet_client_sample(struct dotnet_client *client)
 	client->sampled = true;
 }
 
-/*
- * Nothing is under way, and nothing is left of the last session of this kind: what was left of it
- * is freed.
- */
+/* Frees the last session of this kind. False: a request or a session is open. */
 static bool begin_step(struct dotnet_client *client, enum step step)
 {
 	struct session *session = &client->sessions[step];

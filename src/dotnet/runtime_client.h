@@ -44,10 +44,7 @@ struct ipc_process_info;
 struct ipc_provider;
 struct poll_set;
 
-/*
- * A process that is silent for longer than the first time counts as hung; a stop that takes longer
- * than the second is cut short.
- */
+/* Silence after which a process counts as hung; time after which a stop is cut short. */
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
 #define DOTNET_STOP_NS   UINT64_C(5000000000)
 
@@ -55,19 +52,14 @@ enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
 	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,
-	/*
-	 * methods that are compiled during the session, when the live session does not report them
-	 */
+	/* methods compiled during it, if the live session does not report them */
 	DOTNET_STREAM_METHODS,
 	DOTNET_STREAM_COUNT,
 };
 
 enum dotnet_state {
 	DOTNET_ASKING, /* the names of the existing methods are being requested */
-	/*
-	 * as before, but the peer has been silent for too long; dotnet_client_reason() says so. May
-	 * get better
-	 */
+	/* the peer has been silent for too long, but may still answer */
 	DOTNET_HUNG,
 	/* all existing methods are known (or cannot be: the reason), the live session runs */
 	DOTNET_LIVE,
@@ -117,10 +109,7 @@ void dotnet_client_untold(struct dotnet_client *client);
  */
 void dotnet_client_from_start(struct dotnet_client *client);
 
-/*
- * The runtime samples the stacks of its managed threads, which it stops for that some hundred times
- * a second. Before its first turn.
- */
+/* The runtime samples its managed threads. Before its first turn. */
 void dotnet_client_sample(struct dotnet_client *client);
 
 /* Adds the descriptors to wait for, and the time to call dotnet_client_advance() at the latest. */
@@ -136,25 +125,16 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
  */
 bool dotnet_client_rundown(struct dotnet_client *client);
 
-/*
- * After dotnet_client_untold(): from now on newly compiled methods are reported, in an additional
- * session. False: not possible now.
- */
+/* From now on newly compiled methods are reported. False: not possible now. */
 bool dotnet_client_methods(struct dotnet_client *client);
 
 /* There was more to read in the last turn than was taken. */
 bool dotnet_client_behind(const struct dotnet_client *client);
 
-/*
- * Begins the end. The streams still go to the handler until they end, which takes 100 ms or so, at
- * most DOTNET_STOP_NS.
- */
+/* Begins the end: streams are read until they end, at most DOTNET_STOP_NS. */
 void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns);
 
-/*
- * Frees it. When it has not ended, StopTracing is sent for the open sessions first, without waiting
- * for the reply, within 100 ms at most.
- */
+/* Sends StopTracing for open sessions without waiting for replies (100 ms), and frees. */
 void dotnet_client_free(struct dotnet_client *client);
 
 enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
@@ -166,10 +146,7 @@ enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
  */
 const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream);
 
-/*
- * When CollectTracing was sent for a stream, CLOCK_MONOTONIC; 0: it was not opened. The first bytes
- * of the stream are newer.
- */
+/* CLOCK_MONOTONIC of its CollectTracing, before its first byte; 0: not opened. */
 uint64_t dotnet_client_asked_ns(const struct dotnet_client *client, enum dotnet_stream stream);
 
 /* True once the rundown was read to its end: all methods that existed have been reported. */
