@@ -29,7 +29,7 @@ static struct runtime {
 	int64_t hard_limit;
 	int64_t gen0_size;
 	int64_t range;
-	char told[400];
+	char message[400];
 	int finalizations;
 	uint32_t starts, ends;
 	struct gc_object *eager;
@@ -251,7 +251,7 @@ static void update_status(struct gc_to_clr *self, int32_t a, int32_t b, int32_t 
 static void log_error(struct gc_to_clr *self, const char *text)
 {
 	(void)self;
-	snprintf(rt.told, sizeof(rt.told), "%s", text);
+	snprintf(rt.message, sizeof(rt.message), "%s", text);
 }
 
 static bool counted(struct gc_to_clr *self, struct gc_object *o)
@@ -691,8 +691,8 @@ static void what_it_says_when_it_cannot(void **state)
 	open_runtime(0, 0);
 	rt.range = (int64_t)1 << 60;
 	assert_int_equal(collector_open(&c, &rt.ee, gc_runtime_of(4, &known)), GC_E_OUTOFMEMORY);
-	assert_non_null(strstr(rt.told, "cannot reserve"));
-	assert_non_null(strstr(rt.told, "DOTNET_GCRegionRange"));
+	assert_non_null(strstr(rt.message, "cannot reserve"));
+	assert_non_null(strstr(rt.message, "DOTNET_GCRegionRange"));
 	close_runtime();
 }
 

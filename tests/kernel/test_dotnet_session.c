@@ -495,7 +495,7 @@ static void wait_for_exec(pid_t pid)
 }
 
 /* Asked before the process has a socket. */
-static void test_young(void **state)
+static void test_starting(void **state)
 {
 	struct watched w;
 	struct received r = { 0 };
@@ -562,7 +562,7 @@ int main(void)
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_young),
+		cmocka_unit_test(test_starting),
 		cmocka_unit_test(test_switched_off),
 	};
 	char command[64];

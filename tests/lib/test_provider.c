@@ -167,7 +167,7 @@ static void every_subset_gets_what_the_rule_says(void **state)
 
 /* ---- Enable callbacks ---- */
 
-struct told {
+struct notified {
 	struct spoor_enable calls[32];
 	char arguments[32][32];
 	unsigned count;
@@ -186,14 +186,14 @@ static struct spoor_event *const *one_event(struct spoor_provider *provider)
 	return list;
 }
 
-static void told_enable(const struct spoor_enable *what, void *context)
+static void note_enable(const struct spoor_enable *what, void *context)
 {
-	struct told *told = context;
+	struct notified *notified = context;
 
-	assert_true(told->count < 32);
-	snprintf(told->arguments[told->count], 32, "%s",
+	assert_true(notified->count < 32);
+	snprintf(notified->arguments[notified->count], 32, "%s",
 		what->arguments ? what->arguments : "(none)");
-	told->calls[told->count++] = *what;
+	notified->calls[notified->count++] = *what;
 }
 
 static struct spoor_session *wanting(const char *name, uint64_t keywords, uint32_t level,
@@ -213,38 +213,38 @@ static struct spoor_session *wanting(const char *name, uint64_t keywords, uint32
 	return session;
 }
 
-static void providers_are_told(void **state)
+static void enable_callbacks_are_called(void **state)
 {
-	static struct told told;
+	static struct notified notified;
 	struct spoor_provider provider = { .size = sizeof(provider),
-		.name = "Told",
+		.name = "Notified",
 		.events = one_event(&provider),
 		.events_end = one_event(&provider) + 1,
-		.enable = told_enable,
-		.enable_context = &told };
+		.enable = note_enable,
+		.enable_context = &notified };
 
 	(void)state;
-	struct spoor_session *before = wanting("Told", 0x10, 2, "a=1");
+	struct spoor_session *before = wanting("Notified", 0x10, 2, "a=1");
 	assert_int_equal(spoor_provider_register(&provider), 0);
-	assert_int_equal(told.count, 1);
-	assert_true(told.calls[0].enabled);
-	assert_string_equal(told.arguments[0], "a=1");
-	assert_int_equal(told.calls[0].session_id, spoor_session_id(before));
-	struct spoor_session *other = wanting("told", 0x3, 4, NULL);
-	struct spoor_session *neither = wanting("Tol", UINT64_MAX, 5, "x");
-	assert_int_equal(told.count, 2);
-	assert_string_equal(told.arguments[1], "(none)");
-	assert_int_equal(told.calls[1].keywords, 0x3);
-	assert_int_equal(told.calls[1].any_keywords, 0x13);
-	assert_int_equal(told.calls[1].any_level, 4);
+	assert_int_equal(notified.count, 1);
+	assert_true(notified.calls[0].enabled);
+	assert_string_equal(notified.arguments[0], "a=1");
+	assert_int_equal(notified.calls[0].session_id, spoor_session_id(before));
+	struct spoor_session *other = wanting("notified", 0x3, 4, NULL);
+	struct spoor_session *neither = wanting("Notifie", UINT64_MAX, 5, "x");
+	assert_int_equal(notified.count, 2);
+	assert_string_equal(notified.arguments[1], "(none)");
+	assert_int_equal(notified.calls[1].keywords, 0x3);
+	assert_int_equal(notified.calls[1].any_keywords, 0x13);
+	assert_int_equal(notified.calls[1].any_level, 4);
 	spoor_session_stop(other);
-	assert_int_equal(told.count, 3);
-	assert_false(told.calls[2].enabled);
-	assert_true(told.calls[2].any_enabled);
-	assert_int_equal(told.calls[2].any_level, 2);
+	assert_int_equal(notified.count, 3);
+	assert_false(notified.calls[2].enabled);
+	assert_true(notified.calls[2].any_enabled);
+	assert_int_equal(notified.calls[2].any_level, 2);
 	spoor_session_stop(before);
-	assert_int_equal(told.count, 4);
-	assert_false(told.calls[3].any_enabled);
+	assert_int_equal(notified.count, 4);
+	assert_false(notified.calls[3].any_enabled);
 	spoor_provider_unregister(&provider);
 	spoor_session_free(before);
 	spoor_session_free(other);
@@ -257,37 +257,37 @@ static void providers_are_told(void **state)
  */
 static void reentrant_enable(const struct spoor_enable *what, void *context)
 {
-	struct told *told = context;
+	struct notified *notified = context;
 
-	told_enable(what, context);
-	if (what->enabled && told->count == 1)
-		told->inner = wanting("Reentrant", 0x2, 3, "inner");
-	if (!what->enabled && told->inner) {
-		struct spoor_session *inner = told->inner;
-		told->inner = NULL;
+	note_enable(what, context);
+	if (what->enabled && notified->count == 1)
+		notified->inner = wanting("Reentrant", 0x2, 3, "inner");
+	if (!what->enabled && notified->inner) {
+		struct spoor_session *inner = notified->inner;
+		notified->inner = NULL;
 		spoor_session_free(inner);
 	}
 }
 
 static void callbacks_may_start_sessions(void **state)
 {
-	static struct told told;
+	static struct notified notified;
 	struct spoor_provider provider = { .size = sizeof(provider),
 		.name = "Reentrant",
 		.events = one_event(&provider),
 		.events_end = one_event(&provider) + 1,
 		.enable = reentrant_enable,
-		.enable_context = &told };
+		.enable_context = &notified };
 
 	(void)state;
 	assert_int_equal(spoor_provider_register(&provider), 0);
 	struct spoor_session *session = wanting("Reentrant", 0x1, 2, "outer");
-	assert_int_equal(told.count, 2);
-	assert_string_equal(told.arguments[0], "outer");
-	assert_string_equal(told.arguments[1], "inner");
+	assert_int_equal(notified.count, 2);
+	assert_string_equal(notified.arguments[0], "outer");
+	assert_string_equal(notified.arguments[1], "inner");
 	spoor_session_stop(session);
-	assert_int_equal(told.count, 4);
-	assert_false(told.calls[3].any_enabled);
+	assert_int_equal(notified.count, 4);
+	assert_false(notified.calls[3].any_enabled);
 	spoor_session_free(session);
 	spoor_provider_unregister(&provider);
 }
@@ -404,7 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_subset_gets_what_the_rule_says),
-		cmocka_unit_test(providers_are_told),
+		cmocka_unit_test(enable_callbacks_are_called),
 		cmocka_unit_test(callbacks_may_start_sessions),
 		cmocka_unit_test(sixty_four_sessions_and_no_more),
 		cmocka_unit_test(bad_requests_are_refused),

@@ -444,7 +444,7 @@ static void killed_files_open(void **state)
 	assert_in_range(with_events, 1, 40);
 }
 
-struct told {
+struct notified {
 	int error;
 	uint64_t lost;
 	unsigned failed, ended;
@@ -452,15 +452,15 @@ struct told {
 
 static void note(const struct spoor_notice *notice, void *context)
 {
-	struct told *told = context;
+	struct notified *notified = context;
 
 	if (notice->kind == SPOOR_NOTICE_FAILED) {
-		told->failed++;
-		told->error = notice->error;
+		notified->failed++;
+		notified->error = notice->error;
 	}
 	if (notice->kind == SPOOR_NOTICE_LOST)
-		told->lost += notice->count;
-	told->ended += notice->kind == SPOOR_NOTICE_ENDED;
+		notified->lost += notice->count;
+	notified->ended += notice->kind == SPOOR_NOTICE_ENDED;
 }
 
 /*
@@ -471,7 +471,7 @@ static void a_full_disk_stops_one_session(void **state)
 {
 	const char *small = test_path("small.nettrace");
 	const char *other = test_path("other.nettrace");
-	struct told told = { 0 };
+	struct notified notified = { 0 };
 	struct read_file file;
 	struct spoor_event_view view = { .size = sizeof(view) };
 	unsigned failures_seen = 0;
@@ -483,7 +483,7 @@ static void a_full_disk_stops_one_session(void **state)
 	if (child == 0) {
 		struct rlimit limit = { 300000, 300000 };
 		struct spoor_session_options options = {
-			.size = sizeof(options), .notice = note, .notice_context = &told
+			.size = sizeof(options), .notice = note, .notice_context = &notified
 		};
 		struct spoor_want want = { .size = sizeof(want),
 			.name = "Spoor-Library",
@@ -507,9 +507,9 @@ static void a_full_disk_stops_one_session(void **state)
 		struct spoor_session_counts counts = { .size = sizeof(counts) };
 		spoor_session_stop(session);
 		spoor_session_count(session, &counts);
-		if (told.failed != 1 || told.error != -EFBIG || told.ended != 1)
+		if (notified.failed != 1 || notified.error != -EFBIG || notified.ended != 1)
 			_exit(3);
-		if (counts.lost == 0 || told.lost != counts.lost)
+		if (counts.lost == 0 || notified.lost != counts.lost)
 			_exit(4);
 		if (spoor_session_stop(rotating))
 			_exit(5);

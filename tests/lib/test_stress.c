@@ -222,15 +222,15 @@ static void losses_are_exact(void **state)
 	assert_int_equal(read_count(&file, "Stress", NULL), counts.written);
 	assert_int_equal(file.lost, counts.lost);
 	/* The loss events have the sum of all losses. */
-	uint64_t told = 0;
+	uint64_t reported = 0;
 	for (size_t i = 0; i < file.count; i++) {
 		uint64_t count;
 		if (strcmp(file.events[i].name, "Loss") != 0)
 			continue;
 		memcpy(&count, file.events[i].payload, 8);
-		told += count;
+		reported += count;
 	}
-	assert_int_equal(told, counts.lost);
+	assert_int_equal(reported, counts.lost);
 	read_free(&file);
 }
 

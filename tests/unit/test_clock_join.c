@@ -10,7 +10,7 @@
 #define MS UINT64_C(1000000)
 
 /* The reported time of each stack. */
-struct told {
+struct totals {
 	uint64_t by_stack[64];
 	uint64_t by_thread[64];
 	uint64_t all_ns;
@@ -21,15 +21,15 @@ struct told {
 
 static void each(void *context, const struct clock_share *share)
 {
-	struct told *told = context;
+	struct totals *totals = context;
 
 	assert_true(share->cpu_ns > 0);
-	told->by_stack[share->stack % 64] += share->cpu_ns;
-	told->by_thread[share->thread % 64] += share->cpu_ns;
-	told->all_ns += share->cpu_ns;
-	told->last_ns = share->time_ns;
-	told->shares++;
-	told->samples += share->count;
+	totals->by_stack[share->stack % 64] += share->cpu_ns;
+	totals->by_thread[share->thread % 64] += share->cpu_ns;
+	totals->all_ns += share->cpu_ns;
+	totals->last_ns = share->time_ns;
+	totals->shares++;
+	totals->samples += share->count;
 }
 
 static void clock_at(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint64_t cpu_ns)
@@ -50,19 +50,19 @@ static void sample_at(struct clock_join *join, uint64_t thread, uint64_t time_ns
 static void test_spread(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 
 	(void)state;
 	clock_at(&join, 7, 100 * MS, 5 * MS);
 	for (uint64_t t = 101; t <= 120; t++)
 		sample_at(&join, 7, t * MS, t <= 115 ? 1 : 2, true);
 	clock_at(&join, 7, 120 * MS, 5 * MS + 20 * MS + 7);
-	clock_join_settle(&join, 200 * MS, each, &told);
-	assert_int_equal(told.all_ns, 20 * MS + 7);
-	assert_int_equal(told.by_stack[1], 15 * MS + 7);
-	assert_int_equal(told.by_stack[2], 5 * MS);
-	assert_int_equal(told.shares, 2);
-	assert_int_equal(told.samples, 20);
+	clock_join_settle(&join, 200 * MS, each, &totals);
+	assert_int_equal(totals.all_ns, 20 * MS + 7);
+	assert_int_equal(totals.by_stack[1], 15 * MS + 7);
+	assert_int_equal(totals.by_stack[2], 5 * MS);
+	assert_int_equal(totals.shares, 2);
+	assert_int_equal(totals.samples, 20);
 	clock_join_done(&join);
 }
 
@@ -70,18 +70,18 @@ static void test_spread(void **state)
 static void test_parked(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 
 	(void)state;
 	clock_at(&join, 7, 100 * MS, 5 * MS);
 	for (uint64_t t = 101; t <= 5000; t++) {
 		sample_at(&join, 7, t * MS, 1, t % 2 == 0);
 		if (t % 100 == 0)
-			clock_join_settle(&join, (t - 50) * MS, each, &told);
+			clock_join_settle(&join, (t - 50) * MS, each, &totals);
 	}
 	assert_true(join.waiting <= 150);
-	clock_join_settle(&join, UINT64_MAX, each, &told);
-	assert_int_equal(told.all_ns, 0);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
+	assert_int_equal(totals.all_ns, 0);
 	assert_int_equal(join.waiting, 0);
 	clock_join_done(&join);
 }
@@ -93,7 +93,7 @@ static void test_parked(void **state)
 static void test_wakes(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 
 	(void)state;
 	clock_at(&join, 7, 100 * MS, 5 * MS);
@@ -103,9 +103,9 @@ static void test_wakes(void **state)
 	for (uint64_t t = 1001; t <= 1020; t++)
 		sample_at(&join, 7, t * MS, 2, true);
 	clock_at(&join, 7, 1020 * MS, 23 * MS);
-	clock_join_settle(&join, 1100 * MS, each, &told);
-	assert_int_equal(told.by_stack[1], 0);
-	assert_int_equal(told.by_stack[2], 18 * MS);
+	clock_join_settle(&join, 1100 * MS, each, &totals);
+	assert_int_equal(totals.by_stack[1], 0);
+	assert_int_equal(totals.by_stack[2], 18 * MS);
 	clock_join_done(&join);
 }
 
@@ -116,7 +116,7 @@ static void test_wakes(void **state)
 static void test_naps(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 	uint64_t cpu_ns = 0;
 	uint32_t seed = 1;
 
@@ -134,11 +134,11 @@ static void test_naps(void **state)
 		}
 		cpu_ns += 4 * MS;
 		clock_at(&join, 7, (t + 20) * MS, cpu_ns);
-		clock_join_settle(&join, (t + 20) * MS, each, &told);
+		clock_join_settle(&join, (t + 20) * MS, each, &totals);
 	}
-	clock_join_settle(&join, UINT64_MAX, each, &told);
-	assert_int_equal(told.all_ns, cpu_ns);
-	assert_true(told.by_stack[2] > cpu_ns * 85 / 100);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
+	assert_int_equal(totals.all_ns, cpu_ns);
+	assert_true(totals.by_stack[2] > cpu_ns * 85 / 100);
 	clock_join_done(&join);
 }
 
@@ -146,7 +146,7 @@ static void test_naps(void **state)
 static void test_native_call(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 	uint64_t cpu_ns = 0;
 
 	(void)state;
@@ -157,10 +157,10 @@ static void test_native_call(void **state)
 		cpu_ns += 20 * MS;
 		clock_at(&join, 7, (t + 20) * MS, cpu_ns);
 	}
-	clock_join_settle(&join, UINT64_MAX, each, &told);
-	assert_int_equal(told.all_ns, cpu_ns);
-	assert_in_range(told.by_stack[2], cpu_ns * 9 / 100, cpu_ns * 14 / 100);
-	assert_int_equal(told.by_stack[1] + told.by_stack[2], cpu_ns);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
+	assert_int_equal(totals.all_ns, cpu_ns);
+	assert_in_range(totals.by_stack[2], cpu_ns * 9 / 100, cpu_ns * 14 / 100);
+	assert_int_equal(totals.by_stack[1] + totals.by_stack[2], cpu_ns);
 	clock_join_done(&join);
 }
 
@@ -168,26 +168,27 @@ static void test_native_call(void **state)
 static void test_without_samples(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 
 	(void)state;
 	clock_at(&join, 8, 1000 * MS, 3 * MS);
 	for (uint64_t t = 1020; t <= 2000; t += 20)
 		clock_at(&join, 8, t * MS, 3 * MS + (t - 1000) * MS / 2);
-	clock_join_settle(&join, 2000 * MS, each, &told);
-	clock_join_settle(&join, UINT64_MAX, each, &told);
-	assert_int_equal(told.by_stack[0], 500 * MS);
-	assert_in_range(told.shares, 5, 11); /* one sample every 100 ms, not one in each interval */
-	told = (struct told){ 0 };
+	clock_join_settle(&join, 2000 * MS, each, &totals);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
+	assert_int_equal(totals.by_stack[0], 500 * MS);
+	assert_in_range(totals.shares, 5,
+		11); /* one sample every 100 ms, not one in each interval */
+	totals = (struct totals){ 0 };
 	/* A gap of 40 ms: its time is counted for the next sample. */
 	clock_at(&join, 9, 1000 * MS, 0);
 	clock_at(&join, 9, 1020 * MS, 20 * MS);
 	clock_at(&join, 9, 1040 * MS, 40 * MS);
 	sample_at(&join, 9, 1050 * MS, 4, true);
 	clock_at(&join, 9, 1060 * MS, 60 * MS);
-	clock_join_settle(&join, 1060 * MS, each, &told);
-	assert_int_equal(told.by_stack[4], 60 * MS);
-	assert_int_equal(told.by_stack[0], 0);
+	clock_join_settle(&join, 1060 * MS, each, &totals);
+	assert_int_equal(totals.by_stack[4], 60 * MS);
+	assert_int_equal(totals.by_stack[0], 0);
 	clock_join_done(&join);
 }
 
@@ -198,7 +199,7 @@ static void test_without_samples(void **state)
 static void test_sums(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 	uint64_t cpu_ns[20] = { 0 };
 	uint32_t seed = 42;
 
@@ -220,11 +221,12 @@ static void test_sums(void **state)
 		}
 		if (step % 64 == 0)
 			clock_join_settle(&join,
-				time_ns - 200 * MS < time_ns ? time_ns - 200 * MS : 0, each, &told);
+				time_ns - 200 * MS < time_ns ? time_ns - 200 * MS : 0, each,
+				&totals);
 	}
-	clock_join_settle(&join, UINT64_MAX, each, &told);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
 	for (uint64_t thread = 0; thread < 20; thread++)
-		assert_int_equal(told.by_thread[thread], cpu_ns[thread]);
+		assert_int_equal(totals.by_thread[thread], cpu_ns[thread]);
 	assert_int_equal(join.waiting, 0);
 	clock_join_done(&join);
 }
@@ -237,7 +239,7 @@ static bool has_ended(void *context, uint64_t thread)
 static void test_forget(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 	uint64_t gone = 1;
 
 	(void)state;
@@ -247,20 +249,20 @@ static void test_forget(void **state)
 	}
 	clock_join_forget(&join, has_ended, &gone); /* some of its time is not reported yet */
 	assert_int_equal(join.threads.count, 3);
-	clock_join_settle(&join, UINT64_MAX, each, &told);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
 	clock_join_forget(&join, has_ended, &gone);
 	assert_int_equal(join.threads.count, 2);
 	clock_at(&join, 3, 1040 * MS, 25 * MS);
-	clock_join_settle(&join, UINT64_MAX, each, &told);
-	assert_int_equal(told.by_thread[3], 25 * MS);
-	assert_int_equal(told.by_thread[1], 20 * MS);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
+	assert_int_equal(totals.by_thread[3], 25 * MS);
+	assert_int_equal(totals.by_thread[1], 20 * MS);
 	clock_join_done(&join);
 }
 
 static void test_moved_stacks(void **state)
 {
 	struct clock_join join = { 0 };
-	struct told told = { 0 };
+	struct totals totals = { 0 };
 	struct stack_table from = { 0 };
 	struct stack_table fresh = { 0 };
 	const uint64_t other[] = { 1, 2 };
@@ -275,11 +277,11 @@ static void test_moved_stacks(void **state)
 	sample_at(&join, 1, 1010 * MS, stack, true);
 	clock_join_move_stacks(&join, &from, &fresh);
 	clock_at(&join, 1, 1020 * MS, 9 * MS);
-	clock_join_settle(&join, UINT64_MAX, each, &told);
+	clock_join_settle(&join, UINT64_MAX, each, &totals);
 	uint32_t moved = 0;
 
 	for (uint32_t i = 0; i < 64; i++)
-		if (told.by_stack[i])
+		if (totals.by_stack[i])
 			moved = i;
 	assert_int_not_equal(moved, stack);
 	assert_memory_equal(stack_table_get(&fresh, moved, &count), frames, sizeof(frames));

@@ -70,7 +70,7 @@ static void test_ranges(void **state)
  * A second rundown after a gap between sessions: known methods keep their times, new methods begin
  * in the gap.
  */
-static void test_asked_again(void **state)
+static void test_second_rundown(void **state)
 {
 	struct codemap map = { 0 };
 	struct code precompiled = body(0x5000, 0x5100, 0, "Precompiled");
@@ -381,7 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_asked_again),
+		cmocka_unit_test(test_second_rundown),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_any_order),

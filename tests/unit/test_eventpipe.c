@@ -26,13 +26,13 @@ struct peer {
 	size_t len[CONNECTIONS];
 	unsigned count;
 	int stream;
-	int asked;                /* connection of the request mute_at */
-	enum ipc_command newest;  /* higher commands of the Collect set are unknown to the peer */
-	enum ipc_command mute_at; /* receives the request and sends no answer */
+	int asked;               /* index of the connection with unanswered_request */
+	enum ipc_command newest; /* higher commands of the Collect set are unknown to the peer */
+	enum ipc_command unanswered_request; /* the peer sends no answer to it */
 	enum ipc_command hang_up_at;
 	uint32_t refuse_collect; /* HRESULT */
 	bool keep_stream;        /* the stop is answered, but the stream does not end */
-	bool mute_stop;
+	bool unanswered_stop;
 	unsigned opened;
 	unsigned stops;
 	int refuse_connect; /* negative errno */
@@ -40,7 +40,7 @@ struct peer {
 	char log[256];
 };
 
-struct told {
+struct received {
 	char text[4096];
 	size_t len;
 	unsigned ends;
@@ -97,7 +97,7 @@ static void answer(struct peer *peer, unsigned i)
 
 	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
 	peer->open[i] = -1;
-	if (command == peer->mute_at) {
+	if (command == peer->unanswered_request) {
 		peer->asked = fd;
 		return; /* the connection stays open */
 	}
@@ -126,7 +126,7 @@ static void answer(struct peer *peer, unsigned i)
 			close(peer->stream);
 			peer->stream = -1;
 		}
-		if (peer->mute_stop)
+		if (peer->unanswered_stop)
 			return;
 		reply(fd, true, &id, 8);
 	} else if (ipc_is_collect(command) && command <= peer->newest && !peer->refuse_collect) {
@@ -159,112 +159,113 @@ static void serve(struct peer *peer)
 
 static int on_bytes(void *user, const uint8_t *data, size_t size)
 {
-	struct told *told = user;
+	struct received *received = user;
 
-	if (told->refuse)
+	if (received->refuse)
 		return -EBADMSG;
-	told->ends += !size;
+	received->ends += !size;
 	if (size && !*data)
 		return 0; /* only zero bytes follow in the stream */
-	assert_true(told->len + size < sizeof(told->text));
+	assert_true(received->len + size < sizeof(received->text));
 	if (size)
-		memcpy(told->text + told->len, data, size);
-	told->len += size;
+		memcpy(received->text + received->len, data, size);
+	received->len += size;
 	return 0;
 }
 
-struct talk {
+struct fixture {
 	struct peer peer;
-	struct told told;
+	struct received received;
 	struct ipc_provider provider;
 	struct eventpipe *pipe;
 	uint64_t now_ns;
 };
 
-static void begin(struct talk *talk, const struct eventpipe_options *more)
+static void begin(struct fixture *fixture, const struct eventpipe_options *more)
 {
 	const struct eventpipe_handler handler = {
 		.bytes = on_bytes,
-		.user = &talk->told,
+		.user = &fixture->received,
 	};
 	const struct dotnet_door door = {
-		.connect = peer_connect, .state = peer_state, .context = &talk->peer
+		.connect = peer_connect, .state = peer_state, .context = &fixture->peer
 	};
 	struct eventpipe_options options = more ? *more : (struct eventpipe_options){ 0 };
 
-	talk->now_ns = 100 * S;
-	talk->peer.stream = -1;
-	talk->peer.state = talk->peer.state ? talk->peer.state : 'S';
-	if (!talk->peer.newest)
-		talk->peer.newest = IPC_COLLECT_TRACING_5;
-	talk->provider.name = "P";
-	options.providers = &talk->provider;
+	fixture->now_ns = 100 * S;
+	fixture->peer.stream = -1;
+	fixture->peer.state = fixture->peer.state ? fixture->peer.state : 'S';
+	if (!fixture->peer.newest)
+		fixture->peer.newest = IPC_COLLECT_TRACING_5;
+	fixture->provider.name = "P";
+	options.providers = &fixture->provider;
 	options.provider_count = 1;
 	options.buffer_mb = 1;
-	assert_int_equal(eventpipe_new(&door, &options, &handler, talk->now_ns, &talk->pipe), 0);
+	assert_int_equal(eventpipe_new(&door, &options, &handler, fixture->now_ns, &fixture->pipe),
+		0);
 }
 
-static enum eventpipe_state turns(struct talk *talk, unsigned count, uint64_t step_ns)
+static enum eventpipe_state turns(struct fixture *fixture, unsigned count, uint64_t step_ns)
 {
 	struct poll_set set = { 0 };
 
 	for (unsigned i = 0; i < count; i++) {
-		(void)eventpipe_advance(talk->pipe, talk->now_ns);
+		(void)eventpipe_advance(fixture->pipe, fixture->now_ns);
 		/*
 		 * A caller that sleeps until the wake-up time or until a descriptor is ready misses
 		 * nothing.
 		 */
 		poll_set_begin(&set, UINT64_MAX);
-		eventpipe_await(talk->pipe, &set);
+		eventpipe_await(fixture->pipe, &set);
 		assert_true(set.fds.count || set.wake_ns != UINT64_MAX ||
-			    eventpipe_state(talk->pipe) == EVENTPIPE_ENDED);
-		serve(&talk->peer);
-		talk->now_ns += step_ns;
+			    eventpipe_state(fixture->pipe) == EVENTPIPE_ENDED);
+		serve(&fixture->peer);
+		fixture->now_ns += step_ns;
 	}
 	poll_set_done(&set);
-	return eventpipe_advance(talk->pipe, talk->now_ns);
+	return eventpipe_advance(fixture->pipe, fixture->now_ns);
 }
 
-static void end(struct talk *talk)
+static void end(struct fixture *fixture)
 {
-	eventpipe_free(talk->pipe);
-	serve(&talk->peer);
-	for (unsigned i = 0; i < talk->peer.count; i++)
-		if (talk->peer.open[i] >= 0)
-			close(talk->peer.open[i]);
-	if (talk->peer.stream >= 0)
-		close(talk->peer.stream);
+	eventpipe_free(fixture->pipe);
+	serve(&fixture->peer);
+	for (unsigned i = 0; i < fixture->peer.count; i++)
+		if (fixture->peer.open[i] >= 0)
+			close(fixture->peer.open[i]);
+	if (fixture->peer.stream >= 0)
+		close(fixture->peer.stream);
 }
 
-static void test_whole_talk(void **state)
+static void test_complete_session(void **state)
 {
-	struct talk talk = { 0 };
+	struct fixture fixture = { 0 };
 
 	(void)state;
-	begin(&talk, NULL);
-	assert_int_equal(turns(&talk, 8, 1), EVENTPIPE_STREAMING);
-	assert_string_equal(eventpipe_info(talk.pipe)->runtime_version, "10.0.12");
-	assert_true(eventpipe_opened_ns(talk.pipe) > 0);
-	assert_string_equal(talk.told.text, "BEGIN");
-	assert_int_equal(turns(&talk, 3, 100 * S), EVENTPIPE_STREAMING); /* no error */
-	eventpipe_stop(talk.pipe, talk.now_ns);
-	assert_int_equal(turns(&talk, 6, 1), EVENTPIPE_ENDED);
-	assert_string_equal(talk.told.text, "BEGINEND");
-	assert_int_equal(talk.told.ends, 1);
-	assert_int_equal(eventpipe_bytes(talk.pipe), 8);
-	assert_true(eventpipe_whole(talk.pipe));
-	assert_string_equal(eventpipe_reason(talk.pipe), "");
-	assert_string_equal(talk.peer.log, "408 203 201 ");
-	end(&talk);
-	assert_int_equal(talk.peer.stops, 1);
+	begin(&fixture, NULL);
+	assert_int_equal(turns(&fixture, 8, 1), EVENTPIPE_STREAMING);
+	assert_string_equal(eventpipe_info(fixture.pipe)->runtime_version, "10.0.12");
+	assert_true(eventpipe_opened_ns(fixture.pipe) > 0);
+	assert_string_equal(fixture.received.text, "BEGIN");
+	assert_int_equal(turns(&fixture, 3, 100 * S), EVENTPIPE_STREAMING); /* no error */
+	eventpipe_stop(fixture.pipe, fixture.now_ns);
+	assert_int_equal(turns(&fixture, 6, 1), EVENTPIPE_ENDED);
+	assert_string_equal(fixture.received.text, "BEGINEND");
+	assert_int_equal(fixture.received.ends, 1);
+	assert_int_equal(eventpipe_bytes(fixture.pipe), 8);
+	assert_true(eventpipe_whole(fixture.pipe));
+	assert_string_equal(eventpipe_reason(fixture.pipe), "");
+	assert_string_equal(fixture.peer.log, "408 203 201 ");
+	end(&fixture);
+	assert_int_equal(fixture.peer.stops, 1);
 }
 
 static void test_older_runtimes(void **state)
 {
 	const struct eventpipe_options rundown = { .rundown_keywords = 0x18, .no_info = true };
 	const uint32_t id = 1;
-	struct talk old = { .peer.newest = IPC_COLLECT_TRACING_2 };
-	struct talk picky = { .peer.newest = IPC_COLLECT_TRACING_4,
+	struct fixture old = { .peer.newest = IPC_COLLECT_TRACING_2 };
+	struct fixture picky = { .peer.newest = IPC_COLLECT_TRACING_4,
 		.provider.event_ids = &id,
 		.provider.event_id_count = 1,
 		.provider.only_event_ids = true };
@@ -285,10 +286,10 @@ static void test_older_runtimes(void **state)
 
 static void test_refusals(void **state)
 {
-	struct talk full = { .peer.refuse_collect = IPC_ERROR_FAIL };
-	struct talk foreign = { .peer.refuse_connect = -EACCES };
-	struct talk absent = { .peer.refuse_connect = -ENOENT };
-	struct talk torn = { .peer.hang_up_at = IPC_COLLECT_TRACING_2 };
+	struct fixture full = { .peer.refuse_collect = IPC_ERROR_FAIL };
+	struct fixture foreign = { .peer.refuse_connect = -EACCES };
+	struct fixture absent = { .peer.refuse_connect = -ENOENT };
+	struct fixture torn = { .peer.hang_up_at = IPC_COLLECT_TRACING_2 };
 
 	(void)state;
 	begin(&full, &(struct eventpipe_options){ .no_info = true });
@@ -314,23 +315,23 @@ static void test_refusals(void **state)
 
 static void test_silence(void **state)
 {
-	struct talk mute = { .peer.mute_at = IPC_PROCESS_INFO_3 };
-	struct talk stopped = { .peer.state = 'T' };
-	struct talk lingering = { .peer.keep_stream = true };
-	struct talk dripping = { .peer.keep_stream = true };
-	struct talk flooding = { .peer.keep_stream = true };
-	struct talk trickling = { .peer.mute_at = IPC_PROCESS_INFO_3 };
+	struct fixture never_answers = { .peer.unanswered_request = IPC_PROCESS_INFO_3 };
+	struct fixture stopped = { .peer.state = 'T' };
+	struct fixture lingering = { .peer.keep_stream = true };
+	struct fixture dripping = { .peer.keep_stream = true };
+	struct fixture flooding = { .peer.keep_stream = true };
+	struct fixture trickling = { .peer.unanswered_request = IPC_PROCESS_INFO_3 };
 	static const char block[EVENTPIPE_PROGRESS_BYTES];
-	struct talk deaf_ear = { .peer.mute_stop = true };
+	struct fixture deaf_ear = { .peer.unanswered_stop = true };
 
 	(void)state;
-	begin(&mute, NULL);
-	assert_int_equal(turns(&mute, 4, S), EVENTPIPE_OPENING);
-	assert_int_equal(turns(&mute, 4, S), EVENTPIPE_HUNG);
-	assert_string_equal(eventpipe_reason_code(mute.pipe), "hung");
-	eventpipe_stop(mute.pipe, mute.now_ns);
-	assert_int_equal(turns(&mute, 2, 1), EVENTPIPE_ENDED);
-	end(&mute);
+	begin(&never_answers, NULL);
+	assert_int_equal(turns(&never_answers, 4, S), EVENTPIPE_OPENING);
+	assert_int_equal(turns(&never_answers, 4, S), EVENTPIPE_HUNG);
+	assert_string_equal(eventpipe_reason_code(never_answers.pipe), "hung");
+	eventpipe_stop(never_answers.pipe, never_answers.now_ns);
+	assert_int_equal(turns(&never_answers, 2, 1), EVENTPIPE_ENDED);
+	end(&never_answers);
 
 	begin(&stopped, NULL);
 	assert_int_equal(turns(&stopped, 8, S), EVENTPIPE_HUNG);
@@ -355,7 +356,7 @@ static void test_silence(void **state)
 	assert_string_equal(eventpipe_reason(lingering.pipe),
 		"it did not end the session within 30 s");
 	assert_false(eventpipe_whole(lingering.pipe));
-	assert_int_equal(lingering.told.ends, 1);
+	assert_int_equal(lingering.received.ends, 1);
 	end(&lingering);
 
 	begin(&dripping, &(struct eventpipe_options){ .rundown_keywords = 1 });
@@ -406,8 +407,8 @@ static void test_silence(void **state)
 
 static void test_ends_by_themselves(void **state)
 {
-	struct talk exited = { 0 };
-	struct talk refused = { .told.refuse = true };
+	struct fixture exited = { 0 };
+	struct fixture refused = { .received.refuse = true };
 
 	(void)state;
 	begin(&exited, NULL);
@@ -429,7 +430,7 @@ static void test_ends_by_themselves(void **state)
 	assert_int_equal(turns(&refused, 14, 1), EVENTPIPE_ENDED);
 	assert_int_equal(refused.peer.stops, 1);
 	assert_string_equal(eventpipe_reason_code(refused.pipe), "lied");
-	assert_int_equal(refused.told.ends, 0);
+	assert_int_equal(refused.received.ends, 0);
 	end(&refused);
 }
 
@@ -438,15 +439,15 @@ static void test_stopped_at_any_time(void **state)
 {
 	(void)state;
 	for (unsigned moment = 0; moment < 9; moment++) {
-		struct talk talk = { 0 };
-		begin(&talk, NULL);
-		(void)turns(&talk, moment, 1);
-		eventpipe_stop(talk.pipe, talk.now_ns);
-		assert_int_equal(turns(&talk, 12, 1), EVENTPIPE_ENDED);
-		assert_int_equal(talk.peer.stops, talk.peer.opened);
-		end(&talk);
+		struct fixture fixture = { 0 };
+		begin(&fixture, NULL);
+		(void)turns(&fixture, moment, 1);
+		eventpipe_stop(fixture.pipe, fixture.now_ns);
+		assert_int_equal(turns(&fixture, 12, 1), EVENTPIPE_ENDED);
+		assert_int_equal(fixture.peer.stops, fixture.peer.opened);
+		end(&fixture);
 
-		struct talk dropped = { 0 };
+		struct fixture dropped = { 0 };
 		begin(&dropped, NULL);
 		(void)turns(&dropped, moment, 1);
 		bool opened = eventpipe_opened_ns(dropped.pipe) != 0;
@@ -497,7 +498,7 @@ static void test_environment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole_talk),
+		cmocka_unit_test(test_complete_session),
 		cmocka_unit_test(test_older_runtimes),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_silence),

@@ -102,7 +102,7 @@ static void say(int fd, uint32_t number)
 		_exit(9);
 }
 
-static uint32_t hear(const struct stage *stage)
+static uint32_t receive_number(const struct stage *stage)
 {
 	struct pollfd fd = { .fd = stage->words[1], .events = POLLIN };
 	uint32_t number = 0;
@@ -153,8 +153,8 @@ static pid_t start_owner(struct stage *stage, owner_part *part)
 		stage->stream[i] = accept_within(stage, PATIENCE_MS);
 		assert_true(stage->stream[i] >= 0);
 	}
-	stage->beat_ns = hear(stage) * MS;
-	pid_t guard = (pid_t)hear(stage);
+	stage->beat_ns = receive_number(stage) * MS;
+	pid_t guard = (pid_t)receive_number(stage);
 	assert_int_equal(kill(guard, 0), 0);
 	for (unsigned i = 0; i < PATIENCE_MS / 10 && getsid(guard) == getsid(0); i++)
 		usleep(10000); /* the guard has started when it is the leader of a session */
@@ -235,7 +235,7 @@ static void wait_for_word(const struct stage *stage)
 		_exit(8);
 }
 
-static void stands_still(struct stage *stage)
+static void stop_itself(struct stage *stage)
 {
 	uint32_t keys[SESSIONS];
 	struct guard *guard = open_sessions(stage, true, keys);
@@ -275,7 +275,7 @@ static void stands_still(struct stage *stage)
 static void test_stopped(void **state)
 {
 	struct stage stage;
-	pid_t guard = start_owner(&stage, stands_still);
+	pid_t guard = start_owner(&stage, stop_itself);
 
 	(void)state;
 	for (unsigned i = 0; i < SESSIONS; i++)
@@ -286,17 +286,17 @@ static void test_stopped(void **state)
 	assert_int_equal(waitpid(stage.owner, &status, WUNTRACED), stage.owner);
 	assert_true(WIFSTOPPED(status));
 	assert_int_equal(kill(stage.owner, SIGCONT), 0);
-	assert_int_equal(hear(&stage), 1);
-	assert_int_equal(hear(&stage), 'T');
-	assert_in_range(hear(&stage), SILENCE_MS, UINT32_MAX);
+	assert_int_equal(receive_number(&stage), 1);
+	assert_int_equal(receive_number(&stage), 'T');
+	assert_in_range(receive_number(&stage), SILENCE_MS, UINT32_MAX);
 	/*
 	 * Three seconds of heartbeats: the guard does not touch the new session, unless the owner
 	 * got no CPU for as long as its time limit. Then the owner stops again.
 	 */
 	int fd = accept_within(&stage, PATIENCE_MS);
 	assert_true(fd >= 0);
-	uint32_t rounds = hear(&stage);
-	if (hear(&stage) < SILENCE_MS) {
+	uint32_t rounds = receive_number(&stage);
+	if (receive_number(&stage) < SILENCE_MS) {
 		assert_int_equal(rounds, 1);
 		assert_int_equal(stop_within(&stage, 0), 0);
 	}
@@ -511,8 +511,8 @@ static void test_guard_killed(void **state)
 		assert_int_equal(kill(guard, SIGKILL), 0);
 		usleep(50000);
 		say(stage.words[1], 0);
-		pid_t next = (pid_t)hear(&stage);
-		bool problem = hear(&stage);
+		pid_t next = (pid_t)receive_number(&stage);
+		bool problem = receive_number(&stage);
 		if (problem) {
 			assert_int_equal(next, 0);
 			break;
@@ -534,8 +534,8 @@ static void test_guard_killed(void **state)
 	assert_int_equal(kill(guard, SIGKILL), 0);
 	usleep(50000);
 	say(stage.words[1], 0);
-	guard = (pid_t)hear(&stage);
-	assert_int_equal(hear(&stage), 0);
+	guard = (pid_t)receive_number(&stage);
+	assert_int_equal(receive_number(&stage), 0);
 	assert_int_equal(kill(stage.owner, SIGKILL), 0);
 	(void)expect_stops(&stage);
 	wait_for_end(stage.owner);
@@ -575,7 +575,7 @@ static void test_left_open(void **state)
 	tear_down(&stage);
 }
 
-static void test_nobody(void **state)
+static void test_no_sessions(void **state)
 {
 	struct dotnet_target target = { .pid = 1 };
 
@@ -643,7 +643,7 @@ static void test_burst(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_no_sessions),
 		cmocka_unit_test(test_pause_of_the_guard),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_stopped),

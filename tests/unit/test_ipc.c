@@ -244,7 +244,7 @@ static void test_environment(void **state)
 	static const uint8_t reply[] = { 0x10, 0, 0, 0, 0, 0, 0 };
 	static const uint8_t large[] = { 0, 0, 0, 0x10, 0, 0 };
 	struct bytes data = { 0 };
-	struct bytes told = { 0 };
+	struct bytes decoded = { 0 };
 	size_t size = 0;
 
 	(void)state;
@@ -257,23 +257,25 @@ static void test_environment(void **state)
 	bytes_u32(&data, 2);
 	put_text(&data, "A=1");
 	put_text(&data, "HOME=/root");
-	assert_int_equal(ipc_decode_environment(data.data, data.len, add_variable, &told, NULL), 0);
-	assert_string_equal(bytes_z(&told), "[A=1][HOME=/root]");
+	assert_int_equal(ipc_decode_environment(data.data, data.len, add_variable, &decoded, NULL),
+		0);
+	assert_string_equal(bytes_z(&decoded), "[A=1][HOME=/root]");
 	for (size_t cut = 0; cut < data.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		memcpy(exact, data.data, cut);
-		assert_int_equal(ipc_decode_environment(exact, cut, add_variable, &told, NULL),
+		assert_int_equal(ipc_decode_environment(exact, cut, add_variable, &decoded, NULL),
 			-EPROTO);
 		free(exact);
 	}
 	bytes_reset(&data);
-	bytes_reset(&told);
+	bytes_reset(&decoded);
 	bytes_u32(&data, UINT32_MAX);
 	put_text(&data, "STOP=1");
-	assert_int_equal(ipc_decode_environment(data.data, data.len, add_variable, &told, NULL), 7);
-	assert_string_equal(bytes_z(&told), "[STOP=1]");
+	assert_int_equal(ipc_decode_environment(data.data, data.len, add_variable, &decoded, NULL),
+		7);
+	assert_string_equal(bytes_z(&decoded), "[STOP=1]");
 	bytes_done(&data);
-	bytes_done(&told);
+	bytes_done(&decoded);
 }
 
 static void expect_error_text(const struct bytes *payload, size_t size, const char *expected)

@@ -51,7 +51,7 @@ static struct reverse *begin(void)
 	return reverse;
 }
 
-static void test_comes_again(void **state)
+static void test_connects_again(void **state)
 {
 	struct reverse *reverse = begin();
 	struct stat st;
@@ -91,7 +91,7 @@ static void test_comes_again(void **state)
 	assert_int_equal(stat(path, &st), -1);
 }
 
-static void test_strangers(void **state)
+static void test_other_programs(void **state)
 {
 	struct reverse *reverse = begin();
 	struct reverse *second;
@@ -307,28 +307,28 @@ static uint64_t helper_stays_ns(void)
 {
 	struct stat st;
 	pid_t command;
-	int told[2];
+	int report[2];
 
-	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(report), 0);
 	pid_t recorder = fork();
 	if (!recorder) {
 		struct reverse *reverse = begin();
 		command = fork();
 		if (!command) {
-			close(told[0]);
-			close(told[1]);
+			close(report[0]);
+			close(report[1]);
 			for (;;)
 				pause();
 		}
 		if (reverse_stand_in(reverse, (uint32_t)command, NULL) < 0)
 			command = 0;
-		if (write(told[1], &command, sizeof(command)) == sizeof(command))
+		if (write(report[1], &command, sizeof(command)) == sizeof(command))
 			raise(SIGKILL);
 		_exit(1);
 	}
-	close(told[1]);
-	assert_int_equal(read(told[0], &command, sizeof(command)), sizeof(command));
-	close(told[0]);
+	close(report[1]);
+	assert_int_equal(read(report[0], &command, sizeof(command)), sizeof(command));
+	close(report[0]);
 	assert_int_equal(waitpid(recorder, NULL, 0), recorder);
 	assert_true(command > 0);
 	assert_int_equal(stat(path, &st), 0);
@@ -377,8 +377,8 @@ static void test_path_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comes_again),
-		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_connects_again),
+		cmocka_unit_test(test_other_programs),
 		cmocka_unit_test(test_no_place),
 		cmocka_unit_test(test_place_of_ended),
 		cmocka_unit_test(test_many_connected),

@@ -45,7 +45,7 @@ static bool put(struct fake *fake, uint16_t size, uint8_t fill)
 }
 
 /* The sizes have no common factor with the ring, so a record wraps at every offset. */
-static void test_all_come_out_whole(void **state)
+static void test_all_records_are_read(void **state)
 {
 	struct fake *fake = fake_new();
 	uint8_t fill = 0, seen = 0;
@@ -160,7 +160,7 @@ static void test_nonsense_head(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_come_out_whole),
+		cmocka_unit_test(test_all_records_are_read),
 		cmocka_unit_test(test_drain_has_an_end),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_nonsense_head),

@@ -62,7 +62,7 @@ struct peer {
 	uint64_t sum;            /* sum of the bytes of all requests */
 };
 
-struct told {
+struct received {
 	char text[DOTNET_STREAM_COUNT][256];
 	size_t len[DOTNET_STREAM_COUNT];
 	unsigned ends[DOTNET_STREAM_COUNT];
@@ -115,7 +115,7 @@ static void put_info(int fd, enum ipc_command command)
 }
 
 /* False: the connection has become a stream. */
-static bool tell_lie(struct peer *peer, int fd, const uint8_t *request)
+static bool send_lie(struct peer *peer, int fd, const uint8_t *request)
 {
 	uint8_t header[20] = "DOTNET_IPC_V1";
 	uint8_t session[12] = { 0 };
@@ -189,7 +189,7 @@ static bool answer(struct peer *peer, int fd, const uint8_t *request)
 	}
 	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
 	if (peer->lie && (!peer->lie_at || peer->lie_at == command)) {
-		if (tell_lie(peer, fd, request))
+		if (send_lie(peer, fd, request))
 			return true;
 		close(fd);
 		return false;
@@ -248,10 +248,10 @@ static void serve(struct peer *peer)
 		if (peer->asking[i].len < size)
 			continue;
 		int fd = peer->asking[i].fd;
-		bool mute = answer(peer, fd, data);
+		bool keep = answer(peer, fd, data);
 		for (unsigned s = 0; s < SESSIONS; s++)
-			mute = mute && peer->stream[s] != fd;
-		if (!mute)
+			keep = keep && peer->stream[s] != fd;
+		if (!keep)
 			peer->asking[i].fd = -1;
 	}
 }
@@ -301,34 +301,36 @@ static void tear_down_peer(struct peer *peer)
 
 static int take(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
 {
-	struct told *told = user;
+	struct received *received = user;
 
-	if (told->refuse)
+	if (received->refuse)
 		return -EBADMSG;
 	if (!size) {
-		told->ends[stream]++;
+		received->ends[stream]++;
 		return 0;
 	}
-	for (size_t i = 0; i < size && told->len[stream] < sizeof(told->text[stream]) - 1; i++)
-		told->text[stream][told->len[stream]++] = (char)data[i];
+	for (size_t i = 0; i < size && received->len[stream] < sizeof(received->text[stream]) - 1;
+		i++)
+		received->text[stream][received->len[stream]++] = (char)data[i];
 	return 0;
 }
 
-struct talk {
+struct fixture {
 	struct peer peer;
-	struct told told;
+	struct received received;
 	struct dotnet_client *client;
 	uint64_t now_ns;
 };
 
-static void begin(struct talk *talk)
+static void begin(struct fixture *fixture)
 {
-	struct dotnet_handler handler = { .bytes = take, .user = &talk->told };
+	struct dotnet_handler handler = { .bytes = take, .user = &fixture->received };
 
-	memset(talk, 0, sizeof(*talk));
-	talk->now_ns = 100 * S;
-	struct dotnet_target target = set_up_peer(&talk->peer);
-	assert_int_equal(dotnet_client_new(&target, &handler, talk->now_ns, &talk->client), 0);
+	memset(fixture, 0, sizeof(*fixture));
+	fixture->now_ns = 100 * S;
+	struct dotnet_target target = set_up_peer(&fixture->peer);
+	assert_int_equal(dotnet_client_new(&target, &handler, fixture->now_ns, &fixture->client),
+		0);
 }
 
 /* The client's wake-up time and the number of its descriptors. */
@@ -343,40 +345,40 @@ static uint64_t wake_ns(const struct dotnet_client *client, uint32_t *ret_fds)
 	return set.wake_ns;
 }
 
-static enum dotnet_state turns(struct talk *talk, unsigned count, uint64_t step_ns)
+static enum dotnet_state turns(struct fixture *fixture, unsigned count, uint64_t step_ns)
 {
 	for (unsigned i = 0; i < count; i++) {
-		(void)dotnet_client_advance(talk->client, talk->now_ns);
-		if (talk->peer.listener >= 0)
-			serve(&talk->peer);
-		talk->now_ns += step_ns;
+		(void)dotnet_client_advance(fixture->client, fixture->now_ns);
+		if (fixture->peer.listener >= 0)
+			serve(&fixture->peer);
+		fixture->now_ns += step_ns;
 	}
-	return dotnet_client_advance(talk->client, talk->now_ns);
+	return dotnet_client_advance(fixture->client, fixture->now_ns);
 }
 
 /* Steps the client by 100 ms of simulated time until it has ended. */
-static void turns_to_the_end(struct talk *talk)
+static void turns_to_the_end(struct fixture *fixture)
 {
-	uint64_t from_ns = talk->now_ns;
+	uint64_t from_ns = fixture->now_ns;
 
-	while (dotnet_client_state(talk->client) != DOTNET_ENDED) {
-		(void)turns(talk, 1, 100 * MS);
-		assert_true(talk->now_ns - from_ns <= DOTNET_STOP_NS + S);
+	while (dotnet_client_state(fixture->client) != DOTNET_ENDED) {
+		(void)turns(fixture, 1, 100 * MS);
+		assert_true(fixture->now_ns - from_ns <= DOTNET_STOP_NS + S);
 	}
 }
 
-static void finish(struct talk *talk)
+static void finish(struct fixture *fixture)
 {
-	dotnet_client_free(talk->client);
+	dotnet_client_free(fixture->client);
 	/* Bytes that were sent before the end still arrive. */
-	for (unsigned i = 0; talk->peer.listener >= 0 && i < 3; i++)
-		serve(&talk->peer);
-	tear_down_peer(&talk->peer);
+	for (unsigned i = 0; fixture->peer.listener >= 0 && i < 3; i++)
+		serve(&fixture->peer);
+	tear_down_peer(&fixture->peer);
 }
 
 static void test_polite(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -385,10 +387,10 @@ static void test_polite(void **state)
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_true(dotnet_client_named(t.client));
 	assert_string_equal(t.peer.log, "408 205 205 201 ");
-	assert_string_equal(t.told.text[DOTNET_STREAM_RUNDOWN], "RUNEND");
-	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
-	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
-	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 0);
+	assert_string_equal(t.received.text[DOTNET_STREAM_RUNDOWN], "RUNEND");
+	assert_string_equal(t.received.text[DOTNET_STREAM_LIVE], "LIVE");
+	assert_int_equal(t.received.ends[DOTNET_STREAM_RUNDOWN], 1);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 0);
 	assert_string_equal(dotnet_client_info(t.client)->runtime_version, "10.0.12");
 	/* The stream had few bytes, so the client reads it again after a pause. */
 	uint32_t fds;
@@ -407,8 +409,8 @@ static void test_polite(void **state)
 	dotnet_client_stop(t.client, t.now_ns);
 	dotnet_client_stop(t.client, t.now_ns);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
-	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVEMOREEND");
-	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
+	assert_string_equal(t.received.text[DOTNET_STREAM_LIVE], "LIVEMOREEND");
+	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 1);
 	assert_int_equal(t.peer.stops[0], 1);
 	assert_int_equal(t.peer.stops[1], 1);
 	assert_string_equal(dotnet_client_reason(t.client), "");
@@ -430,7 +432,7 @@ static void test_old(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		t.peer.newest_info = cases[i].info;
 		t.peer.newest_collect = cases[i].collect;
@@ -444,7 +446,7 @@ static void test_old(void **state)
 		assert_int_equal(t.peer.stops[0], 1);
 	}
 	/* A runtime that is too old for any session. */
-	struct talk t;
+	struct fixture t;
 	begin(&t);
 	t.peer.newest_collect = 0;
 	assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
@@ -472,7 +474,7 @@ static void test_liars(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		for (unsigned where = 0; where < 2; where++) {
-			struct talk t;
+			struct fixture t;
 			begin(&t);
 			t.peer.lie = cases[i].lie;
 			t.peer.lie_at = at[where];
@@ -496,7 +498,7 @@ static void test_bad_sessions(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		t.peer.lie = cases[i].lie;
 		t.peer.lie_at = IPC_COLLECT_TRACING_4;
@@ -510,7 +512,7 @@ static void test_bad_sessions(void **state)
 /* The rundown is refused: the live session still streams, and the reason is stored. */
 static void test_rundown_refused(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -521,7 +523,7 @@ static void test_rundown_refused(void **state)
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_false(dotnet_client_named(t.client));
 	assert_string_equal(dotnet_client_reason_code(t.client), "slots");
-	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
+	assert_string_equal(t.received.text[DOTNET_STREAM_LIVE], "LIVE");
 	dotnet_client_stop(t.client, t.now_ns);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
 	assert_int_equal(t.peer.stops[0], 1);
@@ -532,9 +534,9 @@ static void test_rundown_refused(void **state)
  * The live session has no events of new methods. A second rundown names the methods, then a session
  * for methods sends events of new ones. All sessions are ended.
  */
-static void test_untold(void **state)
+static void test_no_method_events(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -550,8 +552,8 @@ static void test_untold(void **state)
 	assert_false(dotnet_client_named(t.client));
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_true(dotnet_client_named(t.client));
-	assert_string_equal(t.told.text[DOTNET_STREAM_RUNDOWN], "RUNENDRUNEND");
-	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 2);
+	assert_string_equal(t.received.text[DOTNET_STREAM_RUNDOWN], "RUNENDRUNEND");
+	assert_int_equal(t.received.ends[DOTNET_STREAM_RUNDOWN], 2);
 	assert_true(dotnet_client_methods(t.client));
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_false(dotnet_client_methods(t.client)); /* it exists */
@@ -563,18 +565,18 @@ static void test_untold(void **state)
 	assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
 	for (unsigned i = 0; i < SESSIONS; i++)
 		assert_int_equal(t.peer.stops[i], 1);
-	assert_int_equal(t.told.ends[DOTNET_STREAM_METHODS], 1);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_METHODS], 1);
 	assert_string_equal(dotnet_client_reason(t.client), "");
 	finish(&t);
 }
 
 /* Providers that were requested at level 5 are enabled at level 5, with events of new methods. */
-static void test_untold_but_asked(void **state)
+static void test_method_events_requested(void **state)
 {
 	static const struct ipc_provider wanted = {
 		.name = "Microsoft-Windows-DotNETRuntime", .keywords = 1, .level = 5
 	};
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -591,7 +593,7 @@ static void test_untold_but_asked(void **state)
 /* The runtime answers after a minute, and the result is the same as without the delay. */
 static void test_wakes_up(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -616,7 +618,7 @@ static void test_hung_at_stop(void **state)
 {
 	(void)state;
 	for (unsigned before = 0; before < 8; before++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		(void)turns(&t, before, MS);
 		t.peer.lie = MUTE;
@@ -640,7 +642,7 @@ static void test_stop_at_once(void **state)
 {
 	(void)state;
 	for (unsigned before = 0; before < 12; before++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		(void)turns(&t, before, MS);
 		(void)dotnet_client_advance(t.client, t.now_ns);
@@ -660,7 +662,7 @@ static void test_stop_at_once(void **state)
  */
 static void test_stop_before_first_turn(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -676,7 +678,7 @@ static void test_free_at_once(void **state)
 {
 	(void)state;
 	for (unsigned before = 0; before < 12; before++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		(void)turns(&t, before, MS);
 		serve(&t.peer); /* its session is being opened */
@@ -688,7 +690,7 @@ static void test_free_at_once(void **state)
 
 static void test_torn(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	/*
@@ -698,13 +700,13 @@ static void test_torn(void **state)
 	begin(&t);
 	t.peer.cut_stream = true;
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
-	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_RUNDOWN], 1);
 	assert_int_equal(t.peer.stops[0], 0);
 	/* The live session ends in the same way. */
 	close(t.peer.stream[0]);
 	t.peer.stream[0] = -1;
 	assert_int_equal(turns(&t, 5, MS), DOTNET_ENDED);
-	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 1);
 	assert_string_equal(dotnet_client_reason_code(t.client), "closed");
 	finish(&t);
 
@@ -723,18 +725,18 @@ static void test_torn(void **state)
 /* The decoder rejects the bytes: the sessions are stopped, and a stream without end is closed. */
 static void test_refused_bytes(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
-	t.told.refuse = true;
+	t.received.refuse = true;
 	t.peer.keep_streams = true;
 	(void)turns(&t, 20, MS);
 	assert_int_equal(t.peer.stops[0], 1);
 	assert_int_equal(t.peer.stops[1], 1);
 	assert_string_equal(dotnet_client_reason_code(t.client), "lied");
 	assert_int_equal(turns(&t, 60, 100 * MS), DOTNET_ENDED);
-	assert_int_equal(t.told.ends[0] + t.told.ends[1], 0);
+	assert_int_equal(t.received.ends[0] + t.received.ends[1], 0);
 	finish(&t);
 }
 
@@ -794,7 +796,7 @@ static void test_exact_requests(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		unsigned what = cases[i].what;
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		t.peer.newest_collect = cases[i].newest;
 		if (what & UNTOLD)
@@ -838,7 +840,7 @@ static void test_denied_id_twice(void **state)
 			.level = 4,
 			.event_ids = ids + i,
 			.event_id_count = 2 - i };
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		dotnet_client_ask(t.client, &wanted, 1);
 		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
@@ -860,7 +862,7 @@ static void test_failing_stops(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		for (unsigned before = 0; before < 16; before++) {
-			struct talk t;
+			struct fixture t;
 			begin(&t);
 			t.peer.lie = lies[i];
 			t.peer.lie_at = IPC_STOP_TRACING;
@@ -880,7 +882,7 @@ static void test_freed_with_hung_stop(void **state)
 {
 	(void)state;
 	for (unsigned before = 0; before < 16; before++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		t.peer.lie = MUTE;
 		t.peer.lie_at = IPC_STOP_TRACING;
@@ -893,11 +895,11 @@ static void test_freed_with_hung_stop(void **state)
 }
 
 /* The process ends at any step, with its streams, its connections and its socket. */
-static void test_peer_goes(void **state)
+static void test_peer_ends(void **state)
 {
 	(void)state;
 	for (unsigned before = 0; before < 16; before++) {
-		struct talk t;
+		struct fixture t;
 		begin(&t);
 		dotnet_client_sample(t.client);
 		(void)turns(&t, before, MS);
@@ -919,13 +921,13 @@ static void test_peer_goes(void **state)
 		assert_true(!had_begun || dotnet_client_named(t.client) ||
 			    dotnet_client_reason(t.client)[0]);
 		for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-			assert_true(t.told.ends[i] <= 1);
+			assert_true(t.received.ends[i] <= 1);
 		finish(&t);
 	}
 }
 
 /* Blocks this process until the guard has requested the end of `count` sessions. */
-static void stand_still(struct talk *t, unsigned count)
+static void stand_still(struct fixture *t, unsigned count)
 {
 	unsigned seen = 0;
 
@@ -948,7 +950,7 @@ static void stand_still(struct talk *t, unsigned count)
 static void test_guard_ends_sessions(void **state)
 {
 	struct guard *guard;
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	assert_int_equal(guard_start(&guard, NULL), 0);
@@ -961,10 +963,10 @@ static void test_guard_ends_sessions(void **state)
 	stand_still(&t, 3);
 	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_ENDED);
 	assert_string_equal(dotnet_client_reason_code(t.client), "guarded");
-	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
-	assert_int_equal(t.told.ends[DOTNET_STREAM_SAMPLES], 1);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 1);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_SAMPLES], 1);
 	/* bytes that arrive after the guard's round began are not read */
-	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
+	assert_string_equal(t.received.text[DOTNET_STREAM_LIVE], "LIVE");
 	finish(&t);
 	for (unsigned s = 0; s < 3; s++)
 		assert_int_equal(t.peer.stop_requests[s], 1);
@@ -975,7 +977,7 @@ static void test_guard_ends_sessions(void **state)
 static void test_guard_while_opening(void **state)
 {
 	struct guard *guard;
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	assert_int_equal(guard_start(&guard, NULL), 0);
@@ -998,7 +1000,7 @@ static void test_guard_while_opening(void **state)
 
 static void test_no_socket(void **state)
 {
-	struct talk t;
+	struct fixture t;
 
 	(void)state;
 	begin(&t);
@@ -1025,8 +1027,8 @@ int main(void)
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_bad_sessions),
 		cmocka_unit_test(test_rundown_refused),
-		cmocka_unit_test(test_untold),
-		cmocka_unit_test(test_untold_but_asked),
+		cmocka_unit_test(test_no_method_events),
+		cmocka_unit_test(test_method_events_requested),
 		cmocka_unit_test(test_wakes_up),
 		cmocka_unit_test(test_hung_at_stop),
 		cmocka_unit_test(test_stop_at_once),
@@ -1038,7 +1040,7 @@ int main(void)
 		cmocka_unit_test(test_exact_requests),
 		cmocka_unit_test(test_failing_stops),
 		cmocka_unit_test(test_freed_with_hung_stop),
-		cmocka_unit_test(test_peer_goes),
+		cmocka_unit_test(test_peer_ends),
 		cmocka_unit_test(test_guard_ends_sessions),
 		cmocka_unit_test(test_guard_while_opening),
 	};

@@ -268,7 +268,7 @@ static void test_starved(void **state)
 static void test_left_behind(void **state)
 {
 	struct symbol_worker *worker;
-	int told[2];
+	int results[2];
 	int go[2];
 	char byte;
 
@@ -277,28 +277,28 @@ static void test_left_behind(void **state)
 	symbol_worker_forbid_raise(worker);
 	symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place())); /* not sent yet */
 	int tid = await_idle_thread(true);
-	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(results), 0);
 	assert_int_equal(pipe(go), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		close(told[0]);
+		close(results[0]);
 		close(go[1]);
 		if (read(go[0], &byte, 1) != 1)
 			_exit(1);
 		bool stopped = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 &&
 			       ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
 			       waitpid(tid, NULL, __WALL) == tid;
-		(void)!write(told[1], stopped ? "y" : "n", 1);
+		(void)!write(results[1], stopped ? "y" : "n", 1);
 		(void)!read(go[0], &byte, 1); /* until the other end is closed */
 		if (stopped)
 			ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		_exit(0);
 	}
-	close(told[1]);
+	close(results[1]);
 	close(go[0]);
 	(void)prctl(PR_SET_PTRACER, child, 0, 0, 0);
 	assert_int_equal(write(go[1], "g", 1), 1);
-	bool stopped = read(told[0], &byte, 1) == 1 && byte == 'y';
+	bool stopped = read(results[0], &byte, 1) == 1 && byte == 'y';
 	if (stopped) {
 		for (int i = 1; i < 300; i++)
 			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
@@ -311,7 +311,7 @@ static void test_left_behind(void **state)
 	}
 	symbol_worker_free(worker);
 	close(go[1]);
-	close(told[0]);
+	close(results[0]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	if (!stopped)
 		print_message(

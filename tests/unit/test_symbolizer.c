@@ -166,7 +166,7 @@ static void test_native(void **state)
 	symbolmap_done(&map);
 }
 
-static void test_walk_gone_astray(void **state)
+static void test_wrong_walk(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t frames[] = { JIT_BEGIN, JIT_BEGIN + 16, 0x1234000, JIT_BEGIN + 32 };
@@ -200,7 +200,7 @@ static void take_removed(void *context, uint32_t process, uint32_t code, const s
 	bytes_done(&payload);
 }
 
-static void test_name_comes_late(void **state)
+static void test_name_reported_late(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t frames[] = { JIT_BEGIN + 0x40 };
@@ -223,7 +223,7 @@ static void test_name_comes_late(void **state)
 }
 
 /* A method of a module that only the rundown names: its symbol waits for the module. */
-static void test_module_comes_late(void **state)
+static void test_module_reported_late(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t frames[] = { JIT_BEGIN + 0x40 };
@@ -265,7 +265,7 @@ static void test_module_comes_late(void **state)
  * The runtime ends during its rundown, so modules stay without a name: the names of the methods are
  * written nevertheless.
  */
-static void test_module_never_comes(void **state)
+static void test_module_never_reported(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t frames[] = { JIT_BEGIN + 0x40 };
@@ -298,7 +298,7 @@ static void test_module_never_comes(void **state)
  * Code that is in no rundown needs another rundown if it has samples after the start of the last
  * one; that rundown names it.
  */
-static void test_untold(void **state)
+static void test_second_rundown(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t before[] = { JIT_BEGIN };
@@ -360,7 +360,7 @@ static void test_three_owners(void **state)
 }
 
 /* Code at an address before the first session has no name; later code at that address has one. */
-static void test_nobody_told_of_the_first(void **state)
+static void test_code_before_the_session(void **state)
 {
 	static const char *const names[] = { "Second", "Third", "Fourth" };
 	static const char *const shown[] = { "Shop.Pricing.Second(int)", "Shop.Pricing.Third(int)",
@@ -463,13 +463,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_native, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_walk_gone_astray, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_name_comes_late, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_module_comes_late, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_module_never_comes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_untold, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_wrong_walk, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_name_reported_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_reported_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_never_reported, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_second_rundown, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_three_owners, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_nobody_told_of_the_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_before_the_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),

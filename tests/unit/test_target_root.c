@@ -449,7 +449,7 @@ static void test_without_openat2(void **state)
 }
 
 /* The file of a mapping: the mapped one, although another file is at its path. Never a device. */
-static void test_behind_a_mapping(void **state)
+static void test_file_of_a_mapping(void **state)
 {
 	struct place place = { .folder = "/tmp/spoor-test-XXXXXX" };
 	char path[256];
@@ -503,7 +503,7 @@ int main(void)
 		cmocka_unit_test(test_swapped_under_us),
 		cmocka_unit_test(test_own_word),
 		cmocka_unit_test(test_without_openat2),
-		cmocka_unit_test(test_behind_a_mapping),
+		cmocka_unit_test(test_file_of_a_mapping),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_memory),
 	};

@@ -16,7 +16,7 @@
 #define SLACK (40 * MS) /* two ticks of stat, one of the scheduler, and the test's own work */
 #define TIDS  64u
 
-struct told {
+struct reported {
 	struct {
 		uint32_t pid;
 		uint32_t tid;
@@ -39,38 +39,40 @@ static uint64_t clock_ns(clockid_t clock)
 
 static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns)
 {
-	struct told *told = context;
+	struct reported *reported = context;
 	uint32_t i = 0;
 
-	while (i < told->count && (told->clocks[i].tid != tid || told->clocks[i].pid != pid))
+	while (i < reported->count &&
+		(reported->clocks[i].tid != tid || reported->clocks[i].pid != pid))
 		i++;
 	assert_true(i < TIDS);
-	if (i == told->count) {
-		told->count++;
-		told->clocks[i].pid = pid;
-		told->clocks[i].tid = tid;
-		told->clocks[i].first_ns = cpu_ns;
+	if (i == reported->count) {
+		reported->count++;
+		reported->clocks[i].pid = pid;
+		reported->clocks[i].tid = tid;
+		reported->clocks[i].first_ns = cpu_ns;
 	}
-	assert_true(cpu_ns >= told->clocks[i].last_ns && time_ns >= told->clocks[i].time_ns);
-	told->clocks[i].last_ns = cpu_ns;
-	told->clocks[i].time_ns = time_ns;
+	assert_true(cpu_ns >= reported->clocks[i].last_ns &&
+		    time_ns >= reported->clocks[i].time_ns);
+	reported->clocks[i].last_ns = cpu_ns;
+	reported->clocks[i].time_ns = time_ns;
 }
 
 static void on_ended(void *context, uint32_t pid, uint32_t tid)
 {
-	struct told *told = context;
+	struct reported *reported = context;
 
-	told->ended += tid != 0;
-	told->processes_ended += !tid && pid != (uint32_t)getpid();
+	reported->ended += tid != 0;
+	reported->processes_ended += !tid && pid != (uint32_t)getpid();
 }
 
-static uint64_t used(const struct told *told, uint32_t tid, bool all)
+static uint64_t used(const struct reported *reported, uint32_t tid, bool all)
 {
 	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i < told->count; i++)
-		if (all || told->clocks[i].tid == tid)
-			ns += told->clocks[i].last_ns - told->clocks[i].first_ns;
+	for (uint32_t i = 0; i < reported->count; i++)
+		if (all || reported->clocks[i].tid == tid)
+			ns += reported->clocks[i].last_ns - reported->clocks[i].first_ns;
 	return ns;
 }
 
@@ -103,15 +105,15 @@ static void burn_in_child(uint64_t ns)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static struct thread_clocks *begin(struct told *told, bool children, bool near)
+static struct thread_clocks *begin(struct reported *reported, bool children, bool near)
 {
 	const struct thread_clocks_told calls = {
 		.children = children, .clock = on_clock, .ended = on_ended
 	};
 	struct thread_clocks *clocks;
 
-	*told = (struct told){ 0 };
-	assert_int_equal(thread_clocks_new(&calls, told, &clocks), 0);
+	*reported = (struct reported){ 0 };
+	assert_int_equal(thread_clocks_new(&calls, reported, &clocks), 0);
 	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near,
 				 clock_ns(CLOCK_MONOTONIC), false),
 		0);
@@ -124,40 +126,42 @@ static struct thread_clocks *begin(struct told *told, bool children, bool near)
 
 static void test_threads(void **state)
 {
-	struct told told;
+	struct reported reported;
 
 	(void)state;
 	for (int near = 0; near < 2; near++) {
 		uint64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-		struct thread_clocks *clocks = begin(&told, false, near);
+		struct thread_clocks *clocks = begin(&reported, false, near);
 		burn_in_thread(100 * MS); /* starts and ends between two readings */
 		uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) + 60 * MS;
 		burn(&own);
 		usleep(1000); /* the kernel updates the clocks at a context switch */
 		thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
 		uint64_t all_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
-		assert_in_range(used(&told, 0, true), all_ns > SLACK ? all_ns - SLACK : 0,
+		assert_in_range(used(&reported, 0, true), all_ns > SLACK ? all_ns - SLACK : 0,
 			all_ns + SLACK);
-		assert_in_range(used(&told, (uint32_t)getpid(), false), 60 * MS - SLACK, all_ns);
-		assert_in_range(used(&told, 0, false), 100 * MS - SLACK, 100 * MS + SLACK);
+		assert_in_range(used(&reported, (uint32_t)getpid(), false), 60 * MS - SLACK,
+			all_ns);
+		assert_in_range(used(&reported, 0, false), 100 * MS - SLACK, 100 * MS + SLACK);
 		thread_clocks_free(clocks);
 	}
 }
 
 static void test_children(void **state)
 {
-	struct told told;
+	struct reported reported;
 
 	(void)state;
 	for (int children = 0; children < 2; children++) {
-		struct thread_clocks *clocks = begin(&told, children, false);
+		struct thread_clocks *clocks = begin(&reported, children, false);
 		burn_in_child(100 * MS);
 		burn_in_child(50 * MS);
 		thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
 		if (children)
-			assert_in_range(used(&told, 0, false), 150 * MS - SLACK, 150 * MS + SLACK);
+			assert_in_range(used(&reported, 0, false), 150 * MS - SLACK,
+				150 * MS + SLACK);
 		else
-			assert_in_range(used(&told, 0, false), 0, SLACK);
+			assert_in_range(used(&reported, 0, false), 0, SLACK);
 		thread_clocks_free(clocks);
 	}
 }
@@ -165,13 +169,13 @@ static void test_children(void **state)
 /* The time of a process with its own clock is not counted for its parent, too. */
 static void test_seen_child(void **state)
 {
-	struct told told;
+	struct reported reported;
 	int go[2];
 	char c = 0;
 
 	(void)state;
 	assert_int_equal(pipe(go), 0);
-	struct thread_clocks *clocks = begin(&told, true, false);
+	struct thread_clocks *clocks = begin(&reported, true, false);
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -183,7 +187,8 @@ static void test_seen_child(void **state)
 	assert_int_equal(
 		thread_clocks_add(clocks, (uint32_t)pid, true, clock_ns(CLOCK_MONOTONIC), true), 0);
 	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS;
-		used(&told, (uint32_t)pid, false) < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
+		used(&reported, (uint32_t)pid, false) < 95 * MS &&
+		clock_ns(CLOCK_MONOTONIC) < end;) {
 		usleep(5000);
 		thread_clocks_read(clocks, clock_ns(CLOCK_MONOTONIC));
 	}
@@ -192,8 +197,8 @@ static void test_seen_child(void **state)
 	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
 	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
 	assert_false(thread_clocks_has(clocks, (uint32_t)pid));
-	assert_in_range(used(&told, (uint32_t)pid, false), 95 * MS, 100 * MS + SLACK);
-	assert_in_range(used(&told, 0, false), 0, SLACK);
+	assert_in_range(used(&reported, (uint32_t)pid, false), 95 * MS, 100 * MS + SLACK);
+	assert_in_range(used(&reported, 0, false), 0, SLACK);
 	thread_clocks_free(clocks);
 	close(go[0]);
 	close(go[1]);
@@ -205,11 +210,11 @@ static void test_seen_child(void **state)
  */
 static void test_zombie(void **state)
 {
-	struct told told;
+	struct reported reported;
 	siginfo_t info;
 
 	(void)state;
-	struct thread_clocks *clocks = begin(&told, true, false);
+	struct thread_clocks *clocks = begin(&reported, true, false);
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -226,19 +231,19 @@ static void test_zombie(void **state)
 				0);
 		usleep(1000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
-		assert_int_equal(told.processes_ended, 1);
+		assert_int_equal(reported.processes_ended, 1);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
 	assert_false(thread_clocks_has(clocks, (uint32_t)pid));
-	assert_int_equal(told.processes_ended, 1);
+	assert_int_equal(reported.processes_ended, 1);
 	uint64_t own_ns = 0;
 
-	for (uint32_t i = 0; i < told.count; i++)
-		if (told.clocks[i].pid == (uint32_t)pid)
-			own_ns += told.clocks[i].last_ns - told.clocks[i].first_ns;
+	for (uint32_t i = 0; i < reported.count; i++)
+		if (reported.clocks[i].pid == (uint32_t)pid)
+			own_ns += reported.clocks[i].last_ns - reported.clocks[i].first_ns;
 	assert_in_range(own_ns, 100 * MS - SLACK, 100 * MS + SLACK);
-	assert_in_range(used(&told, 0, false), 0, 2 * SLACK);
+	assert_in_range(used(&reported, 0, false), 0, 2 * SLACK);
 	thread_clocks_free(clocks);
 }
 
@@ -254,13 +259,13 @@ static void *work_without_main_thread(void *context)
 /* The main thread has ended and another thread runs: the kernel reports the process as a zombie. */
 static void test_main_thread_ended(void **state)
 {
-	struct told told;
+	struct reported reported;
 	int go[2];
 	char c = 0;
 
 	(void)state;
 	assert_int_equal(pipe(go), 0);
-	struct thread_clocks *clocks = begin(&told, true, false);
+	struct thread_clocks *clocks = begin(&reported, true, false);
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -281,17 +286,17 @@ static void test_main_thread_ended(void **state)
 		usleep(5000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
 		assert_true(thread_clocks_has(clocks, (uint32_t)pid));
-		assert_int_equal(told.processes_ended, 0);
+		assert_int_equal(reported.processes_ended, 0);
 		own_ns = 0;
-		for (uint32_t i = 0; i < told.count; i++)
-			if (told.clocks[i].pid == (uint32_t)pid)
-				own_ns += told.clocks[i].last_ns - told.clocks[i].first_ns;
+		for (uint32_t i = 0; i < reported.count; i++)
+			if (reported.clocks[i].pid == (uint32_t)pid)
+				own_ns += reported.clocks[i].last_ns - reported.clocks[i].first_ns;
 	}
 	assert_true(own_ns >= 95 * MS);
 	assert_int_equal(write(go[1], &c, 1), 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
-	assert_int_equal(told.processes_ended, 1);
+	assert_int_equal(reported.processes_ended, 1);
 	thread_clocks_free(clocks);
 	close(go[0]);
 	close(go[1]);
@@ -308,24 +313,24 @@ static void *wait_for_end(void *context)
 /* A thread that was read before it ended. */
 static void test_ended_thread(void **state)
 {
-	struct told told;
+	struct reported reported;
 	pthread_t thread;
 	int go[2];
 
 	(void)state;
 	assert_int_equal(pipe(go), 0);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &go[0]), 0);
-	struct thread_clocks *clocks = begin(&told, false, true);
+	struct thread_clocks *clocks = begin(&reported, false, true);
 
-	assert_int_equal(told.ended, 0);
+	assert_int_equal(reported.ended, 0);
 	close(go[1]);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	/* pthread_join() may return before the kernel has removed the thread */
-	for (unsigned i = 0; i < 6000 && !told.ended; i++) {
+	for (unsigned i = 0; i < 6000 && !reported.ended; i++) {
 		usleep(10000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
 	}
-	assert_int_equal(told.ended, 1);
+	assert_int_equal(reported.ended, 1);
 	assert_int_equal(thread_clocks_add(clocks, 0x7ffffff0, false, clock_ns(CLOCK_MONOTONIC),
 				 false),
 		-ESRCH);
