@@ -8,6 +8,7 @@
  */
 #include "tracing/tracing.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,23 @@
 #define START_NS       UINT64_C(5000000000)
 #define GIVE_OUT_BYTES (1u << 20)
 
+enum traced_state {
+	TRACED_NEW,
+	TRACED_HELD,    /* to be opened after the start of the runtime, which was not resumed yet */
+	TRACED_DELAYED, /* the runtime was resumed: to be opened at open_ns */
+	TRACED_OPEN,    /* it has an eventpipe, which opens, streams or stops */
+	TRACED_PAUSING, /* as TRACED_OPEN, but ended by tracing_pause(), to be opened again */
+	TRACED_PAUSED,  /* has ended, to be opened again */
+	TRACED_ENDED,   /* its stream was read to its end */
+	TRACED_FAILED,  /* no session, or it broke off */
+};
+
+enum traced_stream {
+	TRACED_STREAM_READ, /* none yet, or being read */
+	TRACED_STREAM_ENDED,
+	TRACED_STREAM_CUT, /* it ended in the middle, or was empty */
+};
+
 /*
  * A session in a process. A process that starts during the trace may have a second one, for the
  * providers that must not be enabled before it runs.
@@ -61,26 +79,21 @@ struct traced {
 	struct tracing *tracing;
 	struct traced *later;   /* the second session; NULL: none */
 	struct traced *earlier; /* of a second session: the first */
-	/*
-	 * when to open it; UINT64_MAX: LATE_PROVIDERS_NS after the runtime is resumed; 0: it was
-	 * opened, or will not be
-	 */
-	uint64_t open_ns;
+	enum traced_state state;
+	enum traced_stream stream_state;
+	uint64_t open_ns;  /* when its wait for the runtime's start is over; 0: it did not wait */
 	uint64_t asked_ns; /* when its opening began */
 	/* when to check again whether another program has resumed the runtime */
 	uint64_t look_ns;
-	bool waited; /* its opening was delayed until after the start */
 	char *name;
 	uint32_t pid;
 	bool seen; /* its pid is in the recorder's pid namespace */
 	struct dotnet_target port;
 	bool has_port; /* the guard can connect to it */
 	struct dotnet_door door;
-	struct eventpipe *pipe; /* NULL: ended, or never begun */
-	uint32_t process;       /* index in the trace */
-	int stream;             /* number in the relay; -1: none yet */
-	bool stream_ended;
-	bool stream_cut;                  /* it ended in the middle, or was empty */
+	struct eventpipe *pipe;           /* in TRACED_OPEN and TRACED_PAUSING */
+	uint32_t process;                 /* index in the trace */
+	int stream;                       /* number in the relay; -1: none yet */
 	int raw_fd;                       /* -1: none */
 	struct nettrace_decoder *watcher; /* decoder of raw bytes, for options.event */
 	struct trace watched;
@@ -92,12 +105,13 @@ struct traced {
 	bool runtime_told;
 	bool opened; /* a session was open at some time */
 	bool whole;
-	bool paused; /* its session was ended by tracing_pause(), to be opened again */
 	int write_error;
 	char write_reason[640];
 	const char *reason_code;
 	char reason[640];
 };
+
+enum tracing_phase { PHASE_RUNNING, PHASE_PAUSING, PHASE_ENDING };
 
 struct tracing {
 	struct tracing_options options;
@@ -121,13 +135,52 @@ struct tracing {
 	uint64_t late;
 	uint64_t raw_bytes;
 	const char *end_reason;
-	bool started;
-	bool pausing;
-	bool ending;
+	enum tracing_phase phase;
 	bool wants_end;
 	bool unguarded_emitted;
 	char unguarded[768]; /* why there is no guard; "" if there is one */
 };
+
+/* The one place where the state changes. */
+static void enter(struct traced *traced, enum traced_state state)
+{
+	enum {
+		OVER = 1u << TRACED_ENDED | 1u << TRACED_FAILED,
+		OPEN = 1u << TRACED_OPEN,
+	};
+	static const unsigned next[] = {
+		[TRACED_NEW] = 1u << TRACED_HELD | OPEN | 1u << TRACED_FAILED,
+		[TRACED_HELD] = 1u << TRACED_DELAYED | 1u << TRACED_FAILED,
+		[TRACED_DELAYED] = OPEN | 1u << TRACED_FAILED,
+		[TRACED_OPEN] = OPEN | 1u << TRACED_PAUSING | OVER, /* again after the guard */
+		[TRACED_PAUSING] = OPEN | 1u << TRACED_PAUSED | OVER,
+		[TRACED_PAUSED] = OPEN | OVER,
+		[TRACED_ENDED] = 0,
+		[TRACED_FAILED] = 0,
+	};
+
+	(void)next; /* without assertions */
+	assert(next[traced->state] & 1u << state);
+	assert((state == TRACED_OPEN || state == TRACED_PAUSING) == (traced->pipe != NULL));
+	traced->state = state;
+}
+
+/* No session will follow that of a pipe that was freed. */
+static void enter_end(struct traced *traced)
+{
+	enter(traced, traced->opened && traced->whole ? TRACED_ENDED : TRACED_FAILED);
+}
+
+static bool is_waiting(const struct traced *traced)
+{
+	return traced->state == TRACED_HELD || traced->state == TRACED_DELAYED;
+}
+
+static void set_reason(struct traced *traced, const char *code, const char *reason)
+{
+	traced->reason_code = code;
+	(void)snprintf(traced->reason, sizeof(traced->reason), "%s", reason); /* may be truncated */
+}
 
 static bool is_raw(const struct tracing *tracing)
 {
@@ -373,8 +426,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	int r = relay_bytes(tracing->relay, traced->stream, data, size, &diag);
 
 	if (!size) {
-		traced->stream_ended = true;
-		traced->stream_cut = r < 0;
+		traced->stream_state = r < 0 ? TRACED_STREAM_CUT : TRACED_STREAM_ENDED;
 		tracing->give_out_ns = 0; /* no event waits for this stream any more */
 	}
 	if (r < 0 && size)
@@ -431,7 +483,7 @@ static int open_clocks(struct tracing *tracing)
  */
 static void read_clocks_of(struct traced *traced, uint64_t now_ns)
 {
-	if (traced->tracing->clocks && traced->has_port && !traced->tracing->ending)
+	if (traced->tracing->clocks && traced->has_port && traced->tracing->phase != PHASE_ENDING)
 		/* after its end, or without memory, the file has no CPU time of it */
 		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false);
 }
@@ -489,16 +541,15 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	};
 
 	traced->stream = -1;
-	traced->stream_ended = false;
+	traced->stream_state = TRACED_STREAM_READ;
 	traced->lost_told = 0;
-	traced->reason[0] = '\0';
-	traced->reason_code = "";
-	traced->open_ns = 0;
+	set_reason(traced, "", "");
 	traced->asked_ns = now_ns;
 	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
-		traced->reason_code = reason_word(REASON_KIND_ERROR);
-		(void)snprintf(traced->reason, sizeof(traced->reason),
-			"no memory for its session"); /* fits */
+		set_reason(traced, reason_word(REASON_KIND_ERROR), "no memory for its session");
+		enter(traced, TRACED_FAILED);
+	} else {
+		enter(traced, TRACED_OPEN);
 	}
 }
 
@@ -509,14 +560,16 @@ static struct traced *waiting_of(struct traced *traced)
 {
 	struct traced *last = traced->later ? traced->later : traced;
 
-	return last->open_ns ? last : NULL;
+	return is_waiting(last) ? last : NULL;
 }
 
 /* The runtime is resumed now: sets the time of opening the waiting session. */
 static void begin_wait(struct traced *waiting, uint64_t now_ns)
 {
-	if (waiting && waiting->open_ns == UINT64_MAX)
-		waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
+	if (!waiting || waiting->state != TRACED_HELD)
+		return;
+	waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
+	enter(waiting, TRACED_DELAYED);
 }
 
 /*
@@ -526,13 +579,6 @@ static void begin_wait(struct traced *waiting, uint64_t now_ns)
 static bool goes_on_by_itself(const struct traced *traced)
 {
 	return traced->peer < 0 || traced->tracing->options.hold;
-}
-
-static void not_asked(struct traced *traced, const char *code, const char *reason)
-{
-	traced->open_ns = 0;
-	traced->reason_code = code;
-	(void)snprintf(traced->reason, sizeof(traced->reason), "%s", reason); /* fits */
 }
 
 static void tell_wait(struct traced *traced)
@@ -552,28 +598,25 @@ static void advance_wait(struct traced *traced, uint64_t now_ns)
 {
 	struct tracing *tracing = traced->tracing;
 
-	if (!traced->open_ns || tracing->pausing)
+	if (!is_waiting(traced) || tracing->phase == PHASE_PAUSING)
 		return;
 	char state = traced->door.state(traced->door.context);
 
-	if (tracing->ending || !state || state == 'Z' || state == 'X') {
-		if (traced->earlier)
-			traced->open_ns = 0; /* its first session reports the reason */
-		else
-			not_asked(traced, reason_word(REASON_KIND_ENDED),
+	if (tracing->phase == PHASE_ENDING || !state || state == 'Z' || state == 'X') {
+		if (!traced->earlier) /* which reports the reason */
+			set_reason(traced, reason_word(REASON_KIND_ENDED),
 				"it ended before it could be asked for EventCounters, which is not done during its start");
+		enter(traced, TRACED_FAILED);
 		return;
 	}
-	if (traced->open_ns == UINT64_MAX && goes_on_by_itself(traced) &&
+	if (traced->state == TRACED_HELD && goes_on_by_itself(traced) &&
 		now_ns >= traced->look_ns) {
 		traced->look_ns = now_ns + BEAT_NS;
 		if (late_providers_has_begun(traced->pid))
 			begin_wait(traced, now_ns);
 	}
-	if (now_ns < traced->open_ns)
-		return;
-	traced->waited = true;
-	open_session(traced, now_ns);
+	if (traced->state == TRACED_DELAYED && now_ns >= traced->open_ns)
+		open_session(traced, now_ns);
 }
 
 static void begin_resume(struct traced *traced, uint64_t now_ns)
@@ -631,16 +674,13 @@ static void close_session(struct traced *traced)
 			eventpipe_reason(traced->pipe)); /* the buffers have the same size */
 	traced->reason_code = eventpipe_reason_code(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
-	if (traced->write_error) {
-		traced->reason_code = reason_word(REASON_KIND_WRITE);
-		/* the buffers have the same size */
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason);
-	}
+	if (traced->write_error)
+		set_reason(traced, reason_word(REASON_KIND_WRITE), traced->write_reason);
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	tell_runtime(traced);
 	eventpipe_free(traced->pipe);
 	traced->pipe = NULL;
-	if (traced->stream >= 0 && !traced->stream_ended)
+	if (traced->stream >= 0 && traced->stream_state == TRACED_STREAM_READ)
 		(void)on_bytes(traced, NULL, 0); /* the relay no longer waits for it */
 	if (traced->raw_fd >= 0) {
 		close(traced->raw_fd);
@@ -656,9 +696,18 @@ static bool door_is_open(const struct traced *traced)
 	return state && state != 'Z' && state != 'X';
 }
 
+/* Opens the session of a pause that is over. */
+static void open_again(struct traced *traced, uint64_t now_ns)
+{
+	if (door_is_open(traced))
+		open_session(traced, now_ns);
+	else
+		enter_end(traced);
+}
+
 static bool is_over(const struct traced *traced)
 {
-	return !traced->pipe && !traced->open_ns && !traced->paused;
+	return traced->state == TRACED_ENDED || traced->state == TRACED_FAILED;
 }
 
 /*
@@ -668,7 +717,7 @@ static void leave_place(struct traced *traced, uint64_t now_ns)
 {
 	if (!traced->held.reverse || !is_over(traced) || (traced->later && !is_over(traced->later)))
 		return;
-	if (!traced->tracing->ending)
+	if (traced->tracing->phase != PHASE_ENDING)
 		begin_resume(traced, now_ns); /* again, if the earlier connection was lost */
 	if (held_runtime_is_resuming(&traced->held) || (traced->held.waits && door_is_open(traced)))
 		return;
@@ -681,7 +730,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 
 	held_runtime_advance(&traced->held, now_ns);
 	leave_place(traced, now_ns);
-	if (traced->open_ns == UINT64_MAX && !traced->earlier)
+	if (traced->state == TRACED_HELD && !traced->earlier)
 		/* no session is opened before its start, so it is resumed now */
 		begin_resume(traced, now_ns);
 	advance_wait(traced, now_ns);
@@ -691,7 +740,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 
 	if (eventpipe_opened_ns(traced->pipe) && !traced->opened) {
 		traced->opened = true;
-		if (traced->waited)
+		if (traced->open_ns)
 			tell_wait(traced);
 		read_clocks_of(traced, now_ns);
 		if (!tracing->first_open_ns)
@@ -708,7 +757,14 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 	bool guarded = reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_GUARDED);
 
 	close_session(traced);
-	if (guarded && !tracing->ending && !is_raw(tracing) && !traced->paused) {
+	if (tracing->phase == PHASE_ENDING) {
+		enter_end(traced);
+	} else if (traced->state == TRACED_PAUSING) {
+		if (tracing->phase == PHASE_PAUSING)
+			enter(traced, TRACED_PAUSED);
+		else
+			open_again(traced, now_ns);
+	} else if (guarded && !is_raw(tracing)) {
 		bytes_reset(&tracing->writer.text);
 		bytes_printf(&tracing->writer.text,
 			"spoor had stood still: its session in %s was ended, so that it was not "
@@ -717,10 +773,8 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 		session_writer_notice(&tracing->writer, traced->process, "guard",
 			bytes_z(&tracing->writer.text), "");
 		open_session(traced, now_ns);
-	} else if (traced->paused && !tracing->pausing && !tracing->ending) {
-		traced->paused = false;
-		if (door_is_open(traced))
-			open_session(traced, now_ns);
+	} else {
+		enter_end(traced);
 	}
 }
 
@@ -776,10 +830,12 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 		waiting->earlier = traced;
 		traced->later = waiting;
 	}
-	waiting->open_ns = UINT64_MAX;
-	if (goes_on_by_itself(waiting) && !waiting->seen)
-		not_asked(waiting, "starting",
+	enter(waiting, TRACED_HELD);
+	if (goes_on_by_itself(waiting) && !waiting->seen) {
+		set_reason(waiting, "starting",
 			"its EventCounters must not be requested before its start is over, which cannot be observed from here");
+		enter(waiting, TRACED_FAILED);
+	}
 	*ret_waiting = waiting;
 	return 0;
 }
@@ -819,9 +875,9 @@ static int add(struct tracing *tracing, const struct target *target, bool seen,
 	traced->door = door ? *door : dotnet_target_door(&traced->port);
 	write_process(tracing, traced->process, target, seen);
 	if (!door && !traced->has_port) {
-		traced->reason_code = reason_word(REASON_KIND_ENDED);
-		(void)snprintf(traced->reason, sizeof(traced->reason),
-			"it ended before it could be traced"); /* fits */
+		set_reason(traced, reason_word(REASON_KIND_ENDED),
+			"it ended before it could be traced");
+		enter(traced, TRACED_FAILED);
 		return 0;
 	}
 	struct traced *waiting = NULL;
@@ -872,7 +928,7 @@ static void take_newcomers(struct tracing *tracing)
 	if (!tracing->reverse)
 		return;
 	reverse_advance(tracing->reverse);
-	while (!tracing->ending && !tracing->pausing && reverse_next(tracing->reverse, &peer)) {
+	while (tracing->phase == PHASE_RUNNING && reverse_next(tracing->reverse, &peer)) {
 		const struct dotnet_door door = reverse_door(tracing->reverse, peer);
 		struct port_peer newcomer;
 
@@ -881,7 +937,7 @@ static void take_newcomers(struct tracing *tracing)
 		(void)add(tracing, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
 		port_peer_done(&newcomer);
 	}
-	if (tracing->ending)
+	if (tracing->phase == PHASE_ENDING)
 		reverse_release(tracing->reverse, 0, 0);
 }
 
@@ -936,7 +992,6 @@ int tracing_start(struct tracing *tracing, struct diag *diag)
 	tracing->writer.begin_ns = clock_monotonic_ns();
 	tracing->flush_ns = tracing->writer.begin_ns;
 	tracing->give_out_ns = tracing->writer.begin_ns;
-	tracing->started = true;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		advance_one(tracing->list.items[i], clock_monotonic_ns());
 	return session_writer_error(&tracing->writer, diag);
@@ -950,12 +1005,12 @@ static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_coun
 
 	poll_set_begin(set, until_ns);
 	poll_set_wake(set, clock_monotonic_ns() + BEAT_NS);
-	if (tracing->clocks && !tracing->ending)
+	if (tracing->clocks && tracing->phase != PHASE_ENDING)
 		poll_set_wake(set, thread_clocks_wake_ns(tracing->clocks));
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		const struct traced *traced = tracing->list.items[i];
 		held_runtime_await(&traced->held, set);
-		if (traced->open_ns)
+		if (traced->state == TRACED_DELAYED)
 			poll_set_wake(set, traced->open_ns);
 		if (traced->pipe)
 			eventpipe_await(traced->pipe, set);
@@ -971,7 +1026,7 @@ static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_coun
 static bool anything_open(const struct tracing *tracing)
 {
 	for (uint32_t i = 0; i < tracing->list.count; i++)
-		if (tracing->list.items[i]->pipe || tracing->list.items[i]->open_ns ||
+		if (tracing->list.items[i]->pipe || is_waiting(tracing->list.items[i]) ||
 			held_runtime_is_resuming(&tracing->list.items[i]->held))
 			return true;
 	return false;
@@ -990,7 +1045,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	guard_beat(tracing->guard, now_ns);
 	look_at_guard(tracing);
 	take_newcomers(tracing);
-	if (tracing->clocks && !tracing->ending)
+	if (tracing->clocks && tracing->phase != PHASE_ENDING)
 		thread_clocks_read(tracing->clocks, now_ns);
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		advance_one(tracing->list.items[i], now_ns);
@@ -1005,14 +1060,15 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	if (tracing->writer.error)
 		return session_writer_error(&tracing->writer, diag);
 	/* No session can end and free a descriptor: the runtime would wait forever. */
-	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) &&
+	if (tracing->reverse && tracing->phase != PHASE_ENDING && reverse_error(tracing->reverse) &&
 		!anything_open(tracing)) {
 		char reason[160];
 		descriptors_explain(reason, sizeof(reason));
 		return diag_set(diag, reverse_error(tracing->reverse),
 			"cannot take a runtime's connection: %s", reason);
 	}
-	return tracing->reverse || tracing->pausing || anything_open(tracing) ? 1 : 0;
+	return tracing->reverse || tracing->phase == PHASE_PAUSING || anything_open(tracing) ? 1
+											     : 0;
 }
 
 const char *tracing_unguarded(const struct tracing *tracing)
@@ -1040,12 +1096,13 @@ void tracing_pause(struct tracing *tracing)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	tracing->pausing = true;
+	tracing->phase = PHASE_PAUSING;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		struct traced *traced = tracing->list.items[i];
 		if (!traced->pipe)
 			continue;
-		traced->paused = !is_raw(tracing);
+		if (!is_raw(tracing) && traced->state == TRACED_OPEN)
+			enter(traced, TRACED_PAUSING);
 		eventpipe_stop(traced->pipe, now_ns);
 	}
 }
@@ -1055,7 +1112,7 @@ bool tracing_paused(const struct tracing *tracing)
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		if (still_ends(tracing->list.items[i]))
 			return false;
-	return tracing->pausing;
+	return tracing->phase == PHASE_PAUSING;
 }
 
 int tracing_flush(struct tracing *tracing, struct diag *diag)
@@ -1071,21 +1128,17 @@ void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	tracing->pausing = false;
+	tracing->phase = PHASE_RUNNING;
 	session_writer_paused(&tracing->writer, paused_ns,
 		"its sessions were ended before that and opened again, and what "
 		"runtimes did meanwhile is missing");
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		struct traced *traced = tracing->list.items[i];
-		if (!traced->paused)
-			continue;
-		if (traced->pipe) /* ended by the guard, or stopped together with this process */
+		/* Ended by the guard, or stopped with this process: opened again when it has ended. */
+		if (traced->state == TRACED_PAUSING)
 			advance_one(traced, now_ns);
-		if (traced->pipe)
-			continue; /* it is opened again when it has ended */
-		traced->paused = false;
-		if (door_is_open(traced))
-			open_session(traced, now_ns);
+		else if (traced->state == TRACED_PAUSED)
+			open_again(traced, now_ns);
 	}
 }
 
@@ -1093,11 +1146,11 @@ void tracing_end(struct tracing *tracing, const char *reason)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (tracing->ending)
+	if (tracing->phase == PHASE_ENDING)
 		return;
 	if (tracing->clocks)
 		thread_clocks_read_last(tracing->clocks, now_ns);
-	tracing->ending = true;
+	tracing->phase = PHASE_ENDING;
 	tracing->writer.end_ns = now_ns;
 	tracing->end_reason = reason;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
@@ -1111,7 +1164,7 @@ void tracing_end(struct tracing *tracing, const char *reason)
 
 bool tracing_ended(const struct tracing *tracing)
 {
-	return tracing->ending && !anything_open(tracing);
+	return tracing->phase == PHASE_ENDING && !anything_open(tracing);
 }
 
 static void emit_end(struct tracing *tracing)
@@ -1139,15 +1192,14 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		struct traced *traced = tracing->list.items[i];
 		if (!traced->pipe)
 			continue;
-		if (traced->opened && !*traced->reason) {
-			traced->reason_code = reason_word(REASON_KIND_CUT_SHORT);
-			(void)snprintf(traced->reason, sizeof(traced->reason),
-				"the end was cut short, so its last events are missing"); /* fits */
-		}
+		if (traced->opened && !*traced->reason)
+			set_reason(traced, reason_word(REASON_KIND_CUT_SHORT),
+				"the end was cut short, so its last events are missing");
 		tell_runtime(traced);
 		traced->bytes += eventpipe_bytes(traced->pipe);
 		eventpipe_free(traced->pipe);
 		traced->pipe = NULL;
+		enter(traced, TRACED_FAILED);
 	}
 	if (is_raw(tracing))
 		return 0;
@@ -1194,10 +1246,10 @@ size_t tracing_process_count(const struct tracing *tracing)
 
 static enum tracing_state state_of(const struct traced *traced)
 {
-	if (!traced->pipe && traced->open_ns)
+	if (is_waiting(traced))
 		return TRACING_OPENING;
 	if (!traced->pipe)
-		return traced->opened && traced->whole ? TRACING_ENDED : TRACING_FAILED;
+		return traced->state == TRACED_ENDED ? TRACING_ENDED : TRACING_FAILED;
 	switch (eventpipe_state(traced->pipe)) {
 	case EVENTPIPE_OPENING:
 	case EVENTPIPE_HUNG:
@@ -1224,7 +1276,8 @@ static void add_facts(const struct traced *traced, struct tracing_process *facts
 	 * end.
 	 */
 	if (!*facts->reason && !live && traced->opened && !traced->events &&
-		(is_raw(traced->tracing) ? !traced->bytes : traced->stream_cut)) {
+		(is_raw(traced->tracing) ? !traced->bytes
+					 : traced->stream_state == TRACED_STREAM_CUT)) {
 		facts->reason = "it closed its stream before it sent an event";
 		facts->reason_code = reason_word(REASON_KIND_CLOSED);
 	}
