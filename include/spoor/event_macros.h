@@ -614,8 +614,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 /* ---- Declarations ---- */
 
 /*
- * The events of one program or shared object: each puts its address into this section; the linker
- * defines symbols for its two ends.
+ * The events of one program or shared object: each source file puts the address of the event, which
+ * is one for all of them, and of its own definition of it into this section. The linker defines
+ * symbols for the section's two ends.
  */
 #define SPOOR_SECTION "spoor_events"
 #define SPOOR_HIDDEN  __attribute__((visibility("hidden")))
@@ -677,15 +678,19 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 #define SPOOR_EVENT_3(some, n, ...) SPOOR_EVENT_4(some, n, __VA_ARGS__)
 #define SPOOR_EVENT_4(some, n, ...) SPOOR_EVENT_##some(n, __VA_ARGS__)
 
-#define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields, \
-	field_count)                                                                            \
-	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,            \
-		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,        \
-		field_count, id, version, level, opcode, 0, 0 };                                \
-	SPOOR_LISTED static struct spoor_event *const full##_listed_ = &full##_event;           \
-	__attribute__((unused)) static inline bool full##_enabled(void)                         \
-	{                                                                                       \
-		return spoor_event_enabled(&full##_event);                                      \
+#define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields,   \
+	field_count)                                                                              \
+	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,              \
+		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,          \
+		field_count, id, version, level, opcode, 0, 0 };                                  \
+	static struct spoor_event full##_defined_ = { 0, 0, (uint32_t)sizeof(struct spoor_event), \
+		&provider, text, keywords, fields, field_count, id, version, level, opcode,       \
+		SPOOR_EVENT_DEFINITION, 0 };                                                      \
+	SPOOR_LISTED static struct spoor_event *const full##_listed_[2] = { &full##_event,        \
+		&full##_defined_ };                                                               \
+	__attribute__((unused)) static inline bool full##_enabled(void)                           \
+	{                                                                                         \
+		return spoor_event_enabled(&full##_event);                                        \
 	}
 
 #define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)          \

@@ -114,6 +114,11 @@ enum spoor_event_flag {
 	 * fields.
 	 */
 	SPOOR_EVENT_WELL_KNOWN = 1 << 0,
+	/*
+	 * Not an event, but how one source file defines the event that precedes it in the
+	 * provider's list: registration compares the two.
+	 */
+	SPOOR_EVENT_DEFINITION = 1 << 1,
 };
 
 /*
@@ -180,12 +185,21 @@ struct spoor_provider {
  * Registers a provider: sessions that enable it get its events from here on, running ones too.
  * Registering twice has no effect. May be called before spoor_start(). -EINVAL: the name is empty
  * or contains '*', or a description is invalid. -ENODATA: it has no events,
- * because none is declared or the linker has dropped them (SPOOR_LISTED). A shared object that may
+ * because none is declared or the linker has dropped them (SPOOR_LISTED). -EEXIST: two of its events
+ * have one id, another registered provider of this name has another event with such an id, or two
+ * source files define an event differently; no event of the provider is registered. Programs and
+ * shared objects may register the same definitions, from one header. A shared object that may
  * be unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both).
  * Unregistering waits for a running enable callback; events that were fired before keep their
  * names. Neither is for signal handlers.
  */
 SPOOR_API int spoor_provider_register(struct spoor_provider *provider);
+/*
+ * The sentence about the latest -EEXIST of this process, which names both definitions; "" if there
+ * was none. Sessions that enable "Spoor-Library" get it as event "Conflict". Writes at most `size`
+ * bytes with the final zero.
+ */
+SPOOR_API void spoor_provider_conflict(char *ret_text, size_t size);
 SPOOR_API void spoor_provider_unregister(struct spoor_provider *provider);
 
 static inline bool spoor_event_enabled(const struct spoor_event *event)

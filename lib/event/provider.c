@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,10 @@
 
 #define CHUNK        1024u
 #define NAME_MAX_LEN 1024u
+#define CONFLICT_MAX 512u
+/* ids of events that are made at run time: declared events of the same name rarely have them */
+#define ID_FIRST 32768u
+#define ID_COUNT 65536u
 
 struct node {
 	struct node *next;
@@ -37,7 +43,6 @@ struct node {
 	struct spoor_event **events;
 	uint32_t event_count;
 	uint32_t event_room;
-	uint32_t last_id; /* the highest id of its events */
 };
 
 struct slot {
@@ -70,6 +75,8 @@ static struct {
 	uint64_t done_tickets;
 	bool calling;
 	pthread_t calling_thread;
+	char conflict[CONFLICT_MAX];                /* see spoor_provider_conflict() */
+	void (*conflict_told)(const char *message); /* NULL: none */
 } registry = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.called = PTHREAD_COND_INITIALIZER,
@@ -214,12 +221,18 @@ static bool same_fields(const struct spoor_field *a, const struct spoor_field *b
 	return true;
 }
 
+/* Apart from the id. */
+static bool same_content(const struct spoor_event_info *a, const struct spoor_event_info *b)
+{
+	return a->version == b->version && a->level == b->level && a->opcode == b->opcode &&
+	       a->keywords == b->keywords && a->field_count == b->field_count &&
+	       strcmp(a->provider, b->provider) == 0 && strcmp(a->name, b->name) == 0 &&
+	       same_fields(a->fields, b->fields, a->field_count);
+}
+
 static bool same_info(const struct spoor_event_info *a, const struct spoor_event_info *b)
 {
-	return a->id == b->id && a->version == b->version && a->level == b->level &&
-	       a->opcode == b->opcode && a->keywords == b->keywords &&
-	       a->field_count == b->field_count && strcmp(a->provider, b->provider) == 0 &&
-	       strcmp(a->name, b->name) == 0 && same_fields(a->fields, b->fields, a->field_count);
+	return a->id == b->id && same_content(a, b);
 }
 
 /* Checks that every sink can write these fields, and counts them. */
@@ -468,11 +481,10 @@ static int entry_find(const struct spoor_event_info *info, uint32_t flags,
 	return 0;
 }
 
-static int event_describe(struct spoor_event *event, const char *provider, uint32_t flags,
-	struct event_entry **ret_entry)
+static struct spoor_event_info info_of(const struct spoor_event *event, const char *provider)
 {
-	struct spoor_event_info info = {
-		.size = sizeof(info),
+	return (struct spoor_event_info){
+		.size = sizeof(struct spoor_event_info),
 		.provider = provider,
 		.name = event->name,
 		.keywords = event->keywords,
@@ -483,6 +495,12 @@ static int event_describe(struct spoor_event *event, const char *provider, uint3
 		.level = event->level,
 		.opcode = event->opcode,
 	};
+}
+
+static int event_describe(struct spoor_event *event, const char *provider, uint32_t flags,
+	struct event_entry **ret_entry)
+{
+	struct spoor_event_info info = info_of(event, provider);
 
 	if (event->flags & SPOOR_EVENT_WELL_KNOWN)
 		flags |= ENTRY_WELL_KNOWN;
@@ -498,6 +516,13 @@ void registry_record_entries(void (*record)(const struct event_entry *entry))
 	registry.record = record;
 	for (uint32_t i = 1; i < registry.entry_count; i++)
 		record(registry_entry(i));
+	registry_unlock();
+}
+
+void registry_tell_conflicts(void (*told)(const char *message))
+{
+	registry_lock();
+	registry.conflict_told = told;
 	registry_unlock();
 }
 
@@ -666,6 +691,120 @@ static struct node *node_of(const struct spoor_provider *provider)
 		__ATOMIC_ACQUIRE);
 }
 
+struct sentence {
+	char *at;
+	size_t left;
+};
+
+static __attribute__((format(printf, 2, 3))) void say(struct sentence *to, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	int n = vsnprintf(to->at, to->left, format, arguments);
+	va_end(arguments);
+	size_t written = n < 0 ? 0 : (size_t)n < to->left ? (size_t)n : to->left - 1;
+	to->at += written;
+	to->left -= written;
+}
+
+/* As it was declared: "event 1 'order' version 0 (u32 id, text name)". */
+static void say_event(struct sentence *to, const struct spoor_event_info *info)
+{
+	static const char *const types[] = { "?", "boolean", "i8", "u8", "i16", "u16", "i32", "u32",
+		"i64", "u64", "f32", "f64", "char16", "guid", "time", "pointer", "text", "text16",
+		"object" };
+
+	say(to, "event %u '%.60s' of '%.60s', version %u, level %u, keywords 0x%llx (", info->id,
+		info->name, info->provider, info->version, info->level,
+		(unsigned long long)info->keywords);
+	for (uint32_t i = 0; i < info->field_count; i++) {
+		uint32_t type = info->fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
+		say(to, "%s%s%s %.40s", i ? ", " : "", types[type <= SPOOR_TYPE_STRUCT ? type : 0],
+			info->fields[i].type & SPOOR_TYPE_ARRAY ? "_array" : "",
+			info->fields[i].name);
+	}
+	say(to, ")");
+}
+
+/* Each of the two gets half of the room. */
+static int conflict(const struct spoor_event_info *a, const struct spoor_event_info *b)
+{
+	struct sentence to = { registry.conflict, sizeof(registry.conflict) / 2 };
+
+	say_event(&to, a);
+	to.left += sizeof(registry.conflict) / 2;
+	say(&to, " conflicts with ");
+	say_event(&to, b);
+	return -EEXIST;
+}
+
+/*
+ * The registered event that readers, who know events by provider and id, would take for this one;
+ * NULL: none.
+ */
+static const struct event_entry *rival_of(const struct event_entry *entry)
+{
+	for (const struct node *node = registry.nodes; node; node = node->next) {
+		if (!node->provider ||
+			!provider_name_matches(node->provider->name, entry->info.provider))
+			continue;
+		for (uint32_t i = 0; i < node->event_count; i++)
+			if (node->events[i]->id == entry->info.id &&
+				node->events[i]->index != entry->index)
+				return registry_entry(node->events[i]->index);
+	}
+	return NULL;
+}
+
+static int check_id(const struct event_entry *entry)
+{
+	const struct event_entry *rival = rival_of(entry);
+
+	return rival ? conflict(&rival->info, &entry->info) : 0;
+}
+
+/* A source file defines the event in this way. */
+static int check_definition(const struct node *node, const struct spoor_event *event,
+	const struct spoor_event *definition)
+{
+	const struct spoor_event_info info = info_of(definition, node->provider->name);
+	const struct event_entry *entry = registry_entry(event->index);
+	uint32_t total = 0;
+	int r = info.name ? check_fields(info.fields, info.field_count, 0, &total) : -EINVAL;
+
+	return r || !entry || same_info(&entry->info, &info) ? r : conflict(&entry->info, &info);
+}
+
+/*
+ * The id of an event that is made at run time: that of an equal event of a provider of this name,
+ * or one that no event of such a provider ever had. -ENOSPC: there is none.
+ */
+static int free_id(const struct spoor_event *event, const char *provider, uint16_t *ret_id)
+{
+	const struct spoor_event_info info = info_of(event, provider);
+	uint8_t taken[ID_COUNT / 8] = { 1 };
+
+	for (uint32_t i = 1; i < registry.entry_count; i++) {
+		const struct event_entry *entry = registry_entry(i);
+		if (!provider_name_matches(entry->info.provider, provider))
+			continue;
+		if (same_content(&entry->info, &info) && !rival_of(entry)) {
+			*ret_id = entry->info.id;
+			return 0;
+		}
+		taken[entry->info.id / 8] |= (uint8_t)(1u << entry->info.id % 8);
+	}
+	for (uint32_t i = 0; i < ID_COUNT; i++) {
+		uint32_t id = (ID_FIRST + i) % ID_COUNT;
+		if (taken[id / 8] >> id % 8 & 1)
+			continue;
+		*ret_id = (uint16_t)id;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
 static int node_add_event(struct node *node, struct spoor_event *event)
 {
 	struct event_entry *entry;
@@ -683,10 +822,10 @@ static int node_add_event(struct node *node, struct spoor_event *event)
 		node->event_room = room;
 	}
 	int r = event_describe(event, node->provider->name, 0, &entry);
+	if (r == 0)
+		r = check_id(entry);
 	if (r)
 		return r;
-	if (event->id > node->last_id)
-		node->last_id = event->id;
 	node->events[node->event_count++] = event;
 	__atomic_store_n(&event->sessions, mask_of(entry), __ATOMIC_RELEASE);
 	return 0;
@@ -708,6 +847,8 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 {
 	int r = 0;
 	struct node *node;
+	const struct spoor_event *before = NULL;
+	char message[CONFLICT_MAX];
 
 	if (!provider || provider->size < sizeof(*provider) || !provider->name ||
 		!provider->name[0] || strchr(provider->name, '*'))
@@ -729,21 +870,30 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 		registry.nodes = node;
 	}
 	node->provider = provider;
-	node->last_id = 0;
 	/*
 	 * The callback is queued after this, but a caller sees both the provider and its events
 	 * when the function returns.
 	 */
 	__atomic_store_n((struct node **)(void *)&provider->registered, node, __ATOMIC_RELEASE);
 	for (struct spoor_event *const *event = provider->events;
-		event && event != provider->events_end && r == 0; event++)
-		if (*event && (*event)->provider == provider)
+		event && event != provider->events_end && r == 0; event++) {
+		if (!*event || (*event)->provider != provider)
+			continue;
+		if (!((*event)->flags & SPOOR_EVENT_DEFINITION))
 			r = node_add_event(node, *event);
+		else if (before)
+			r = check_definition(node, before, *event);
+		before = (*event)->flags & SPOOR_EVENT_DEFINITION ? NULL : *event;
+	}
 	if (r == 0 && !node->event_count && !may_be_empty)
 		r = -ENODATA;
 	if (r) {
 		node_drop(node);
+		memcpy(message, registry.conflict, sizeof(message));
+		void (*told)(const char *message) = registry.conflict_told;
 		registry_unlock();
+		if (r == -EEXIST && told)
+			told(message);
 		return r;
 	}
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
@@ -762,6 +912,19 @@ int spoor_provider_register(struct spoor_provider *provider)
 int registry_add_provider(struct spoor_provider *provider)
 {
 	return provider_register(provider, true);
+}
+
+void spoor_provider_conflict(char *ret_text, size_t size)
+{
+	if (!size)
+		return;
+	registry_lock();
+	size_t length = strlen(registry.conflict);
+	if (length >= size)
+		length = size - 1;
+	memcpy(ret_text, registry.conflict, length);
+	ret_text[length] = '\0';
+	registry_unlock();
 }
 
 void spoor_provider_unregister(struct spoor_provider *provider)
@@ -786,12 +949,8 @@ int registry_add_event(struct spoor_provider *provider, struct spoor_event *even
 	struct node *node = provider->registered;
 	if (node) {
 		r = 0;
-		if (!event->id) {
-			if (node->last_id >= UINT16_MAX)
-				r = -ENOSPC;
-			else
-				event->id = (uint16_t)(node->last_id + 1);
-		}
+		if (!event->id)
+			r = free_id(event, provider->name, &event->id);
 		if (r == 0)
 			r = node_add_event(node, event);
 	}

@@ -13,6 +13,9 @@ SPOOR_PROVIDER(spoor_library, "Spoor-Library")
 SPOOR_EVENT_NAMED(spoor_library, session_failed, "SessionFailed", 2, 0, SPOOR_ERROR,
 	SPOOR_OPCODE_INFO, 0x1, (u64, SessionId), (i32, Error), (text, Reason), (text, Sink))
 
+SPOOR_EVENT_NAMED(spoor_library, conflict, "Conflict", 3, 0, SPOOR_ERROR, SPOOR_OPCODE_INFO, 0x1,
+	(text, Message))
+
 static const struct spoor_field loss_fields[] = {
 	{ "Count", SPOOR_TYPE_U64, 0, NULL },
 	{ "FirstNs", SPOOR_TYPE_U64, 0, NULL },
@@ -50,10 +53,17 @@ static struct spoor_event process_event = {
 	.version = 1,
 };
 
+/* For all sessions that enable "Spoor-Library": a provider was refused because of its definitions. */
+static void conflict_told(const char *message)
+{
+	spoor_library_conflict(message);
+}
+
 int own_events_register(void)
 {
 	int r = registry_describe(&loss_event);
 
+	registry_tell_conflicts(conflict_told);
 	if (r == 0)
 		r = registry_describe(&process_event);
 	if (r == 0)

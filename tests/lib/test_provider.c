@@ -385,6 +385,133 @@ static void a_provider_has_events(void **state)
 	assert_null(empty.registered);
 }
 
+/* ---- Definitions that readers would take for one another ---- */
+
+static const struct spoor_field text_field[] = { { "text", SPOOR_TYPE_TEXT, 0, NULL } };
+
+struct declared {
+	struct spoor_provider provider;
+	struct spoor_event events[2];
+	struct spoor_event *list[2];
+};
+
+/* A provider with one event of this id and these fields, or with two that differ in their fields. */
+static void declare(struct declared *declared, const char *name, uint16_t id,
+	const struct spoor_field *first, const struct spoor_field *second)
+{
+	const struct spoor_field *fields[2] = { first, second };
+	size_t count = second ? 2 : 1;
+
+	*declared = (struct declared){ .provider = { .size = sizeof(declared->provider),
+					       .name = name,
+					       .events = declared->list,
+					       .events_end = declared->list + count } };
+	for (size_t i = 0; i < count; i++) {
+		declared->events[i] = (struct spoor_event){ .size = sizeof(declared->events[i]),
+			.provider = &declared->provider,
+			.name = i ? "bill" : "order",
+			.fields = fields[i],
+			.field_count = 1,
+			.id = id };
+		declared->list[i] = &declared->events[i];
+	}
+}
+
+static void conflict_names(const char *first, const char *second)
+{
+	char text[512];
+
+	spoor_provider_conflict(text, sizeof(text));
+	const char *found = strstr(text, first);
+	assert_non_null(found);
+	assert_non_null(strstr(found, " conflicts with "));
+	assert_non_null(strstr(strstr(found, " conflicts with "), second));
+	spoor_provider_conflict(text, 4);
+	assert_int_equal(strlen(text), 3);
+}
+
+static void one_id_is_one_event(void **state)
+{
+	struct declared both, other, same;
+	struct spoor_session *session = wanting("Spoor-Library", UINT64_MAX, 5, NULL);
+	struct spoor_event_view view = { .size = sizeof(view) };
+	struct spoor_value value;
+
+	(void)state;
+	declare(&both, "Shop", 7, number_field, text_field);
+	assert_int_equal(spoor_provider_register(&both.provider), -EEXIST);
+	assert_null(both.provider.registered);
+	conflict_names("event 7 'order' of 'Shop', version 0, level 0, keywords 0x0 (u32 number)",
+		"event 7 'bill' of 'Shop', version 0, level 0, keywords 0x0 (text text)");
+	assert_int_equal(spoor_listener_read(session, &view, 10000), 1);
+	assert_string_equal(view.info->name, "Conflict");
+	assert_int_equal(spoor_event_field(&view, "Message", &value), 0);
+	assert_non_null(strstr((const char *)value.bytes, "'bill'"));
+	spoor_session_free(session);
+
+	/* Two providers of one name, as sessions compare names. */
+	declare(&both, "Shop", 7, number_field, NULL);
+	declare(&same, "Shop", 7, number_field, NULL);
+	declare(&other, "SHOP", 7, text_field, NULL);
+	assert_int_equal(spoor_provider_register(&both.provider), 0);
+	assert_int_equal(spoor_provider_register(&same.provider), 0);
+	assert_int_equal(both.events[0].index, same.events[0].index);
+	assert_int_equal(spoor_provider_register(&other.provider), -EEXIST);
+	conflict_names("(u32 number)", "of 'SHOP', version 0, level 0, keywords 0x0 (text text)");
+	other.events[0].id = 8;
+	assert_int_equal(spoor_provider_register(&other.provider), 0);
+	spoor_provider_unregister(&other.provider);
+	other.events[0].id = 7;
+	spoor_provider_unregister(&both.provider);
+	assert_int_equal(spoor_provider_register(&other.provider), -EEXIST);
+	spoor_provider_unregister(&same.provider);
+	/* As after dlclose(): a plug-in's new version. Its events are other ones, for sessions too. */
+	assert_int_equal(spoor_provider_register(&other.provider), 0);
+	assert_int_not_equal(other.events[0].index, same.events[0].index);
+	spoor_provider_unregister(&other.provider);
+}
+
+static uint32_t id_of_kind(struct spoor_event_source *source, struct spoor_session *session,
+	const char *name)
+{
+	struct spoor_event_view view = { .size = sizeof(view) };
+	struct spoor_writer w;
+
+	assert_true(spoor_source_begin(source, name, SPOOR_INFO, 0, &w));
+	spoor_write_u32(&w, "number", 1);
+	assert_int_equal(spoor_source_end(&w), 0);
+	assert_int_equal(spoor_listener_read(session, &view, 10000), 1);
+	assert_string_equal(view.info->name, name);
+	return view.info->id;
+}
+
+static void sources_of_one_name_have_ids_of_their_own(void **state)
+{
+	struct declared declared;
+	struct spoor_session *session = wanting("Till", UINT64_MAX, 5, NULL);
+	struct spoor_event_source *first = spoor_source_new("Till");
+	struct spoor_event_source *second = spoor_source_new("Till");
+
+	(void)state;
+	uint32_t open_id = id_of_kind(first, session, "open");
+	uint32_t shut_id = id_of_kind(second, session, "shut");
+	assert_int_not_equal(open_id, shut_id);
+	assert_int_equal(id_of_kind(second, session, "open"), open_id);
+	declare(&declared, "Till", (uint16_t)open_id, number_field, NULL);
+	assert_int_equal(spoor_provider_register(&declared.provider), -EEXIST);
+	declare(&declared, "Till", 1, number_field, NULL);
+	assert_int_equal(spoor_provider_register(&declared.provider), 0);
+	spoor_provider_unregister(&declared.provider);
+	spoor_source_free(first);
+	spoor_source_free(second);
+	/* The session has events of that id already. */
+	first = spoor_source_new("Till");
+	uint32_t new_id = id_of_kind(first, session, "new");
+	assert_true(new_id != open_id && new_id != shut_id && new_id != 1);
+	spoor_source_free(first);
+	spoor_session_free(session);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -409,6 +536,8 @@ int main(void)
 		cmocka_unit_test(sixty_four_sessions_and_no_more),
 		cmocka_unit_test(bad_requests_are_refused),
 		cmocka_unit_test(a_provider_has_events),
+		cmocka_unit_test(one_id_is_one_event),
+		cmocka_unit_test(sources_of_one_name_have_ids_of_their_own),
 	};
 
 	return cmocka_run_group_tests_name("provider", tests, set_up, tear_down);
