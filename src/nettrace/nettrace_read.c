@@ -243,8 +243,8 @@ static uint64_t offset_of(const struct nettrace_decoder *d, const uint8_t *at)
 	return d->base + (uint64_t)(at - d->buffer);
 }
 
-__attribute__((format(printf, 4, 5))) static int broken(struct nettrace_decoder *d, uint64_t offset,
-	struct diag *diag, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static int stream_broken(struct nettrace_decoder *d,
+	uint64_t offset, struct diag *diag, const char *format, ...)
 {
 	char what[256];
 	va_list args;
@@ -260,7 +260,7 @@ __attribute__((format(printf, 4, 5))) static int broken(struct nettrace_decoder 
 	return diag_set(diag, -EBADMSG, "%s", d->broken.text);
 }
 
-static int no_memory(struct nettrace_decoder *d, struct diag *diag)
+static int stream_no_memory(struct nettrace_decoder *d, struct diag *diag)
 {
 	d->state = STATE_BROKEN;
 	d->broken = (struct diag){ 0 };
@@ -268,7 +268,7 @@ static int no_memory(struct nettrace_decoder *d, struct diag *diag)
 	return diag_set(diag, -ENOMEM, "%s", d->broken.text);
 }
 
-static uint64_t to_ns(const struct nettrace_decoder *d, uint64_t ticks)
+static uint64_t ticks_to_ns(const struct nettrace_decoder *d, uint64_t ticks)
 {
 	__extension__ typedef unsigned __int128 u128;
 
@@ -279,7 +279,7 @@ static uint64_t to_ns(const struct nettrace_decoder *d, uint64_t ticks)
 
 /* Rows */
 
-static uint32_t find_row(const struct nettrace_decoder *d, uint64_t id)
+static uint32_t row_find(const struct nettrace_decoder *d, uint64_t id)
 {
 	uint32_t row = id < d->direct_rows.count ? d->direct_rows.items[id] : 0;
 
@@ -287,7 +287,7 @@ static uint32_t find_row(const struct nettrace_decoder *d, uint64_t id)
 }
 
 /* A new row under this id. 0: no memory, or too many. */
-static uint32_t add_row(struct nettrace_decoder *d, uint64_t id)
+static uint32_t row_add(struct nettrace_decoder *d, uint64_t id)
 {
 	if (d->rows.count > ROWS_MAX || !vec_push(&d->rows))
 		return 0;
@@ -312,7 +312,7 @@ static void forget_rows(struct nettrace_decoder *d)
 	map_reset(&d->other_rows);
 }
 
-static void count_lost(struct nettrace_decoder *d, struct row *row, uint32_t attempted)
+static void row_count_lost(struct nettrace_decoder *d, struct row *row, uint32_t attempted)
 {
 	uint32_t lost = attempted - row->last_sequence;
 
@@ -361,12 +361,13 @@ static int take_clock(struct nettrace_decoder *d, uint64_t ticks, const uint8_t 
 	struct nettrace_head *head = &d->head;
 
 	if (!head->ticks_per_second || head->ticks_per_second > UINT64_C(1) << 40)
-		return broken(d, offset_of(d, at), diag, "a clock of %llu ticks a second",
+		return stream_broken(d, offset_of(d, at), diag, "a clock of %llu ticks a second",
 			(unsigned long long)head->ticks_per_second);
 	if (d->pointer_size != 4 && d->pointer_size != 8)
-		return broken(d, offset_of(d, at), diag, "pointers of %u bytes", d->pointer_size);
+		return stream_broken(d, offset_of(d, at), diag, "pointers of %u bytes",
+			d->pointer_size);
 	d->plain_ns = head->ticks_per_second == 1000000000;
-	head->sync_ns = to_ns(d, ticks);
+	head->sync_ns = ticks_to_ns(d, ticks);
 	if (!d->names_only && !d->placed) {
 		d->trace->recording.sync_ns = head->sync_ns;
 		d->trace->recording.utc_ns = head->utc_ns;
@@ -395,7 +396,7 @@ static int read_trace_v4(struct nettrace_decoder *d, struct cursor c, struct dia
 	cursor_skip(&c, 4); /* sampling period of the runtime's own profiler */
 	int r = take_clock(d, ticks, at, diag);
 	if (r == 0 && !d->names_only && !d->placed && !trace_process(d->trace, d->head.process_id))
-		return no_memory(d, diag);
+		return stream_no_memory(d, diag);
 	return r;
 }
 
@@ -446,7 +447,7 @@ static int read_trace_v6(struct nettrace_decoder *d, struct cursor c, struct dia
 	uint64_t page_size = 0;
 
 	if (d->head.version)
-		return broken(d, offset_of(d, at), diag, "a second head");
+		return stream_broken(d, offset_of(d, at), diag, "a second head");
 	for (uint32_t i = 0; i < count && !c.short_read; i++) {
 		struct span key = read_string(&c);
 		struct span value = read_string(&c);
@@ -462,7 +463,7 @@ static int read_trace_v6(struct nettrace_decoder *d, struct cursor c, struct dia
 			d->ours = span_is(value, KEY_WRITER_OURS);
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, at), diag, "the head's texts pass its end");
+		return stream_broken(d, offset_of(d, at), diag, "the head's texts pass its end");
 	d->head.version = 6;
 	int r = take_clock(d, ticks, at, diag);
 	if (r < 0 || d->names_only)
@@ -472,7 +473,7 @@ static int read_trace_v6(struct nettrace_decoder *d, struct cursor c, struct dia
 	if (d->head.process_id) {
 		recording->recorder_process = trace_process(d->trace, d->head.process_id);
 		if (!recording->recorder_process)
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 	}
 	return 0;
 }
@@ -718,7 +719,7 @@ static void read_optional(struct cursor c, struct schema *schema)
 	}
 }
 
-static int read_metadata_v6(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_metadata_v6(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	cursor_skip(&c, cursor_u16(&c));
 	while (cursor_left(&c) && !c.short_read) {
@@ -730,19 +731,20 @@ static int read_metadata_v6(struct nettrace_decoder *d, struct cursor c, struct 
 		schema.event_id = cursor_varuint32(&row);
 		schema.name = span_text(d, read_string(&row));
 		if (row.short_read)
-			return broken(d, offset_of(d, at), diag, "a metadata row is too short");
+			return stream_broken(d, offset_of(d, at), diag,
+				"a metadata row is too short");
 		if (!id || id > METADATA_ID_MAX)
-			return broken(d, offset_of(d, at), diag, "metadata id %u", id);
+			return stream_broken(d, offset_of(d, at), diag, "metadata id %u", id);
 		struct cursor fields = row;
 		if (!read_fields_v6(d, &fields, &schema, 0))
 			vec_reset(&schema.fields);
 		else
 			read_optional(cursor_sub(&fields, cursor_u16(&fields)), &schema);
 		if (add_schema(d, id, &schema) < 0)
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, c.end), diag,
+		return stream_broken(d, offset_of(d, c.end), diag,
 			"the metadata passes the end of its block");
 	return 0;
 }
@@ -821,7 +823,7 @@ static void read_tags_v4(struct nettrace_decoder *d, struct cursor *c, struct sc
 }
 
 /* The payload of a metadata event. */
-static int read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	const uint8_t *at = c.at;
 	struct schema schema = { 0 };
@@ -834,9 +836,9 @@ static int read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct 
 	schema.version = (uint8_t)cursor_u32(&c);
 	schema.level = (uint8_t)cursor_u32(&c);
 	if (c.short_read)
-		return broken(d, offset_of(d, at), diag, "a metadata record is too short");
+		return stream_broken(d, offset_of(d, at), diag, "a metadata record is too short");
 	if (!id || id > METADATA_ID_MAX)
-		return broken(d, offset_of(d, at), diag, "metadata id %u", id);
+		return stream_broken(d, offset_of(d, at), diag, "metadata id %u", id);
 	if (cursor_left(&c)) {
 		if (!read_fields_v4(d, &c, &schema, 0))
 			vec_reset(&schema.fields);
@@ -844,7 +846,7 @@ static int read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct 
 			read_tags_v4(d, &c, &schema);
 	}
 	if (add_schema(d, id, &schema) < 0)
-		return no_memory(d, diag);
+		return stream_no_memory(d, diag);
 	return 0;
 }
 
@@ -888,7 +890,7 @@ static int add_range(struct nettrace_decoder *d, uint32_t first, uint32_t count,
 	return 0;
 }
 
-static uint32_t find_stack(const struct nettrace_decoder *d, uint32_t id)
+static uint32_t stack_find(const struct nettrace_decoder *d, uint32_t id)
 {
 	uint32_t low = 0;
 	uint32_t high = d->ranges.count;
@@ -906,7 +908,7 @@ static uint32_t find_stack(const struct nettrace_decoder *d, uint32_t id)
 	return 0; /* not defined: no stack, as the stock reader has it */
 }
 
-static int read_stacks(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_stacks(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	const uint8_t *at = c.at;
 	uint32_t first = cursor_u32(&c);
@@ -917,23 +919,24 @@ static int read_stacks(struct nettrace_decoder *d, struct cursor c, struct diag 
 	if (d->no_stacks)
 		return 0;
 	if (c.short_read || count > cursor_left(&c) / 4 || (uint64_t)first + count > UINT32_MAX)
-		return broken(d, offset_of(d, at), diag, "a stack block for %u stacks is too short",
-			count);
+		return stream_broken(d, offset_of(d, at), diag,
+			"a stack block for %u stacks is too short", count);
 	if (!count)
 		return 0;
 	if (!place_range(d, first, count, &place))
-		return broken(d, offset_of(d, at), diag, "stack ids from %u on are given twice",
-			first);
+		return stream_broken(d, offset_of(d, at), diag,
+			"stack ids from %u on are given twice", first);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *stack_at = c.at;
 		uint32_t size = cursor_u32(&c);
 		const uint8_t *frames = cursor_take(&c, size);
 		if (!frames || size > STACK_SIZE_MAX || size % d->pointer_size)
-			return broken(d, offset_of(d, stack_at), diag, "a stack of %u bytes", size);
+			return stream_broken(d, offset_of(d, stack_at), diag, "a stack of %u bytes",
+				size);
 		uint32_t depth = size / d->pointer_size;
 		vec_reset(&d->frames);
 		if (!vec_reserve(&d->frames, (size_t)depth + 1))
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 		struct cursor f = cursor_of(frames, size);
 		if (d->pointer_size == 8) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -949,9 +952,9 @@ static int read_stacks(struct nettrace_decoder *d, struct cursor c, struct diag 
 		}
 		uint32_t index = stack_table_intern(&d->trace->stacks, d->frames.items, depth);
 		if ((depth && !index) || !vec_add(&d->stack_indexes, index))
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 	}
-	return add_range(d, first, count, stacks_at, place) < 0 ? no_memory(d, diag) : 0;
+	return add_range(d, first, count, stacks_at, place) < 0 ? stream_no_memory(d, diag) : 0;
 }
 
 /* Sequence points, threads, labels */
@@ -965,7 +968,8 @@ static void forget_stacks(struct nettrace_decoder *d)
 	bytes_reset(&d->label_bytes);
 }
 
-static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_sequence_point(struct nettrace_decoder *d, struct cursor c,
+	struct diag *diag)
 {
 	const uint8_t *at = c.at;
 	bool v4 = d->head.version == 4;
@@ -976,14 +980,14 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 	for (uint32_t i = 0; i < count && !c.short_read; i++) {
 		uint64_t id = v4 ? cursor_u64(&c) : cursor_varuint(&c);
 		uint32_t sequence = v4 ? cursor_u32(&c) : cursor_varuint32(&c);
-		uint32_t row = find_row(d, id);
+		uint32_t row = row_find(d, id);
 		if (!row && v4)
-			row = add_row(d, id);
+			row = row_add(d, id);
 		if (row && !c.short_read)
-			count_lost(d, &d->rows.items[row], sequence);
+			row_count_lost(d, &d->rows.items[row], sequence);
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, at), diag,
+		return stream_broken(d, offset_of(d, at), diag,
 			"a sequence point for %u threads is too short", count);
 	forget_stacks(d);
 	/* No later event is older than this. A time after all events so far is not believed. */
@@ -1016,7 +1020,7 @@ static uint32_t row_thread(struct nettrace_decoder *d, uint32_t pid, uint32_t ti
 	return thread;
 }
 
-static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_threads(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	while (cursor_left(&c) && !c.short_read) {
 		const uint8_t *at = c.at;
@@ -1047,16 +1051,17 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 			}
 		}
 		if (row.short_read)
-			return broken(d, offset_of(d, at), diag, "a thread row is too short");
-		if (find_row(d, id))
-			return broken(d, offset_of(d, at), diag, "thread row %llu is given twice",
-				(unsigned long long)id);
-		uint32_t index = add_row(d, id);
+			return stream_broken(d, offset_of(d, at), diag,
+				"a thread row is too short");
+		if (row_find(d, id))
+			return stream_broken(d, offset_of(d, at), diag,
+				"thread row %llu is given twice", (unsigned long long)id);
+		uint32_t index = row_add(d, id);
 		if (!index)
 			return d->rows.count > ROWS_MAX
-				       ? broken(d, offset_of(d, at), diag,
+				       ? stream_broken(d, offset_of(d, at), diag,
 						 "more than %u thread rows", ROWS_MAX)
-				       : no_memory(d, diag);
+				       : stream_no_memory(d, diag);
 		/* Numbers begin with 1 for every row, so those before the first event are lost. */
 		d->rows.items[index].seen = true;
 		d->rows.items[index].no_cpu = !pid && !tid && span_is(name, THREAD_NO_CPU_NAME);
@@ -1066,13 +1071,13 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 			pid = d->head.process_id;
 		uint32_t thread = row_thread(d, (uint32_t)pid, (uint32_t)(tid ? tid : pid));
 		if (!thread)
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 		if (name.len && !d->trace->threads.items[thread].name)
 			d->trace->threads.items[thread].name = span_text(d, name);
 		d->rows.items[index].thread_index = thread;
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, c.end), diag,
+		return stream_broken(d, offset_of(d, c.end), diag,
 			"the thread rows pass the end of their block");
 	return 0;
 }
@@ -1159,7 +1164,7 @@ static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned ki
 }
 
 /* All labels are kept that have a known kind. */
-static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_labels(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	const uint8_t *at = c.at;
 	uint32_t first = cursor_u32(&c);
@@ -1172,13 +1177,13 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 			unsigned k = kind & LABEL_KIND_MASK;
 			if (event_label_has_kind(k)) {
 				if (!c.short_read && !read_label(d, &c, k, first + i))
-					return no_memory(d, diag);
+					return stream_no_memory(d, diag);
 			} else if (k == LABEL_ACTIVITY || k == LABEL_RELATED_ACTIVITY) {
 				const uint8_t *guid = cursor_take(&c, 16);
 				struct label_list *list =
 					guid && !d->names_only ? keep_label(d, first + i) : NULL;
 				if (!list && guid && !d->names_only)
-					return no_memory(d, diag);
+					return stream_no_memory(d, diag);
 				if (!list)
 					continue;
 				list->has_activity = true;
@@ -1186,16 +1191,16 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 					guid, 16);
 			} else if (k >= LABEL_OPCODE && k <= LABEL_VERSION) {
 				if (!c.short_read && !read_override(d, &c, k, first + i))
-					return no_memory(d, diag);
+					return stream_no_memory(d, diag);
 			} else {
 				cursor_skip(&c, SIZE_MAX);
 			}
 		} while (!(kind & LABEL_LAST) && !c.short_read);
 		if (c.short_read)
-			return broken(d, offset_of(d, at), diag,
+			return stream_broken(d, offset_of(d, at), diag,
 				"the label lists pass the end of their block");
 		if (d->label_bytes.len > LABEL_BYTES_MAX)
-			return broken(d, offset_of(d, at), diag,
+			return stream_broken(d, offset_of(d, at), diag,
 				"more than %u bytes of labels before a sequence point",
 				LABEL_BYTES_MAX);
 	}
@@ -1204,15 +1209,15 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 
 /* Events */
 
-static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_begin_events(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	const uint8_t *at = c.at;
 	uint16_t header = cursor_u16(&c);
 	uint16_t flags = cursor_u16(&c);
 
 	if (header < EVENTS_HEADER_SIZE || header > (size_t)(c.end - at))
-		return broken(d, offset_of(d, at), diag, "an event block with a header of %u bytes",
-			header);
+		return stream_broken(d, offset_of(d, at), diag,
+			"an event block with a header of %u bytes", header);
 	d->compressed = flags & EVENTS_COMPRESSED;
 	d->begin = (size_t)(at - d->buffer) + header;
 	d->events_end = offset_of(d, c.end);
@@ -1227,7 +1232,7 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 		 * Row 0 is a row like any other (other writers use it for capture), and the
 		 * default.
 		 */
-		d->capture_row = find_row(d, 0);
+		d->capture_row = row_find(d, 0);
 		d->thread_index = d->capture_row ? d->rows.items[d->capture_row].thread_index : 0;
 	}
 	return 0;
@@ -1279,9 +1284,9 @@ static inline uint32_t varuint32(const uint8_t **at, const uint8_t *end, bool *f
  */
 static uint32_t row_for(struct nettrace_decoder *d, uint64_t id)
 {
-	uint32_t row = find_row(d, id);
+	uint32_t row = row_find(d, id);
 
-	return row || d->head.version == 6 ? row : add_row(d, id);
+	return row || d->head.version == 6 ? row : row_add(d, id);
 }
 
 static int take_thread(struct nettrace_decoder *d, const uint8_t *at, struct diag *diag)
@@ -1292,16 +1297,16 @@ static int take_thread(struct nettrace_decoder *d, const uint8_t *at, struct dia
 
 	if (!row)
 		return d->head.version == 6 || d->rows.count > ROWS_MAX
-			       ? broken(d, offset_of(d, at), diag,
+			       ? stream_broken(d, offset_of(d, at), diag,
 					 "an event of thread row %llu, which is not defined",
 					 (unsigned long long)d->thread)
-			       : no_memory(d, diag);
+			       : stream_no_memory(d, diag);
 	if (d->head.version == 4 && !d->rows.items[row].thread_index) {
 		d->rows.items[row].thread_index =
 			d->placed ? d->place(d->place_context, d->thread)
 				  : trace_thread(d->trace, d->head.process_id, (uint32_t)d->thread);
 		if (!d->rows.items[row].thread_index)
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 	}
 	d->thread_index = d->rows.items[row].thread_index;
 	return 0;
@@ -1313,10 +1318,10 @@ static int take_capture(struct nettrace_decoder *d, const uint8_t *at, struct di
 	if (d->capture_row)
 		return 0;
 	return d->head.version == 6 || d->rows.count > ROWS_MAX
-		       ? broken(d, offset_of(d, at), diag,
+		       ? stream_broken(d, offset_of(d, at), diag,
 				 "an event captured by row %llu, which is not defined",
 				 (unsigned long long)d->capture)
-		       : no_memory(d, diag);
+		       : stream_no_memory(d, diag);
 }
 
 static void take_label(struct nettrace_decoder *d)
@@ -1391,7 +1396,7 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 	d->size = cursor_u32(&row);
 	*ret_payload = cursor_take(&row, d->size);
 	if (!*ret_payload || c.short_read)
-		return broken(d, offset_of(d, at), diag,
+		return stream_broken(d, offset_of(d, at), diag,
 			"an event of %u bytes passes the end of its block", size);
 	if (v4 && cursor_left(&c)) /* each begins at a multiple of 4 */
 		cursor_skip(&c, (size_t)(-offset_of(d, c.at) & 3));
@@ -1403,7 +1408,7 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 		take_activity(d);
 	else
 		take_label(d);
-	d->stack_index = find_stack(d, d->stack);
+	d->stack_index = stack_find(d, d->stack);
 	return r;
 }
 
@@ -1442,7 +1447,7 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	}
 	if (flags & HAS_STACK) {
 		d->stack = varuint32(&p, end, &failed);
-		d->stack_index = find_stack(d, d->stack);
+		d->stack_index = stack_find(d, d->stack);
 	}
 	d->ticks += varuint(&p, end, &failed);
 	if (v4) {
@@ -1465,7 +1470,8 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	if (flags & HAS_SIZE)
 		d->size = varuint32(&p, end, &failed);
 	if (failed || d->size > (size_t)(end - p))
-		return broken(d, offset_of(d, at), diag, "an event passes the end of its block");
+		return stream_broken(d, offset_of(d, at), diag,
+			"an event passes the end of its block");
 	if (new_label)
 		take_label(d);
 	d->sorted = flags & IS_SORTED;
@@ -1474,7 +1480,8 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	return 0;
 }
 
-static int read_event(struct nettrace_decoder *d, struct event *ret_event, struct diag *diag)
+static int nettrace_read_event(struct nettrace_decoder *d, struct event *ret_event,
+	struct diag *diag)
 {
 	const uint64_t at = d->base + d->begin;
 	uint32_t last_metadata = d->metadata_id;
@@ -1497,7 +1504,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 					  ? d->schema_of.items[d->metadata_id]
 					  : 0;
 		if (!d->schema_index)
-			return broken(d, at, diag,
+			return stream_broken(d, at, diag,
 				"an event of metadata id %u, which is not defined", d->metadata_id);
 	}
 	struct row *row = &d->rows.items[d->capture_row];
@@ -1505,7 +1512,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 		row->last_sequence = d->sequence;
 	} else {
 		/* For the first event of a version 4 thread nothing is known to compare with. */
-		count_lost(d, row, d->sequence - 1);
+		row_count_lost(d, row, d->sequence - 1);
 		row->last_sequence = d->sequence;
 	}
 	uint64_t lost = d->pending_lost;
@@ -1516,7 +1523,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 	}
 	const struct schema *schema = &d->trace->schemas.items[d->schema_index];
 	*ret_event = (struct event){
-		.time_ns = to_ns(d, d->ticks),
+		.time_ns = ticks_to_ns(d, d->ticks),
 		.payload = payload,
 		.activity = d->has_activity ? d->activity : NULL,
 		.labels = d->has_labels ? &d->event_labels : NULL,
@@ -1537,24 +1544,25 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 }
 
 /* Version 4: metadata is sent as events, too. */
-static int read_metadata_events(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
+static int nettrace_read_metadata_events(struct nettrace_decoder *d, struct cursor c,
+	struct diag *diag)
 {
 	size_t content_end = (size_t)(c.end - d->buffer);
-	int r = begin_events(d, c, diag);
+	int r = nettrace_begin_events(d, c, diag);
 
 	while (r == 0 && d->begin < content_end) {
 		const uint8_t *payload;
 		r = d->compressed ? read_compressed_event(d, &payload, diag)
 				  : read_plain_event(d, &payload, diag);
 		if (r == 0)
-			r = read_metadata_v4(d, cursor_of(payload, d->size), diag);
+			r = nettrace_read_metadata_v4(d, cursor_of(payload, d->size), diag);
 	}
 	return r;
 }
 
 /* The containers */
 
-static size_t left(const struct nettrace_decoder *d)
+static size_t bytes_left(const struct nettrace_decoder *d)
 {
 	return d->end - d->begin;
 }
@@ -1566,12 +1574,12 @@ static const uint8_t serialization[20] = { '!', 'F', 'a', 's', 't', 'S', 'e', 'r
 /* 1: done, look again; 0: more bytes needed. */
 static int read_head(struct nettrace_decoder *d, struct diag *diag)
 {
-	struct cursor c = cursor_of(d->buffer + d->begin, left(d));
-	size_t have = left(d) < sizeof(magic) ? left(d) : sizeof(magic);
+	struct cursor c = cursor_of(d->buffer + d->begin, bytes_left(d));
+	size_t have = bytes_left(d) < sizeof(magic) ? bytes_left(d) : sizeof(magic);
 
 	if (have && memcmp(c.at, magic, have) != 0)
-		return broken(d, 0, diag, "it does not begin as a nettrace file does");
-	if (left(d) < 12)
+		return stream_broken(d, 0, diag, "it does not begin as a nettrace file does");
+	if (bytes_left(d) < 12)
 		return 0;
 	cursor_skip(&c, sizeof(magic));
 	uint32_t word = cursor_u32(&c);
@@ -1581,14 +1589,16 @@ static int read_head(struct nettrace_decoder *d, struct diag *diag)
 		if (c.short_read)
 			return 0;
 		if (major != 6)
-			return broken(d, 12, diag, "nettrace version %u is not known here", major);
+			return stream_broken(d, 12, diag, "nettrace version %u is not known here",
+				major);
 	} else {
 		const uint8_t *text = cursor_take(&c, sizeof(serialization));
 		if (!text)
 			return 0;
 		if (word != sizeof(serialization) ||
 			memcmp(text, serialization, sizeof(serialization)) != 0)
-			return broken(d, 8, diag, "it does not begin as a nettrace file does");
+			return stream_broken(d, 8, diag,
+				"it does not begin as a nettrace file does");
 		d->head.version = 4;
 	}
 	d->begin = (size_t)(c.at - d->buffer);
@@ -1598,7 +1608,7 @@ static int read_head(struct nettrace_decoder *d, struct diag *diag)
 
 static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 {
-	struct cursor c = cursor_of(d->buffer + d->begin, left(d));
+	struct cursor c = cursor_of(d->buffer + d->begin, bytes_left(d));
 	const uint8_t *at = c.at;
 	uint32_t word = cursor_u32(&c);
 
@@ -1607,7 +1617,7 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 	uint32_t kind = word >> BLOCK_SIZE_BITS;
 	if (kind == BLOCK_END) {
 		if (!d->head.version)
-			return broken(d, offset_of(d, at), diag, "it ends before its head");
+			return stream_broken(d, offset_of(d, at), diag, "it ends before its head");
 		d->begin += 4;
 		d->state = STATE_ENDED;
 		return 1;
@@ -1616,8 +1626,8 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 	if (c.short_read)
 		return 0;
 	if (!d->head.version && kind != BLOCK_TRACE)
-		return broken(d, offset_of(d, at), diag, "a block of kind %u before the head",
-			kind);
+		return stream_broken(d, offset_of(d, at), diag,
+			"a block of kind %u before the head", kind);
 	d->begin = (size_t)(c.at - d->buffer);
 	int r = 0;
 	switch (kind) {
@@ -1625,24 +1635,24 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 		r = read_trace_v6(d, body, diag);
 		break;
 	case BLOCK_EVENT:
-		r = begin_events(d, body, diag);
+		r = nettrace_begin_events(d, body, diag);
 		if (r == 0)
 			d->state = STATE_EVENTS;
 		break;
 	case BLOCK_METADATA:
-		r = read_metadata_v6(d, body, diag);
+		r = nettrace_read_metadata_v6(d, body, diag);
 		break;
 	case BLOCK_SEQUENCE_POINT:
-		r = read_sequence_point(d, body, diag);
+		r = nettrace_read_sequence_point(d, body, diag);
 		break;
 	case BLOCK_STACK:
-		r = read_stacks(d, body, diag);
+		r = nettrace_read_stacks(d, body, diag);
 		break;
 	case BLOCK_THREAD:
-		r = read_threads(d, body, diag);
+		r = nettrace_read_threads(d, body, diag);
 		break;
 	case BLOCK_LABELS:
-		r = read_labels(d, body, diag);
+		r = nettrace_read_labels(d, body, diag);
 		break;
 	default:
 		/* Unknown kinds are skipped, as the format requires; a removed row may stay. */
@@ -1660,7 +1670,7 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
  */
 static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 {
-	struct cursor c = cursor_of(d->buffer + d->begin, left(d));
+	struct cursor c = cursor_of(d->buffer + d->begin, bytes_left(d));
 	const uint8_t *at = c.at;
 	uint8_t tag = cursor_u8(&c);
 
@@ -1673,30 +1683,33 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	}
 	const uint8_t *tags = cursor_take(&c, 2);
 	if (tag != 5 || (tags && (tags[0] != 5 || tags[1] != 1)))
-		return broken(d, offset_of(d, at), diag, "no object begins where one should");
+		return stream_broken(d, offset_of(d, at), diag,
+			"no object begins where one should");
 	uint32_t version = cursor_u32(&c);
 	cursor_skip(&c, 4);
 	uint32_t name_len = cursor_u32(&c);
 	if (!c.short_read && name_len > V4_NAME_MAX)
-		return broken(d, offset_of(d, at), diag,
+		return stream_broken(d, offset_of(d, at), diag,
 			"an object whose type has a name of %u bytes", name_len);
 	struct span name = { (const char *)cursor_take(&c, name_len), name_len };
 	uint8_t end_tag = cursor_u8(&c);
 	if (c.short_read)
 		return 0;
 	if (end_tag != 6)
-		return broken(d, offset_of(d, at), diag, "an object whose type does not end");
+		return stream_broken(d, offset_of(d, at), diag,
+			"an object whose type does not end");
 	struct cursor body;
 	bool trace = span_is(name, "Trace");
 	if (version > (trace ? 4u : 2u))
-		return broken(d, offset_of(d, at), diag,
+		return stream_broken(d, offset_of(d, at), diag,
 			"an object of version %u is not known here", version);
 	if (trace) {
 		body = cursor_sub(&c, 48);
 	} else {
 		uint32_t size = cursor_u32(&c);
 		if (!c.short_read && size > V4_BLOCK_SIZE_MAX)
-			return broken(d, offset_of(d, at), diag, "a block of %u bytes", size);
+			return stream_broken(d, offset_of(d, at), diag, "a block of %u bytes",
+				size);
 		if (!c.short_read)
 			cursor_skip(&c, (size_t)(-offset_of(d, c.at) & 3));
 		body = cursor_sub(&c, size);
@@ -1705,27 +1718,28 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	if (c.short_read)
 		return 0;
 	if (end_tag != 6)
-		return broken(d, offset_of(d, at), diag, "an object does not end where it should");
+		return stream_broken(d, offset_of(d, at), diag,
+			"an object does not end where it should");
 	if (trace == (d->pointer_size != 0))
-		return broken(d, offset_of(d, at), diag,
+		return stream_broken(d, offset_of(d, at), diag,
 			trace ? "a second head" : "a block before the head");
 	size_t next = (size_t)(c.at - d->buffer);
 	int r;
 	if (trace) {
 		r = read_trace_v4(d, body, diag);
 	} else if (span_is(name, "EventBlock")) {
-		r = begin_events(d, body, diag);
+		r = nettrace_begin_events(d, body, diag);
 		if (r == 0)
 			d->state = STATE_EVENTS;
 		return r < 0 ? r : 1; /* the end tag is read after the last event */
 	} else if (span_is(name, "MetadataBlock")) {
-		r = read_metadata_events(d, body, diag);
+		r = nettrace_read_metadata_events(d, body, diag);
 	} else if (span_is(name, "StackBlock")) {
-		r = read_stacks(d, body, diag);
+		r = nettrace_read_stacks(d, body, diag);
 	} else if (span_is(name, "SPBlock")) {
-		r = read_sequence_point(d, body, diag);
+		r = nettrace_read_sequence_point(d, body, diag);
 	} else {
-		return broken(d, offset_of(d, at), diag, "an object of unknown type '%.*s'",
+		return stream_broken(d, offset_of(d, at), diag, "an object of unknown type '%.*s'",
 			(int)name.len, name.text);
 	}
 	d->begin = next;
@@ -1740,16 +1754,16 @@ int nettrace_decoder_next(struct nettrace_decoder *d, struct event *ret_event, s
 		switch (d->state) {
 		case STATE_EVENTS:
 			if (d->base + d->begin < d->events_end)
-				return read_event(d, ret_event, diag);
+				return nettrace_read_event(d, ret_event, diag);
 			if (d->head.version == 4)
 				d->begin++; /* the end tag, checked before */
 			d->state = STATE_BLOCK;
 			break;
 		case STATE_HEAD:
-			r = left(d) ? read_head(d, diag) : 0;
+			r = bytes_left(d) ? read_head(d, diag) : 0;
 			break;
 		case STATE_BLOCK:
-			r = !left(d)               ? 0
+			r = !bytes_left(d)         ? 0
 			    : d->head.version == 4 ? read_object_v4(d, diag)
 						   : read_block_v6(d, diag);
 			break;
@@ -1777,14 +1791,15 @@ int nettrace_decoder_finish(struct nettrace_decoder *d, struct diag *diag)
 	case STATE_BROKEN:
 		return diag_set(diag, d->broken.error, "%s", d->broken.text);
 	case STATE_HEAD:
-		if (!left(d))
-			return broken(d, 0, diag, "it is empty");
-		return broken(d, 0, diag, "it ends after %zu bytes, inside its head", left(d));
+		if (!bytes_left(d))
+			return stream_broken(d, 0, diag, "it is empty");
+		return stream_broken(d, 0, diag, "it ends after %zu bytes, inside its head",
+			bytes_left(d));
 	default:
-		if (left(d))
-			return broken(d, at, diag, "it ends %zu bytes later, inside a block",
-				left(d));
-		return broken(d, at, diag, "it ends there, without an end mark");
+		if (bytes_left(d))
+			return stream_broken(d, at, diag, "it ends %zu bytes later, inside a block",
+				bytes_left(d));
+		return stream_broken(d, at, diag, "it ends there, without an end mark");
 	}
 }
 
@@ -1812,7 +1827,7 @@ void nettrace_decoder_place(struct nettrace_decoder *d, nettrace_thread_fn *thre
 
 uint64_t nettrace_decoder_sorted_ns(const struct nettrace_decoder *d)
 {
-	return d->sorted_ticks && d->head.ticks_per_second ? to_ns(d, d->sorted_ticks) : 0;
+	return d->sorted_ticks && d->head.ticks_per_second ? ticks_to_ns(d, d->sorted_ticks) : 0;
 }
 
 bool nettrace_decoder_move_stacks(struct nettrace_decoder *d, struct stack_table *fresh)
@@ -1837,7 +1852,7 @@ void nettrace_decoder_stacks_moved(struct nettrace_decoder *d)
 	for (uint32_t i = 0; i < d->moved.count; i++)
 		d->stack_indexes.items[i] = d->moved.items[i];
 	vec_reset(&d->moved);
-	d->stack_index = find_stack(d, d->stack);
+	d->stack_index = stack_find(d, d->stack);
 }
 
 /* The source */
@@ -1881,7 +1896,7 @@ static int nettrace_next(struct source *source, struct event *ret_event, struct 
 			return r;
 		uint8_t *room = nettrace_decoder_room(d, INPUT_WINDOW);
 		if (!room)
-			return no_memory(d, diag);
+			return stream_no_memory(d, diag);
 		ssize_t n = input_read(&file->in, room, INPUT_WINDOW, diag);
 		if (n < 0)
 			return (int)n;
