@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nettrace/nettrace_head.h"
 #include "trace/flow.h"
 
 struct nettrace_decoder;
@@ -36,16 +37,6 @@ enum nettrace_flag {
 	NETTRACE_NAMES_ONLY = 1 << 0,
 	/* stack_index stays 0: a stream of any length needs no memory for stacks. */
 	NETTRACE_NO_STACKS = 1 << 1,
-};
-
-/* The contents of the stream's head. Zero until it has arrived. */
-struct nettrace_head {
-	uint32_t version; /* 4 or 6 */
-	uint32_t process_id;
-	uint32_t cpu_count;
-	uint64_t sync_ns; /* ticks at utc_ns, as nanoseconds */
-	uint64_t utc_ns;
-	uint64_t ticks_per_second;
 };
 
 /*
