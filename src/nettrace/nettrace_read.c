@@ -455,7 +455,11 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	return r < 0 ? r : 1;
 }
 
-int nettrace_decoder_next(struct nettrace_decoder *d, struct event *ret_event, struct diag *diag)
+/*
+ * Decodes what precedes the next event. 1: an event is next; 0: more bytes needed, or ended. Not
+ * inlined, so that nettrace_decoder_next() saves no registers.
+ */
+__attribute__((noinline)) static int find_event(struct nettrace_decoder *d, struct diag *diag)
 {
 	int r = 1;
 
@@ -463,7 +467,7 @@ int nettrace_decoder_next(struct nettrace_decoder *d, struct event *ret_event, s
 		switch (d->state) {
 		case STATE_EVENTS:
 			if (d->base + d->begin < d->events_end)
-				return nettrace_read_event(d, ret_event, diag);
+				return 1;
 			if (d->head.version == 4)
 				d->begin++; /* the end tag, checked before */
 			d->state = STATE_BLOCK;
@@ -483,6 +487,16 @@ int nettrace_decoder_next(struct nettrace_decoder *d, struct event *ret_event, s
 		}
 	}
 	return r;
+}
+
+int nettrace_decoder_next(struct nettrace_decoder *d, struct event *ret_event, struct diag *diag)
+{
+	/* Nearly always the next event of the same block. */
+	if (d->state == STATE_EVENTS && d->base + d->begin < d->events_end)
+		return nettrace_read_event(d, ret_event, diag);
+	int r = find_event(d, diag);
+
+	return r > 0 ? nettrace_read_event(d, ret_event, diag) : r;
 }
 
 bool nettrace_decoder_ended(const struct nettrace_decoder *d)
