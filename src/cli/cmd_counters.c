@@ -55,8 +55,6 @@
 /* The words of --format, in its order. */
 enum counters_format { FORMAT_AUTO, FORMAT_TABLE, FORMAT_LINES, FORMAT_CSV, FORMAT_JSON };
 
-enum yes_no { YES, NO };
-
 struct counters_values {
 	struct target_values targets;
 	struct texts counters;
@@ -72,10 +70,7 @@ struct counters_values {
 	const char *statsd;
 	bool csv;
 	bool json;
-	const char *port;
-	const char *dport;
-	unsigned resume;
-	bool child_io;
+	struct listen_port_values start;
 	bool list;
 	bool quiet;
 };
@@ -83,8 +78,7 @@ struct counters_values {
 const struct option counters_options[] = {
 	TARGET_OPTIONS(struct counters_values, targets),
 	TARGET_ALL_OPTION(struct counters_values, targets, "every .NET process"),
-	{ 0, "process-id", "PID", "the same as --pid", OPTION_TEXTS,
-		INTO(struct counters_values, targets.pids) },
+	TARGET_PROCESS_ID_OPTION(struct counters_values, targets),
 	{ 0, "counters", "LIST", "what to read: Provider,Other[counter,counter]; may be repeated",
 		OPTION_TEXTS, INTO(struct counters_values, counters) },
 	{ 0, "refresh-interval", "SECONDS", "seconds, or a time such as 100ms (1)", OPTION_TEXT,
@@ -93,18 +87,16 @@ const struct option counters_options[] = {
 		INTO(struct counters_values, max_histograms) },
 	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)",
 		OPTION_COUNT, INTO(struct counters_values, max_time_series) },
-	{ 0, "duration", "TIME", "end after so long", OPTION_DURATION,
-		INTO(struct counters_values, duration_ns) },
+	OPTION_ROW_DURATION(struct counters_values),
 	{ 0, "count", "N", "end after so many intervals", OPTION_POSITIVE,
 		INTO(struct counters_values, count) },
 	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)",
 		OPTION_CHOICE, INTO(struct counters_values, format) },
 	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG,
 		INTO(struct counters_values, csv) },
-	{ 0, "json", NULL, "the same as --format json", OPTION_FLAG,
-		INTO(struct counters_values, json) },
-	{ 'o', "output", "FILE", "into a file: JSON if its name ends so, else CSV", OPTION_TEXT,
-		INTO(struct counters_values, output) },
+	OPTION_ROW_JSON(struct counters_values, "the same as --format json"),
+	OPTION_ROW_OUTPUT(struct counters_values,
+		"into a file: JSON if its name ends so, else CSV"),
 	{ 0, "prometheus", "[ADDRESS]", "serve a page for Prometheus (127.0.0.1:9464)", OPTION_TEXT,
 		INTO(struct counters_values, prometheus) },
 	{ 0, "graphite", "HOST:PORT", "send to a Graphite collector, by TCP (port 2003)",
@@ -113,19 +105,8 @@ const struct option counters_options[] = {
 		INTO(struct counters_values, statsd) },
 	{ 0, "list", NULL, "what the processes offer to count, instead of counting", OPTION_FLAG,
 		INTO(struct counters_values, list) },
-	{ 0, "diagnostic-port", "PATH[,listen|connect]",
-		"count the runtimes that connect to this socket, or the one that listens there",
-		OPTION_TEXT, INTO(struct counters_values, port) },
-	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT,
-		INTO(struct counters_values, dport) },
-	{ 0, "resume-runtime", "true|false",
-		"let runtimes that wait go on once they are counted (true)", OPTION_CHOICE,
-		INTO(struct counters_values, resume) },
-	{ 0, "show-child-io", NULL,
-		"a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
-		INTO(struct counters_values, child_io) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
-		INTO(struct counters_values, quiet) },
+	LISTEN_PORT_OPTIONS(struct counters_values, start),
+	OPTION_ROW_QUIET(struct counters_values),
 	{ 0 },
 };
 
@@ -583,7 +564,7 @@ static int count_targets(struct show *show, const struct targets *targets)
 	if (result == 0)
 		result = guard_start(&guard, diag);
 	if (result == 0)
-		result = listen_port_open(&show->port, "counters", values->port,
+		result = listen_port_open(&show->port, "counters", values->start.port,
 			show->args->command, diag);
 	const struct counters_outlet_options outlets = {
 		.form = form_of(values, show->args->command != NULL),
@@ -593,7 +574,7 @@ static int count_targets(struct show *show, const struct targets *targets)
 		.statsd = values->statsd,
 		.host = box.host,
 		.several = targets->list.count > 1 || show->args->command ||
-			   (values->port && !show->port.connect_path),
+			   (values->start.port && !show->port.connect_path),
 		.quiet = values->quiet,
 	};
 	const struct counting_options options = {
@@ -602,7 +583,7 @@ static int count_targets(struct show *show, const struct targets *targets)
 		.max_histograms = (uint32_t)values->max_histograms,
 		.max_time_series = (uint32_t)values->max_time_series,
 		.list = values->list,
-		.hold = values->resume == NO,
+		.hold = values->start.resume == NO,
 		.derive = !values->list &&
 			  counter_choice_has_provider(&show->choice, "System.Runtime"),
 		.guard = guard,
@@ -675,7 +656,7 @@ static int check(const struct counters_values *values, const struct arguments *a
 {
 	bool rows = values->csv || values->json || values->format == FORMAT_CSV ||
 		    values->format == FORMAT_JSON;
-	const char *port_misuse = listen_port_misuse(args->command, values->port,
+	const char *port_misuse = listen_port_misuse(args->command, values->start.port,
 		target_options_given(&values->targets) || values->targets.all);
 
 	if (args->words.count)
@@ -713,13 +694,11 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 
 	if (!completed || !options_parse(self, argc, completed, &values, &args, &code))
 		return completed ? code : EXIT_FAILED;
-	if (!values.port)
-		values.port = values.dport;
 	show.args = &args;
 	code = check(&values, &args, self);
 	if (code == EXIT_DONE)
 		code = read_interval(&values, self, &show.interval_ns);
-	bool by_port = args.command || values.port;
+	bool by_port = args.command || values.start.port;
 
 	if (code == EXIT_DONE && !by_port)
 		code = target_options_dotnet(&values.targets, self, &choice);

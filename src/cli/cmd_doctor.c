@@ -24,7 +24,7 @@ struct doctor_values {
 };
 
 const struct option doctor_options[] = {
-	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct doctor_values, json) },
+	OPTION_ROW_JSON(struct doctor_values, "one JSON object"),
 	{ 0 },
 };
 

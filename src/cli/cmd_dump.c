@@ -37,8 +37,8 @@ struct dump_values {
 
 const struct option dump_options[] = {
 	TARGET_OPTIONS(struct dump_values, targets),
-	{ 'o', "output", "FILE", "where to, as the process sees it (/tmp/NAME_PID_DATE_TIME.core)",
-		OPTION_TEXT, INTO(struct dump_values, output) },
+	OPTION_ROW_OUTPUT(struct dump_values,
+		"where to, as the process sees it (/tmp/NAME_PID_DATE_TIME.core)"),
 	{ 0, "type", "heap|full|mini|triage",
 		"how much: all managed objects (heap), everything, stacks only, stacks without private data",
 		OPTION_CHOICE, INTO(struct dump_values, type) },
@@ -46,7 +46,7 @@ const struct option dump_options[] = {
 		INTO(struct dump_values, crash_report) },
 	{ 'y', "yes", NULL, "even where the disk looks too small", OPTION_FLAG,
 		INTO(struct dump_values, yes) },
-	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct dump_values, quiet) },
+	OPTION_ROW_QUIET(struct dump_values),
 	{ 0 },
 };
 

@@ -25,7 +25,7 @@ struct env_values {
 const struct option env_options[] = {
 	TARGET_ALL_OPTION(struct env_values, targets, "every .NET process"),
 	TARGET_OPTIONS(struct env_values, targets),
-	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct env_values, json) },
+	OPTION_ROW_JSON(struct env_values, "one JSON object"),
 	{ 0 },
 };
 

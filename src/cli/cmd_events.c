@@ -37,12 +37,9 @@
 #define LOST_KINDS 16u
 
 struct events_values {
-	const char *input;
+	struct selection_values selection;
 	struct texts providers;
 	struct texts events;
-	struct texts pids;
-	uint64_t from_ns;
-	uint64_t to_ns;
 	uint64_t limit;
 	bool summary;
 	bool json;
@@ -51,28 +48,20 @@ struct events_values {
 };
 
 const struct option events_options[] = {
-	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",
-		OPTION_TEXT, INTO(struct events_values, input) },
+	SELECTION_BASIC_OPTIONS(struct events_values, selection),
 	{ 0, "provider", "NAME", "only events of this provider; a pattern with * and ?",
 		OPTION_TEXTS, INTO(struct events_values, providers) },
 	{ 0, "event", "NAME", "only events of this name, such as GC/Start; a pattern", OPTION_TEXTS,
 		INTO(struct events_values, events) },
-	{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,
-		INTO(struct events_values, pids) },
-	{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,
-		INTO(struct events_values, from_ns) },
-	{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,
-		INTO(struct events_values, to_ns) },
 	{ 0, "limit", "N", "end after so many events", OPTION_POSITIVE,
 		INTO(struct events_values, limit) },
 	{ 0, "summary", NULL, "which events are in it, how many, and how large", OPTION_FLAG,
 		INTO(struct events_values, summary) },
-	{ 0, "json", NULL, "one JSON object a line, as spoor-events(1) describes it", OPTION_FLAG,
-		INTO(struct events_values, json) },
+	OPTION_ROW_JSON(struct events_values,
+		"one JSON object a line, as spoor-events(1) describes it"),
 	{ 0, "no-stacks", NULL, "with --json: leave out stacks, and read the file once",
 		OPTION_FLAG, INTO(struct events_values, no_stacks) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
-		INTO(struct events_values, quiet) },
+	OPTION_ROW_QUIET(struct events_values),
 	{ 0 },
 };
 
@@ -208,8 +197,8 @@ static bool time_is_chosen(struct events_run *run, const struct event *event)
 
 	if (since_ns > run->last_since_ns)
 		run->last_since_ns = since_ns;
-	return since_ns >= run->values->from_ns &&
-	       (!run->values->to_ns || since_ns <= run->values->to_ns);
+	return since_ns >= run->values->selection.from_ns &&
+	       (!run->values->selection.to_ns || since_ns <= run->values->selection.to_ns);
 }
 
 /* ---- lost events ---- */
@@ -442,16 +431,17 @@ static bool ask_for(struct events_run *run, const struct texts *names, bool even
 static bool selection_failed(const struct events_run *run)
 {
 	return !run->chosen &&
-	       (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns);
+	       (run->asked.count || run->pids.count || run->values->selection.from_ns ||
+		       run->values->selection.to_ns);
 }
 
 /* Explains an empty result: names that no event has, or that do not occur together. */
 static void say_unmatched(const struct events_run *run)
 {
-	bool said = run->values->from_ns > run->last_since_ns;
+	bool said = run->values->selection.from_ns > run->last_since_ns;
 
 	if (said)
-		selection_say_late(run->values->from_ns, run->last_since_ns);
+		selection_say_late(run->values->selection.from_ns, run->last_since_ns);
 
 	for (uint32_t i = 0; i < run->asked.count; i++) {
 		const struct asked *asked = &run->asked.items[i];
@@ -550,11 +540,13 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 		return code;
 	/* As selection_open(): reading takes no right but to read files. */
 	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES);
-	code = selection_numbers(&values.pids, "-p", self, &run.pids, NULL);
-	if (code == EXIT_DONE && values.to_ns && values.to_ns <= values.from_ns)
+	code = selection_numbers(&values.selection.pids, "-p", self, &run.pids, NULL);
+	if (code == EXIT_DONE && values.selection.to_ns &&
+		values.selection.to_ns <= values.selection.from_ns)
 		code = options_misused(self, "--to is not after --from");
 	if (code == EXIT_DONE)
-		code = selection_choose_file(values.input, &arguments, self, path, sizeof(path));
+		code = selection_choose_file(values.selection.input, &arguments, self, path,
+			sizeof(path));
 	if (code == EXIT_DONE && trace_init(&run.trace) < 0) {
 		struct diag diag = { 0 };
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");

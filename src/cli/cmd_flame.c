@@ -34,9 +34,8 @@ struct flame_values {
 };
 
 const struct option flame_options[] = {
-	{ 'o', "output", "FILE",
-		"where to (the recording's name with .svg or .folded); - is standard output",
-		OPTION_TEXT, INTO(struct flame_values, output) },
+	OPTION_ROW_OUTPUT(struct flame_values,
+		"where to (the recording's name with .svg or .folded); - is standard output"),
 	{ 'f', "format", "svg|folded",
 		"a picture, or lines for other tools (what --output ends with, or svg)",
 		OPTION_CHOICE, INTO(struct flame_values, format) },
@@ -50,7 +49,7 @@ const struct option flame_options[] = {
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
 		INTO(struct flame_values, width) },
 	SELECTION_OPTIONS(struct flame_values, selection),
-	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct flame_values, quiet) },
+	OPTION_ROW_QUIET(struct flame_values),
 	{ 0 },
 };
 

@@ -61,8 +61,7 @@ struct heap_values {
 
 const struct option heap_options[] = {
 	TARGET_OPTIONS(struct heap_values, targets),
-	{ 'o', "output", "FILE", "where to save it (NAME_DATE_TIME.gcdump)", OPTION_TEXT,
-		INTO(struct heap_values, output) },
+	OPTION_ROW_OUTPUT(struct heap_values, "where to save it (NAME_DATE_TIME.gcdump)"),
 	{ 0, "no-file", NULL, "report only, save nothing", OPTION_FLAG,
 		INTO(struct heap_values, no_file) },
 	{ 0, "by", "size|retained|count", "order of the types", OPTION_CHOICE,
@@ -76,10 +75,9 @@ const struct option heap_options[] = {
 		OPTION_DURATION, INTO(struct heap_values, timeout_ns) },
 	{ 'y', "yes", NULL, "do not ask before a large process is stopped for a collection",
 		OPTION_FLAG, INTO(struct heap_values, yes) },
-	{ 0, "json", NULL, "one JSON object a heap, as spoor-heap(1) describes it", OPTION_FLAG,
-		INTO(struct heap_values, json) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
-		INTO(struct heap_values, quiet) },
+	OPTION_ROW_JSON(struct heap_values,
+		"one JSON object a heap, as spoor-heap(1) describes it"),
+	OPTION_ROW_QUIET(struct heap_values),
 	{ 0 },
 };
 

@@ -26,7 +26,7 @@ const struct option perfmap_options[] = {
 		INTO(struct perfmap_values, what) },
 	{ 0, "keep", NULL, "with off: leave the files", OPTION_FLAG,
 		INTO(struct perfmap_values, keep) },
-	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct perfmap_values, quiet) },
+	OPTION_ROW_QUIET(struct perfmap_values),
 	{ 0 },
 };
 

@@ -71,7 +71,7 @@ const struct option ps_options[] = {
 	TARGET_OPTIONS(struct ps_values, targets),
 	{ 0, "long", NULL, "whole commands, with their folders", OPTION_FLAG,
 		INTO(struct ps_values, whole_names) },
-	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct ps_values, json) },
+	OPTION_ROW_JSON(struct ps_values, "one JSON object"),
 	{ 0 },
 };
 

@@ -54,7 +54,6 @@
 #define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x120003401D:4"
 #define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57"
 #define VIEWER_CPU_MAX  255u
-#define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
 #define MEMORY_LEFT_MIN UINT64_C(64000000)
 
@@ -94,9 +93,7 @@ const struct option record_options[] = {
 		INTO(struct record_values, cpus) },
 	{ 'F', "freq", "HZ", "samples a second and CPU (99)", OPTION_COUNT,
 		INTO(struct record_values, frequency_hz) },
-	{ 0, "duration", "TIME",
-		"end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
-		OPTION_DURATION, INTO(struct record_values, duration_ns) },
+	OPTION_ROW_DURATION(struct record_values),
 	{ 'D', "delay", "MS", "begin so many milliseconds after the command has started, or 5s",
 		OPTION_TEXT, INTO(struct record_values, delay) },
 	{ 'o', "output", "FILE",
@@ -132,7 +129,7 @@ const struct option record_options[] = {
 		INTO(struct record_values, providers) },
 	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets",
 		OPTION_FLAG, INTO(struct record_values, no_arguments) },
-	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct record_values, quiet) },
+	OPTION_ROW_QUIET(struct record_values),
 	{ 'v', "verbose", NULL, "say what is opened and how", OPTION_FLAG,
 		INTO(struct record_values, verbose) },
 	{ 0 },
@@ -273,11 +270,7 @@ static int choose_providers(struct recording_run *run, struct diag *diag)
 	if (result == 0 && run->providers.items.count > PROVIDERS_MAX)
 		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers",
 			PROVIDERS_MAX);
-	for (uint32_t i = 0; i < run->providers.items.count; i++) {
-		const struct provider_choice *choice = &run->providers.items.items[i];
-		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "",
-			choice->name, choice->keywords, choice->level);
-	}
+	provider_list_describe(&run->providers, &run->providers_text);
 	return result;
 }
 
@@ -725,9 +718,8 @@ static uint32_t rights_to_make(const struct recording_run *run)
 static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
 {
 	const struct record_values *values = run->values;
-	char command_line[COMMAND_TEXT];
+	cleanup(bytes_done) struct bytes command_line = { 0 };
 	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
-	size_t used = 0;
 	int result = choose_targets(run, diag);
 
 	if (result < 0)
@@ -735,10 +727,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	run->requested = provider_list_request(&run->providers);
 	if (!run->requested)
 		return diag_set(diag, -ENOMEM, "cannot record: %m");
-	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
-	for (int i = 0; i < (values->no_arguments ? 1 : argc) && used < sizeof(command_line); i++)
-		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s",
-			argv[i]);
+	words_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
 	struct live_options options = {
 		.machine = values->targets.all || (!run->pids.count && !run->args->command),
 		.pids = run->pids.items,
@@ -759,7 +748,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
-		.command_line = command_line,
+		.command_line = bytes_z(&command_line),
 		.version = SPOOR_VERSION,
 	};
 	const struct record_outputs_wish wish = { .files = &values->outputs,

@@ -29,9 +29,8 @@ struct recover_values {
 const struct option recover_options[] = {
 	{ 'p', "pid", "PID", "this process, which still exists", OPTION_COUNT,
 		INTO(struct recover_values, pid) },
-	{ 'o', "output", "FILE", "the recording (recovered.nettrace)", OPTION_TEXT,
-		INTO(struct recover_values, output) },
-	{ 'q', "quiet", NULL, "failures only", OPTION_FLAG, INTO(struct recover_values, quiet) },
+	OPTION_ROW_OUTPUT(struct recover_values, "the recording (recovered.nettrace)"),
+	OPTION_ROW_QUIET(struct recover_values),
 	{ 0 },
 };
 

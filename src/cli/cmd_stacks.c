@@ -56,8 +56,8 @@ const struct option stacks_options[] = {
 		INTO(struct stacks_values, timeout_ns) },
 	{ 0, "dotnet-stack", NULL, "in the form of dotnet-stack report", OPTION_FLAG,
 		INTO(struct stacks_values, dotnet_stack) },
-	{ 0, "json", NULL, "one JSON object a process and time, as spoor-stacks(1) describes it",
-		OPTION_FLAG, INTO(struct stacks_values, json) },
+	OPTION_ROW_JSON(struct stacks_values,
+		"one JSON object a process and time, as spoor-stacks(1) describes it"),
 	{ 0 },
 };
 

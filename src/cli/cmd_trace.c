@@ -44,13 +44,9 @@
 #define PAUSE_LOOK_NS  UINT64_C(50000000)
 #define BUFFER_MB      256u
 #define BUFFER_MB_MAX  UINT32_MAX
-#define COMMAND_TEXT   8192u
-
-enum yes_no { YES, NO };
 
 struct trace_values {
 	struct target_values targets;
-	struct texts process_ids;
 	struct texts providers;
 	struct texts profiles;
 	struct texts event_ids;
@@ -66,18 +62,14 @@ struct trace_values {
 	const char *stop_provider;
 	const char *stop_event;
 	const char *stop_payload;
-	const char *port;
-	const char *dport;
-	unsigned resume;
-	bool child_io;
+	struct listen_port_values start;
 	bool quiet;
 };
 
 const struct option trace_options[] = {
 	TARGET_OPTIONS(struct trace_values, targets),
 	TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
-	{ 0, "process-id", "PID", "as --pid", OPTION_TEXTS,
-		INTO(struct trace_values, process_ids) },
+	TARGET_PROCESS_ID_OPTION(struct trace_values, targets),
 	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
 		"whose events; several with commas, may be repeated", OPTION_TEXTS,
 		INTO(struct trace_values, providers) },
@@ -95,9 +87,7 @@ const struct option trace_options[] = {
 		OPTION_TEXTS, INTO(struct trace_values, event_ids) },
 	{ 0, "buffersize", "MB", "in each process, taken when it is needed (256)", OPTION_COUNT,
 		INTO(struct trace_values, buffer_mb) },
-	{ 0, "duration", "TIME",
-		"end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
-		OPTION_DURATION, INTO(struct trace_values, duration_ns) },
+	OPTION_ROW_DURATION(struct trace_values),
 	{ 0, "stopping-event-provider-name", "NAME", "end at an event of this provider",
 		OPTION_TEXT, INTO(struct trace_values, stop_provider) },
 	{ 0, "stopping-event-event-name", "EVENT", "... of this name, such as GC/Start",
@@ -113,18 +103,8 @@ const struct option trace_options[] = {
 		INTO(struct trace_values, raw) },
 	{ 0, "print", NULL, "each event as a line, as it comes; no file without -o", OPTION_FLAG,
 		INTO(struct trace_values, print) },
-	{ 0, "diagnostic-port", "PATH[,listen|connect]",
-		"trace the runtimes that connect to this socket, or the one that listens there",
-		OPTION_TEXT, INTO(struct trace_values, port) },
-	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT,
-		INTO(struct trace_values, dport) },
-	{ 0, "resume-runtime", "true|false",
-		"let runtimes that wait go on once they are traced (true)", OPTION_CHOICE,
-		INTO(struct trace_values, resume) },
-	{ 0, "show-child-io", NULL,
-		"a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
-		INTO(struct trace_values, child_io) },
-	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct trace_values, quiet) },
+	LISTEN_PORT_OPTIONS(struct trace_values, start),
+	OPTION_ROW_QUIET(struct trace_values),
 	{ 0 },
 };
 
@@ -191,16 +171,6 @@ static int choose_providers(struct trace_run *run, struct diag *diag)
 		words_say("--clrevents is left out: the runtime's events were chosen otherwise "
 			  "already");
 	return result;
-}
-
-/* The chosen providers on one line, for the file. */
-static void list_providers(struct trace_run *run)
-{
-	for (uint32_t i = 0; i < run->providers.items.count; i++) {
-		const struct provider_choice *choice = &run->providers.items.items[i];
-		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "",
-			choice->name, choice->keywords, choice->level);
-	}
 }
 
 /* Prints the chosen providers, each with the option that chose it. */
@@ -328,14 +298,6 @@ static int on_event(void *context, const struct trace *trace, const struct event
 }
 
 /* ---- files ---- */
-
-static void make_command_line(char *out, size_t room, int argc, char **argv)
-{
-	size_t used = (size_t)snprintf(out, room, "spoor");
-
-	for (int i = 0; i < argc && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, " %s", argv[i]);
-}
 
 /* A file of raw bytes: the one that was named, for several processes with their ids in it. */
 static int open_raw(void *context, const char *name, uint32_t pid, bool second, struct diag *diag)
@@ -776,7 +738,7 @@ static int choose_targets(struct trace_run *run, const struct target_query *aske
 	query.dotnet_only = true;
 	query.single = true;
 	query.details = TARGET_PLACE;
-	if (run->args->command || run->values->port)
+	if (run->args->command || run->values->start.port)
 		query.single = false;
 	else if (!target_query_chooses(&query) && !targets_in_container()) {
 		diag_set(diag, -EINVAL, "nothing says which processes to trace");
@@ -798,9 +760,10 @@ static void name_it(struct trace_run *run)
 		const char *slash = strrchr(run->args->command[0], '/');
 		name = slash ? slash + 1 : run->args->command[0];
 		text_add_safe(&run->subject, name, strlen(name));
-	} else if (run->values->port) {
+	} else if (run->values->start.port) {
 		bytes_text(&run->subject, "runtimes at ");
-		text_add_safe(&run->subject, run->values->port, strlen(run->values->port));
+		text_add_safe(&run->subject, run->values->start.port,
+			strlen(run->values->start.port));
 	}
 	target_file_stem(name, run->name, sizeof(run->name));
 }
@@ -822,7 +785,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 {
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
-	char command_line[COMMAND_TEXT];
+	cleanup(bytes_done) struct bytes command_line = { 0 };
 	bool looks = values->print || values->stop_provider;
 	int result = choose_providers(run, diag);
 
@@ -830,9 +793,9 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		result = choose_targets(run, query, diag);
 	if (result < 0)
 		return result;
-	list_providers(run);
+	provider_list_describe(&run->providers, &run->providers_text);
 	name_it(run);
-	make_command_line(command_line, sizeof(command_line), argc, argv);
+	words_add_command_line(&command_line, argc, argv);
 	providers = provider_list_request(&run->providers);
 	if (!providers)
 		return diag_set(diag, -ENOMEM, "cannot trace: %m");
@@ -846,8 +809,8 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
 			!run->args->command, diag);
 	if (result == 0)
-		result = listen_port_open(&run->port, "trace", values->port, run->args->command,
-			diag);
+		result = listen_port_open(&run->port, "trace", values->start.port,
+			run->args->command, diag);
 	if (result < 0)
 		return result;
 	say_begin(run, providers);
@@ -859,11 +822,11 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 				    : run->providers.rundown_keywords
 					    ? run->providers.rundown_keywords
 					    : IPC_RUNDOWN_WHOLE,
-		.hold = values->resume == NO,
+		.hold = values->start.resume == NO,
 		.open_raw = values->raw ? open_raw : NULL,
 		.event = looks || !values->raw ? on_event : NULL,
 		.context = run,
-		.command_line = command_line,
+		.command_line = bytes_z(&command_line),
 		.providers_text = bytes_z(&run->providers_text),
 		.version = SPOOR_VERSION,
 	};
@@ -898,7 +861,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 /* Combinations of options that are refused, as a sentence; NULL: none. */
 static const char *find_misuse(const struct trace_values *values, const struct arguments *args)
 {
-	const char *port_misuse = listen_port_misuse(args->command, values->port,
+	const char *port_misuse = listen_port_misuse(args->command, values->start.port,
 		target_options_given(&values->targets) || values->targets.all);
 
 	if (port_misuse)
@@ -932,11 +895,6 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
-	for (uint32_t i = 0; i < values.process_ids.list.count; i++)
-		if (!vec_add(&values.targets.pids.list, values.process_ids.list.items[i]))
-			code = EXIT_FAILED;
-	if (!values.port)
-		values.port = values.dport;
 	if (values.list_profiles) {
 		code = print_profiles();
 	} else if (args.words.count) {

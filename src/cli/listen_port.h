@@ -17,12 +17,34 @@
 
 #include <stdbool.h>
 
+#include "cli/options.h"
 #include "perf/child.h"
 
 struct diag;
 struct reverse;
 struct run_command;
 struct run_control;
+
+struct listen_port_values {
+	const char *port; /* of --diagnostic-port or --dport */
+	unsigned resume;  /* enum yes_no */
+	bool child_io;
+};
+
+/* The rows of a verb's option table that fill the listen_port_values `field` of `type`. */
+#define LISTEN_PORT_OPTIONS(type, field)                                                           \
+	{ 0, "diagnostic-port", "PATH[,listen|connect]",                                           \
+		"observe the runtimes that connect to this socket, or the one that listens there", \
+		OPTION_TEXT, INTO(type, field.port) },                                             \
+		{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT,        \
+			INTO(type, field.port) },                                                  \
+		{ 0, "resume-runtime", "true|false",                                               \
+			"resume waiting runtimes once they are observed (true)", OPTION_CHOICE,    \
+			INTO(type, field.resume) },                                                \
+	{                                                                                          \
+		0, "show-child-io", NULL, "accepted; a command's output is always shown",          \
+			OPTION_FLAG, INTO(type, field.child_io)                                    \
+	}
 
 struct listen_port {
 	struct reverse *reverse;  /* NULL: none */

@@ -36,25 +36,31 @@ struct selection_values {
 	struct collections *collections; /* gets the recording's events too; NULL: not wanted */
 };
 
-/* The rows of a verb's option table that fill the selection_values `field` of `type`. */
-#define SELECTION_OPTIONS(type, field)                                                            \
+/* The rows of a verb's option table that choose file, processes and times. */
+#define SELECTION_BASIC_OPTIONS(type, field)                                                      \
 	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input", \
 		OPTION_TEXT, INTO(type, field.input) },                                           \
 		{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,          \
 			INTO(type, field.pids) },                                                 \
-		{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?",     \
-			OPTION_TEXTS, INTO(type, field.names) },                                  \
-		{ 't', "thread", "TID", "only this thread; may be repeated", OPTION_TEXTS,        \
-			INTO(type, field.tids) },                                                 \
-		{ 'm', "module", "NAME", "only stacks with a frame in such a module; a pattern",  \
-			OPTION_TEXTS, INTO(type, field.modules) },                                \
 		{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,  \
 			INTO(type, field.from_ns) },                                              \
-		{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,      \
-			INTO(type, field.to_ns) },                                                \
 	{                                                                                         \
-		0, "raw-names", NULL, "names as the compiler made them", OPTION_FLAG,             \
-			INTO(type, field.raw_names)                                               \
+		0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,        \
+			INTO(type, field.to_ns)                                                   \
+	}
+
+/* All rows that fill the selection_values `field` of `type`. */
+#define SELECTION_OPTIONS(type, field)                                                           \
+	SELECTION_BASIC_OPTIONS(type, field),                                                    \
+		{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?",    \
+			OPTION_TEXTS, INTO(type, field.names) },                                 \
+		{ 't', "thread", "TID", "only this thread; may be repeated", OPTION_TEXTS,       \
+			INTO(type, field.tids) },                                                \
+		{ 'm', "module", "NAME", "only stacks with a frame in such a module; a pattern", \
+			OPTION_TEXTS, INTO(type, field.modules) },                               \
+	{                                                                                        \
+		0, "raw-names", NULL, "names as the compiler made them", OPTION_FLAG,            \
+			INTO(type, field.raw_names)                                              \
 	}
 
 struct selection {

@@ -51,6 +51,12 @@ struct target_values {
 			INTO(type, field.trees)                                                    \
 	}
 
+/* dotnet-trace's and dotnet-counters' name of --pid. */
+#define TARGET_PROCESS_ID_OPTION(type, field)                                            \
+	{                                                                                \
+		0, "process-id", "PID", "as --pid", OPTION_TEXTS, INTO(type, field.pids) \
+	}
+
 #define TARGET_ALL_OPTION(type, field, help)                               \
 	{                                                                  \
 		'a', "all", NULL, help, OPTION_FLAG, INTO(type, field.all) \

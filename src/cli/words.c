@@ -8,9 +8,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/verb.h"
+
+#define COMMAND_LINE_MAX 8191u
 
 static bool wants_color(bool terminal, enum color_when when)
 {
@@ -93,6 +96,14 @@ void words_say(const char *format, ...)
 	va_end(args);
 	text_make_safe(raw, strlen(raw), safe, sizeof(safe));
 	print_sentence(safe);
+}
+
+void words_add_command_line(struct bytes *line, int argc, char **argv)
+{
+	bytes_text(line, "spoor");
+	for (int i = 0; i < argc && line->len < COMMAND_LINE_MAX; i++)
+		bytes_printf(line, " %s", argv[i]);
+	line->len = line->len < COMMAND_LINE_MAX ? line->len : COMMAND_LINE_MAX;
 }
 
 void words_say_replaced(const char *path)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct bytes;
 struct diag;
 
 /* The values of `--color auto|always|never`, in this order. */
@@ -38,6 +39,9 @@ int words_exit_code(int error);
 
 /* Prints a sentence to stderr, with a full stop; control characters are made safe. */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Appends "spoor VERB ARGUMENT...", for the file: at most 8 KiB. */
+void words_add_command_line(struct bytes *line, int argc, char **argv);
 
 /* One line: the earlier file at this path is now PATH.old. */
 void words_say_replaced(const char *path);

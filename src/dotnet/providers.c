@@ -2,11 +2,13 @@
 #include "dotnet/providers.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -393,6 +395,15 @@ int provider_list_add_event_ids(struct provider_list *list, const char *text, st
 		if (!at[len])
 			return 0;
 		at += len + 1;
+	}
+}
+
+void provider_list_describe(const struct provider_list *list, struct bytes *text)
+{
+	for (uint32_t i = 0; i < list->items.count; i++) {
+		const struct provider_choice *choice = &list->items.items[i];
+		bytes_printf(text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "", choice->name,
+			choice->keywords, choice->level);
 	}
 }
 

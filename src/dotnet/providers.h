@@ -29,6 +29,7 @@
 #include "base/vec.h"
 #include "trace/provider_kind.h"
 
+struct bytes;
 struct diag;
 struct ipc_provider;
 struct nearest;
@@ -82,6 +83,9 @@ int provider_list_add_event_ids(struct provider_list *list, const char *text, st
 
 /* Offers the names of providers that come with .NET. */
 void provider_offer_known(struct nearest *near);
+
+/* Appends "NAME:0xKEYWORDS:LEVEL,...", for the file. */
+void provider_list_describe(const struct provider_list *list, struct bytes *text);
 
 /* "5" or "verbose". */
 bool provider_parse_level(const char *text, uint32_t *ret_level);
