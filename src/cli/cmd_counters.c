@@ -660,8 +660,7 @@ static int check(const struct counters_values *values, const struct arguments *a
 		target_options_given(&values->targets) || values->targets.all);
 
 	if (args->words.count)
-		return options_misused(verb,
-			"'%s' is no option; a command to count stands behind --",
+		return options_misused(verb, "'%s' is no option; give a command after --",
 			args->words.items[0]);
 	if (port_misuse)
 		return options_misused(verb, "%s", port_misuse);

@@ -106,7 +106,7 @@ const struct option record_options[] = {
 		OPTION_FLAG, INTO(struct record_values, packed) },
 	{ 0, "max-size", "SIZE", "end when the recording has about 64M, 1.5G, 512MiB", OPTION_SIZE,
 		INTO(struct record_values, size_max) },
-	{ 'y', "yes", NULL, "go on where little memory is left to the target", OPTION_FLAG,
+	{ 'y', "yes", NULL, "record even if the target has little memory left", OPTION_FLAG,
 		INTO(struct record_values, yes) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG,
 		INTO(struct record_values, report) },
@@ -114,8 +114,8 @@ const struct option record_options[] = {
 		INTO(struct record_values, user_only) },
 	{ 0, "all-kernel", NULL, "the kernel only, without user code", OPTION_FLAG,
 		INTO(struct record_values, kernel_only) },
-	{ 'g', "call-graph", NULL, "stacks; they are always recorded: taken for the habit's sake",
-		OPTION_FLAG, INTO(struct record_values, call_graph) },
+	{ 'g', "call-graph", NULL, "accepted; stacks are always recorded", OPTION_FLAG,
+		INTO(struct record_values, call_graph) },
 	{ 0, "symbol-path", "DIR", "look for separate debug files here too; may be repeated",
 		OPTION_TEXTS, INTO(struct record_values, symbol_paths) },
 	{ 0, "no-symbols", NULL, "addresses only, no names", OPTION_FLAG,
@@ -130,7 +130,7 @@ const struct option record_options[] = {
 	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets",
 		OPTION_FLAG, INTO(struct record_values, no_arguments) },
 	OPTION_ROW_QUIET(struct record_values),
-	{ 'v', "verbose", NULL, "say what is opened and how", OPTION_FLAG,
+	{ 'v', "verbose", NULL, "print the events and sessions that are opened", OPTION_FLAG,
 		INTO(struct record_values, verbose) },
 	{ 0 },
 };
@@ -300,7 +300,7 @@ static int look_at_memory(struct recording_run *run, struct diag *diag)
 		diag_set(diag, -ENOMEM,
 			"only %s of memory are left to the control group that the recorder shares with its target",
 			bytes_z(&left));
-		diag_remedy(diag, "record from outside of that container, or go on with --yes");
+		diag_remedy(diag, "record from outside of that container, or use --yes");
 		return -ENOMEM;
 	}
 	if (!run->values->quiet)
@@ -349,7 +349,7 @@ static void add_details(const struct recorder_info *info, struct bytes *out)
 				"threads"));
 	bytes_printf(out, "; build ids %s the kernel, lost records %s",
 		info->build_ids ? "from" : "not from",
-		info->lost_counts ? "counted by it" : "told in the ring");
+		info->lost_counts ? "counted by it" : "in the ring");
 }
 
 static void say_begin(struct recording_run *run)
@@ -419,7 +419,7 @@ static void say_names(const struct live_counts *counts, struct bytes *out)
 		[UNNAMED_NO_METHOD] = "in JIT memory that no method owns",
 		[UNNAMED_NOT_ASKED] = "of processes that could not be asked",
 		[UNNAMED_KERNEL_HIDDEN] = "of the kernel, which hides its symbols from this user",
-		[UNNAMED_NO_MEMORY] = "first hit when the recorder's memory was used up",
+		[UNNAMED_NO_MEMORY] = "first sampled when the recorder's memory was used up",
 	};
 	uint64_t unnamed = sum_unnamed(counts);
 	const char *separator = "; ";
@@ -522,7 +522,7 @@ static int say_limit(struct recording_run *run, struct diag *diag)
 		return 0;
 	diag_set(diag, -ENOSPC, "the recording was ended: %s", live_end_reason(run->live));
 	diag_remedy(diag,
-		"what was recorded up to then is whole; make room on the disk, or write to another one with -o");
+		"the file is complete up to then; free disk space, or write to another disk with -o");
 	return -ENOSPC;
 }
 
@@ -591,7 +591,7 @@ static void wait_for_command(struct recording_run *run)
 		/* its only purpose was to end the recording */
 		run_command_signal(&control->command, SIGTERM);
 	if (!control->command.ended && !run->timer && !control->signal && !run->values->quiet)
-		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0],
+		words_say("'%s' (%u) keeps running; Ctrl-C ends it", run->args->command[0],
 			control->command.pid);
 	run_control_wait(control, RUN_WAIT_INSIST);
 }
@@ -838,8 +838,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		return code;
 	rights_raise();
 	if (args.words.count) {
-		code = options_misused(self,
-			"'%s' is no option; a command to record stands behind --",
+		code = options_misused(self, "'%s' is no option; give a command after --",
 			args.words.items[0]);
 	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
 		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
@@ -856,7 +855,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "-D takes milliseconds or a time such as 5s, not '%s'",
 			values.delay);
 	} else if (values.folder && values.outputs.list.count) {
-		code = options_misused(self, "-d makes its own files; -o cannot stand beside it");
+		code = options_misused(self, "-d and -o exclude each other");
 	} else if (record_outputs_problem(&values.outputs)) {
 		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
 	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
@@ -865,7 +864,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		/* the failed function has printed the error */
 	} else if (values.providers.list.count &&
 		   (values.no_events || values.no_dotnet || values.no_symbols)) {
-		code = options_misused(self, "--providers asks for events, and %s leaves them out",
+		code = options_misused(self, "--providers and %s exclude each other",
 			values.no_events   ? "--no-events"
 			: values.no_dotnet ? "--no-dotnet"
 					   : "--no-symbols");

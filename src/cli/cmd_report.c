@@ -39,10 +39,10 @@ struct report_values {
 };
 
 const struct option report_options[] = {
-	{ 0, "tree", NULL, "who called what, with the share of each step", OPTION_FLAG,
+	{ 0, "tree", NULL, "the call tree, with the share of each step", OPTION_FLAG,
 		INTO(struct report_values, tree) },
 	{ 0, "callers", "FUNCTION",
-		"who called this function: its name, its last part, or a pattern", OPTION_TEXT,
+		"callers of this function: its name, its last part, or a pattern", OPTION_TEXT,
 		INTO(struct report_values, callers) },
 	{ 0, "gc", NULL, "the garbage collections of .NET processes: pauses, reasons, heap",
 		OPTION_FLAG, INTO(struct report_values, gc) },

@@ -101,7 +101,7 @@ const struct option trace_options[] = {
 		OPTION_TEXTS, INTO(struct trace_values, outputs) },
 	{ 0, "raw", NULL, "the runtime's bytes as they are, a file for each process", OPTION_FLAG,
 		INTO(struct trace_values, raw) },
-	{ 0, "print", NULL, "each event as a line, as it comes; no file without -o", OPTION_FLAG,
+	{ 0, "print", NULL, "print each event as a line; no file without -o", OPTION_FLAG,
 		INTO(struct trace_values, print) },
 	LISTEN_PORT_OPTIONS(struct trace_values, start),
 	OPTION_ROW_QUIET(struct trace_values),
@@ -356,7 +356,7 @@ static void say_late(const struct trace_run *run, const struct ipc_provider *pro
 	for (uint32_t i = 0; i < run->providers.items.count; i++)
 		if (late_providers_has(&providers[i])) {
 			words_say(
-				"EventCounters are asked for 1 s after a runtime's start: before that they can lock it up for good");
+				"EventCounters are enabled 1 s after a runtime's start: earlier they can deadlock it");
 			return;
 		}
 }
@@ -691,8 +691,8 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		if (at_ns >= end_ns)
 			run->control.reason = "the time was up";
 		else if (tracing_wants_end(run->tracing))
-			run->control.reason = run->print_failed ? "nobody reads the events"
-								: "the stopping event";
+			run->control.reason =
+				run->print_failed ? "a closed output" : "the stopping event";
 		else if (result == 0)
 			run->control.reason = "all targets ended";
 		if (at_ns >= progress_ns + RUN_PROGRESS_NS) {
@@ -898,8 +898,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	if (values.list_profiles) {
 		code = print_profiles();
 	} else if (args.words.count) {
-		code = options_misused(self,
-			"'%s' is no option; a command to trace stands behind --",
+		code = options_misused(self, "'%s' is no option; give a command after --",
 			args.words.items[0]);
 	} else if (find_misuse(&values, &args)) {
 		code = options_misused(self, "%s", find_misuse(&values, &args));

@@ -1,12 +1,9 @@
 /*
- * See eventpipe.h.
+ * See eventpipe.h. One exchange is under way at a time: ProcessInfo, CollectTracing, and StopTracing
+ * once it is due. The connection of CollectTracing becomes the stream, which is read meanwhile.
  *
- * One exchange is under way at a time: who it is, then CollectTracing, then, once the end is asked
- * for or has become due, StopTracing. The connection of the successful CollectTracing becomes the
- * stream, which is read whatever the exchange is doing.
- *
- * Invariant: a session whose id is known has been asked to stop, or has ended by itself, before its
- * descriptor is closed.
+ * Invariant: before the descriptor of a session with a known id is closed, StopTracing was sent or
+ * the stream has ended.
  */
 #include "dotnet/eventpipe.h"
 
@@ -25,14 +22,14 @@
 #include "dotnet/reason.h"
 
 #define READ_SIZE    (64u << 10)
-#define READ_MAX     (1u << 20) /* in one turn: a loud peer does not starve the others */
+#define READ_MAX     (1u << 20) /* in one turn, so that one peer does not starve the others */
 #define STEPS_MAX    64u        /* of one turn */
 #define FREE_WAIT_MS 100
 
 enum step {
 	STEP_INFO,
 	STEP_COLLECT,
-	STEP_DONE, /* nothing more to ask but a stop */
+	STEP_DONE, /* only StopTracing is left */
 };
 
 struct eventpipe {
@@ -46,29 +43,27 @@ struct eventpipe {
 	int fd; /* the stream; -1: none, or ended */
 	uint32_t guard_key;
 	uint32_t guard_rounds; /* that were over when this began */
-	bool guard_stops;      /* the guard knows the session and would stop it */
+	bool guard_stops;      /* the guard would stop the session */
 	uint64_t session_id;
-	uint64_t now_ns;    /* of the last turn */
-	uint64_t asked_ns;  /* when the present or last CollectTracing was begun */
-	uint64_t opened_ns; /* when its answer had come */
-	uint64_t read_ns;   /* when bytes of the stream, or its end, were last read */
-	uint64_t rest_ns;   /* until then the stream is not waited for */
-	/* after the end began: when another EVENTPIPE_PROGRESS_BYTES were complete */
-	uint64_t progress_ns;
+	uint64_t now_ns;         /* of the last turn */
+	uint64_t asked_ns;       /* when the present or last CollectTracing was begun */
+	uint64_t opened_ns;      /* when its answer had come */
+	uint64_t read_ns;        /* when bytes of the stream, or its end, were last read */
+	uint64_t rest_ns;        /* until then the stream is not waited for */
+	uint64_t progress_ns;    /* of the last EVENTPIPE_PROGRESS_BYTES after the end began */
 	uint64_t progress_bytes; /* of the stream at that time */
-	/* when the end began: the stop, or the handler's refusal; 0 not yet */
-	uint64_t end_ns;
-	uint64_t end_bytes; /* of the stream at that time */
+	uint64_t end_ns;         /* of the stop or the handler's refusal; 0: not yet */
+	uint64_t end_bytes;      /* of the stream at that time */
 	uint64_t bytes;
 	uint32_t refusal; /* HRESULT; 0 none */
 	bool behind;
 	bool opened;
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
-	bool stopped;      /* it was asked to stop, or there is nobody left to ask */
-	bool acknowledged; /* the stop was answered with a success */
+	bool stopped;      /* StopTracing was sent, or cannot be sent any more */
+	bool acknowledged; /* the reply to StopTracing was a success */
 	bool whole;
-	bool deaf; /* the handler wants no more of it */
+	bool deaf; /* the handler has refused the stream */
 	bool hung;
 	bool ended;
 	bool has_info;
@@ -141,7 +136,7 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 	return 0;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 static bool may_begin(const struct eventpipe *pipe)
 {
@@ -165,7 +160,7 @@ static bool is_stop_due(const struct eventpipe *pipe)
 	return pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped;
 }
 
-/* A request is to be begun. */
+/* A request is due. */
 static bool has_next(const struct eventpipe *pipe)
 {
 	return is_stop_due(pipe) || (!pipe->stopping && pipe->step != STEP_DONE);
@@ -177,7 +172,7 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 
 	if (exchange_begin(&pipe->exchange, &pipe->door, request, now_ns, pipe->options.appear_ns,
 		    &diag) < 0) {
-		/* No memory, or providers that no runtime must see: nothing was sent. */
+		/* No memory, or invalid providers: nothing was sent. */
 		set_reason(pipe, REASON_KIND_ERROR, diag.text);
 		pipe->step = STEP_DONE;
 		if (request->command == IPC_STOP_TRACING)
@@ -198,7 +193,7 @@ static void begin_stop(struct eventpipe *pipe, uint64_t now_ns)
 	begin(pipe, &request, now_ns);
 }
 
-/* The providers without the ids of events to leave out. NULL: no memory. */
+/* The providers without lists of excluded events. NULL: no memory. */
 static struct ipc_provider *without_filters(const struct eventpipe_options *options)
 {
 	struct ipc_provider *providers = calloc(options->provider_count, sizeof(*providers));
@@ -249,14 +244,14 @@ static bool start_next(struct eventpipe *pipe, uint64_t now_ns)
 	return pipe->exchange.state != EXCHANGE_NONE;
 }
 
-/* ---- what is answered ---- */
+/* ---- replies ---- */
 
 static void take_failure(struct eventpipe *pipe)
 {
 	const struct exchange *exchange = &pipe->exchange;
 
 	if (exchange->command == IPC_STOP_TRACING) {
-		/* The request is out, or there is no way to the peer (and most likely no peer). */
+		/* The request was sent, or the peer cannot be reached. */
 		pipe->stopped = true;
 		return;
 	}
@@ -307,7 +302,7 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	set_reason(pipe, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
 }
 
-/* What to try when the runtime does not know the command; 0: nothing. */
+/* The command to try if the runtime does not know the present one; 0: none. */
 static enum ipc_command older_command(const struct eventpipe *pipe)
 {
 	if (pipe->collect_command == IPC_COLLECT_TRACING_5)
@@ -371,7 +366,7 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		if (is_stop(pipe) && exchange->sent == exchange->out.len && pipe->guard_stops) {
 			guard_session(pipe->options.guard, pipe->guard_key, 0);
 			pipe->guard_stops = false;
-			/* until now the program was sending as before */
+			/* until now the program sent as before */
 			pipe->end_bytes = pipe->bytes;
 		}
 		return false;
@@ -421,8 +416,7 @@ static bool is_guarded_off(struct eventpipe *pipe)
 	end_exchange(pipe);
 	pipe->ended = true;
 	pipe->stopped = true;
-	set_reason(pipe, REASON_KIND_GUARDED,
-		"its session was ended because its reader had stood still");
+	set_reason(pipe, reason_kind(REASON_READER_STOPPED), reason_text(REASON_READER_STOPPED));
 	end_stream(pipe);
 	return true;
 }
@@ -441,7 +435,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 			      ? pipe->handler.room(pipe->handler.user, READ_SIZE)
 			      : buffer;
 	if (!to)
-		to = buffer; /* the handler will see what to do without memory */
+		to = buffer; /* the handler deals with the lack of memory */
 	ssize_t n = recv(pipe->fd, to, READ_SIZE, 0);
 	int error = errno;
 	if (is_guarded_off(pipe))
@@ -458,24 +452,21 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	if (n > 0) {
 		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
 		tell(pipe, to, (size_t)n);
-		return n == READ_SIZE; /* less: nothing more is there */
+		return n == READ_SIZE; /* less: the socket is empty */
 	}
 	pipe->whole = n == 0 && !pipe->deaf;
-	/*
-	 * At its end the session is gone, and its id, an address, may be another's already: no stop
-	 * for it. After an error it may still be there.
-	 */
+	/* After the stream's end the id, an address, may be another session's: no StopTracing. */
 	if (n < 0) {
 		pipe->stop_due = true;
 		set_reason(pipe, REASON_KIND_ERROR, "its event stream broke off");
 	} else if (!pipe->stopped && !is_stop(pipe)) {
-		pipe->stopped = true; /* by its exit, or by somebody who has guessed the id */
+		pipe->stopped = true; /* by its exit, or by another program's StopTracing */
 	}
 	end_stream(pipe);
 	return true;
 }
 
-/* ---- the whole ---- */
+/* ---- state ---- */
 
 static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 {
@@ -526,7 +517,7 @@ static bool is_ending(const struct eventpipe *pipe)
 	return pipe->stopping || pipe->deaf;
 }
 
-/* A stop that is sent and not waited for. A fresh connection takes these 28 bytes at once. */
+/* Sends StopTracing without waiting. A new connection takes its 28 bytes immediately. */
 static void send_stop(struct eventpipe *pipe)
 {
 	const struct ipc_request request = {
@@ -547,7 +538,7 @@ static void send_stop(struct eventpipe *pipe)
 	pipe->stopped = true;
 }
 
-/* Gives up: what was not asked to stop is, and nothing is waited for. */
+/* Gives up: sends a due StopTracing, and waits for nothing. */
 static void let_go(struct eventpipe *pipe)
 {
 	bool asked = is_stop(pipe) && pipe->exchange.sent == pipe->exchange.out.len;
@@ -638,7 +629,7 @@ void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set)
 		poll_set_wake(set, pipe->rest_ns);
 	if (exchange->state == EXCHANGE_NONE) {
 		if (has_next(pipe) ? may_begin(pipe) : pipe->fd < 0)
-			/* a request is to be begun, or only the end is left to be seen */
+			/* a request or the end is due */
 			poll_set_wake(set, 0);
 	} else if (!pipe->hung && !is_stop(pipe)) {
 		poll_set_wake(set, exchange->progress_ns + EVENTPIPE_ANSWER_NS);
@@ -647,7 +638,7 @@ void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set)
 		poll_set_wake(set, patience_end_ns(pipe));
 }
 
-/* Gives a session that is on its way a last chance to be told of, so that it can be stopped. */
+/* Waits for the id of a session that is being opened, so that it can be stopped. */
 static void await_session(struct eventpipe *pipe)
 {
 	struct poll_set set = { 0 };
@@ -668,7 +659,7 @@ void eventpipe_free(struct eventpipe *pipe)
 {
 	if (!pipe)
 		return;
-	pipe->deaf = true; /* the handler's owner is going away */
+	pipe->deaf = true; /* the handler must not be called any more */
 	if (!is_guarded_off(pipe)) {
 		await_session(pipe);
 		let_go(pipe);

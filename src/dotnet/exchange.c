@@ -13,6 +13,7 @@
 #include "base/poll_set.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "machine/descriptors.h"
 
 #define RETRY_NS UINT64_C(50000000)
@@ -202,8 +203,7 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 		int error = errno;
 		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
 			/* The guard has read some: there is a gap before these bytes. */
-			fail(exchange, -ECANCELED,
-				"its session was ended because its reader had stood still");
+			fail(exchange, -ECANCELED, reason_text(REASON_READER_STOPPED));
 			return true;
 		}
 		if (n < 0 && (error == EAGAIN || error == EINTR))

@@ -1,18 +1,12 @@
 /*
- * See runtime_client.h.
- *
- * Each session is a struct eventpipe: opening, streaming, StopTracing, the guard and the deadlines
- * are implemented there. Here is decided which session is opened when, and with what. The sessions
- * share a queue, so that one request is under way at a time: the runtime serves one request at a
- * time anyway, and a session is opened only when no other one has a request to make. Stops that are
- * due therefore go before everything else.
+ * See runtime_client.h. Each session is a struct eventpipe; this file decides which session is
+ * opened when, and with which providers. The sessions share a queue, so that one request is under
+ * way at a time, and a session is opened only when no other has a request: due stops come first.
  *
  * Invariants:
- * - `step` is the session that is being opened, or is to be opened next: it is under way if
- *   sessions[step] has a pipe;
- * - streams are read whatever the requests are doing;
- * - `reason` is about missing names, so a target that ends after its names are known leaves it
- *   empty.
+ * - `step` is the next session, which is being opened if sessions[step] has a pipe;
+ * - streams are read during requests;
+ * - `reason` is about missing names: empty if the target ends after its names are known.
  */
 #include "dotnet/runtime_client.h"
 
@@ -41,7 +35,7 @@
 #define REST_NS UINT64_C(50000000)
 /* A short program waits at its end until its methods were read. */
 #define BRIEF_NS UINT64_C(2000000000)
-/* a stream that brings more in one turn is read as it comes: the socket holds some 200 KB */
+/* A stream with more bytes in a turn is not delayed: the socket holds some 200 KB. */
 #define REST_BYTES (64u << 10)
 
 #define BUFFER_MB        16u /* in the target, taken on demand */
@@ -53,11 +47,7 @@
 #define PROVIDERS_MAX    64u
 #define DENIED_MAX       64u
 
-/*
- * What the runtime's own provider tells at level 5 only, and methods need not: allocations,
- * finalized and pinned objects, joins of a server's collector, each work item of the thread pool,
- * the begin of a compilation and its memory, IL maps.
- */
+/* Events of level 5 of the runtime's own provider that are not needed for method names. */
 static const uint32_t verbose_ids[] = {
 	CLR_ID_GCAllocationTick,
 	CLR_ID_FinalizeObject,
@@ -88,7 +78,7 @@ struct session {
 	struct dotnet_client *client;
 	enum dotnet_stream stream;
 	struct eventpipe *pipe; /* NULL: not begun */
-	char text[512];         /* what was opened; "" nothing */
+	char text[512];         /* the opened session; "": none */
 };
 
 struct dotnet_client {
@@ -104,21 +94,21 @@ struct dotnet_client {
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
 	bool sampled; /* the runtime's own sampler is wanted */
-	bool untold;  /* methods that come need not be told of */
+	bool untold;  /* no events for newly compiled methods */
 	/* the live session is opened before the first method is compiled */
 	bool from_start;
-	bool named;         /* all methods that existed have been told */
-	bool behind;        /* there was more to read than was taken */
-	bool connected;     /* its socket was there once */
-	int refused;        /* what the last try to connect came to; 0 a connection */
+	bool named;         /* all methods that existed have been reported */
+	bool behind;        /* the last turn left bytes unread */
+	bool connected;     /* its socket has existed */
+	int refused;        /* errno of the last try to connect; 0: connected */
 	uint64_t begin_ns;  /* of the client */
-	uint64_t appear_ns; /* until when its socket may still come */
-	uint64_t stop_ns;   /* when the end was asked for */
+	uint64_t appear_ns; /* until when its socket may still appear */
+	uint64_t stop_ns;   /* when dotnet_client_stop() was called */
 	uint64_t now_ns;    /* of the last turn */
 	struct ipc_provider live[PROVIDERS_MAX]; /* of the live session */
 	uint32_t denied[DENIED_MAX];             /* events of the runtime's own provider */
 	enum reason_kind reason_kind;
-	/* the reason is that the peer has not answered: taken back when it does */
+	/* `reason` is the peer's silence, and is cleared when it answers */
 	bool silent;
 	char reason[640]; /* as long as a diagnosis */
 };
@@ -178,7 +168,7 @@ static bool is_opened(const struct dotnet_client *client, enum dotnet_stream str
 	return pipe && eventpipe_opened_ns(pipe);
 }
 
-/* ---- the way to the process ---- */
+/* ---- connecting ---- */
 
 /* During its exec a process has no environment: a missing TMPDIR is read again. */
 static void read_target_again(struct dotnet_client *client)
@@ -214,9 +204,9 @@ static char door_state(void *context)
 	return dotnet_target_state(&((const struct dotnet_client *)context)->target);
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
-/* Of the runtime's own provider: what methods need, and at least what was asked for. */
+/* The level of the runtime's own provider: for methods, and at least that of the caller. */
 static uint32_t live_level(const struct dotnet_client *client)
 {
 	uint32_t level = client->untold ? UNTOLD_LEVEL : METHODS_LEVEL;
@@ -276,7 +266,7 @@ static uint32_t live_providers(struct dotnet_client *client,
 	return count;
 }
 
-/* As the runtime was asked; what it opened itself by. */
+/* Describes the session as it was requested. */
 static void describe_session(struct dotnet_client *client, struct session *session)
 {
 	enum dotnet_stream stream = session->stream;
@@ -316,10 +306,10 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	return result;
 }
 
-/* What the session of the present step is asked for with. */
+/* The request of the present step's session. */
 static struct eventpipe_options session_options(struct dotnet_client *client)
 {
-	/* A session needs a provider; this one has next to nothing to say. */
+	/* A session needs a provider; this one sends almost nothing. */
 	static const struct ipc_provider quiet = {
 		.name = PROVIDER_EVENTPIPE_NAME,
 		.level = 1,
@@ -399,10 +389,10 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 		client->step = STEP_DONE;
 		return;
 	}
-	(void)eventpipe_advance(session->pipe, now_ns); /* looked at in take_step() */
+	(void)eventpipe_advance(session->pipe, now_ns); /* take_step() checks the state */
 }
 
-/* ---- what came of it ---- */
+/* ---- replies ---- */
 
 static enum step step_behind(const struct dotnet_client *client)
 {
@@ -427,7 +417,7 @@ static void take_refusal(struct dotnet_client *client, uint32_t error)
 	client->step = step_behind(client);
 }
 
-/* The session that is being opened: whether it is open by now, or why not. */
+/* Checks the session that is being opened. */
 static void take_step(struct dotnet_client *client)
 {
 	struct session *session =
@@ -453,7 +443,7 @@ static void take_step(struct dotnet_client *client)
 		set_reason(client, reason_kind_of(eventpipe_reason_code(session->pipe)),
 			eventpipe_reason(session->pipe));
 	else
-		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
+		set_reason(client, REASON_KIND_ENDED, reason_text(REASON_ENDED_EARLY));
 }
 
 /* The rundown was read whole, and the end of the process did not cut it. */
@@ -465,13 +455,13 @@ static void take_rundown(struct dotnet_client *client)
 		client->named = eventpipe_is_acknowledged(pipe) || target_is_alive(client);
 }
 
-/* ---- the whole ---- */
+/* ---- state ---- */
 
 static void advance_sessions(struct dotnet_client *client, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 		if (client->sessions[i].pipe)
-			/* its state is looked at where it matters */
+			/* its state is checked below */
 			(void)eventpipe_advance(client->sessions[i].pipe, now_ns);
 }
 
@@ -481,8 +471,7 @@ static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 	if (guard_rounds(client->guard) == client->guard_rounds)
 		return false;
 	advance_sessions(client, now_ns);
-	set_reason(client, REASON_KIND_GUARDED,
-		"its sessions were ended because their reader had stood still");
+	set_reason(client, reason_kind(REASON_READER_STOPPED), reason_text(REASON_READER_STOPPED));
 	enter(client, DOTNET_ENDED);
 	return true;
 }
@@ -503,7 +492,7 @@ static bool is_rundown_read(const struct dotnet_client *client)
 	return pipe && eventpipe_is_reading(pipe);
 }
 
-/* When the peer last did something, or was last asked for something. */
+/* When the peer last sent something, or the present request was begun. */
 static uint64_t heard_ns(const struct dotnet_client *client)
 {
 	uint64_t latest_ns = client->begin_ns;
@@ -516,7 +505,7 @@ static uint64_t heard_ns(const struct dotnet_client *client)
 	return latest_ns;
 }
 
-/* Something is awaited from the peer that it should send without being prompted by its own work. */
+/* A reply or a rundown is due, which does not depend on the program's work. */
 static bool awaits_peer(const struct dotnet_client *client)
 {
 	return client->queue.holder || is_rundown_read(client);
@@ -553,7 +542,7 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 		is_silent(client, now_ns))
 		set_silence(client);
 	if (!stopping && !client->named && client->reason_kind == REASON_KIND_NONE)
-		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
+		set_reason(client, REASON_KIND_ENDED, reason_text(REASON_ENDED_EARLY));
 	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) &&
 		 client->reason_kind == REASON_KIND_NONE && target_is_alive(client))
 		set_reason(client, REASON_KIND_CLOSED,
@@ -561,7 +550,7 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 	enter(client, DOTNET_ENDED);
 }
 
-/* How much of the time in which a runtime makes its socket is left to this process. */
+/* Time left in which the runtime may still create its socket. */
 static uint64_t youth_left(const struct dotnet_target *target)
 {
 	uint64_t age_ns = dotnet_target_age_ns(target);

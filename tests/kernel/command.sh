@@ -72,7 +72,7 @@ fi
 code_of timeout 200 "$spoor" record --duration 2s -o x.nettrace -- sh -c "'$target' spin 4000; echo done; exit 5"
 expect_code 5 "a command that outlives the time limit"
 has out '^done$'
-has err "'sh' \([0-9]+\) goes on; Ctrl-C ends it"
+has err "'sh' \([0-9]+\) keeps running; Ctrl-C ends it"
 code_of "$spoor" report --json x.nettrace
 json out '.recording.end_reason == "the time was up"'
 json out 'any(.processes[].functions[]; .name == "spin_here")'

@@ -51,7 +51,7 @@ inside() {
 code_of inside 50000000 "$spoor" record -o y.nettrace -- "$target" spin 300
 expect_code 1 "50 MB"
 has err '^only [0-9.]+ [kM]B of 50\.0 MB of memory are left to the control group'
-has err '^record from outside of that container, or go on with --yes\.$'
+has err '^record from outside of that container, or use --yes\.$'
 [ ! -e y.nettrace ] || fail "a file is left behind"
 code_of inside 400000000 "$spoor" record -o y.nettrace -- "$target" spin 300
 expect_code 0 "400 MB"

@@ -20,7 +20,7 @@ has_counters() {
 # Both in one file: the first method, and counters a second later. A message says so, here and in the file.
 code_of timeout 250 "$spoor" trace --providers $counters,$start_events --rundown false -o both.nettrace -- dotnet "$app" burn 6000
 expect_code 0 "both: $(cat err)"
-has err '^EventCounters are asked for 1 s after a runtime.s start: '
+has err '^EventCounters are enabled 1 s after a runtime.s start: '
 has err 'both\.nettrace .* events of 1 process in [0-9.]+ m?s, nothing lost'
 "$spoor" events both.nettrace >lines 2>err || fail "events: $(cat err)"
 has lines 'MethodNamespace="System.StartupHookProvider"|MethodName="<Main>\$"|MethodName="Main"'
