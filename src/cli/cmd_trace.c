@@ -32,12 +32,11 @@
 #include "dotnet/reverse.h"
 #include "machine/output_file.h"
 #include "render/event_line.h"
-#include "render/event_text.h"
 #include "target/targets.h"
-#include "trace/event.h"
-#include "trace/schema.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
+#include "tracing/provider_counts.h"
+#include "tracing/stopping_event.h"
 #include "tracing/tracing.h"
 
 #define PAUSE_BOUND_NS UINT64_C(10000000000)
@@ -59,9 +58,7 @@ struct trace_values {
 	bool raw;
 	bool print;
 	bool list_profiles;
-	const char *stop_provider;
-	const char *stop_event;
-	const char *stop_payload;
+	struct stopping_event stop;
 	struct listen_port_values start;
 	bool quiet;
 };
@@ -89,12 +86,12 @@ const struct option trace_options[] = {
 		INTO(struct trace_values, buffer_mb) },
 	OPTION_ROW_DURATION(struct trace_values),
 	{ 0, "stopping-event-provider-name", "NAME", "end at an event of this provider",
-		OPTION_TEXT, INTO(struct trace_values, stop_provider) },
+		OPTION_TEXT, INTO(struct trace_values, stop.provider) },
 	{ 0, "stopping-event-event-name", "EVENT", "... of this name, such as GC/Start",
-		OPTION_TEXT, INTO(struct trace_values, stop_event) },
+		OPTION_TEXT, INTO(struct trace_values, stop.event) },
 	{ 0, "stopping-event-payload-filter", "FIELD:VALUE,...",
 		"... whose fields have these values", OPTION_TEXT,
-		INTO(struct trace_values, stop_payload) },
+		INTO(struct trace_values, stop.payload) },
 	{ 0, "rundown", "true|false", "the names of all methods at the end (true)", OPTION_CHOICE,
 		INTO(struct trace_values, rundown) },
 	{ 'o', "output", "FILE", "the trace (NAME_DATE_TIME.nettrace); - is standard output",
@@ -130,11 +127,8 @@ struct trace_run {
 	uint64_t paused_ns;
 	struct bytes line;
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
-	/* index + 1 in `providers`; 0: not looked up, UINT32_MAX: of no chosen one */
-	VEC(uint32_t) provider_of_schema;
-	VEC(uint64_t) events_of_provider; /* as `providers` */
-	/* of the runtimes' rundown provider, which was not chosen itself */
-	uint64_t rundown_events;
+	struct provider_counts counts;
+	struct stopping_event stop;
 	bool stopping_event_seen;
 	bool unguarded_said;
 	bool print_failed;
@@ -195,52 +189,6 @@ static void say_providers(const struct trace_run *run)
 	}
 }
 
-/* "NAME:VALUE,NAME:VALUE" against the event. */
-static bool payload_fits(struct trace_run *run, const struct trace *trace,
-	const struct event *event)
-{
-	const char *at = run->values->stop_payload;
-
-	while (at && *at) {
-		size_t len = strcspn(at, ",");
-		const char *colon = memchr(at, ':', len);
-		char field[128];
-		if (!colon)
-			return false;
-		(void)snprintf(field, sizeof(field), "%.*s", (int)(colon - at),
-			at); /* longer names fit no event */
-		bytes_reset(&run->line);
-		size_t value_len = len - (size_t)(colon + 1 - at);
-		if (!event_text_field(&run->line, trace, event, field) ||
-			run->line.len != value_len ||
-			memcmp(bytes_z(&run->line), colon + 1, value_len) != 0)
-			return false;
-		at += len;
-		at += *at == ',';
-	}
-	return true;
-}
-
-static bool is_stopping_event(struct trace_run *run, const struct trace *trace,
-	const struct event *event)
-{
-	const struct trace_values *values = run->values;
-	const struct schema *schema = &trace->schemas.items[event->schema_index];
-
-	if (!values->stop_provider ||
-		strcmp(trace_text(trace, schema->provider), values->stop_provider) != 0)
-		return false;
-	if (values->stop_event) {
-		size_t provider_len = strlen(values->stop_provider) + 1;
-		bytes_reset(&run->line);
-		event_text_name(&run->line, trace, event);
-		if (run->line.len < provider_len ||
-			strcmp(bytes_z(&run->line) + provider_len, values->stop_event) != 0)
-			return false;
-	}
-	return payload_fits(run, trace, event);
-}
-
 /* A reader that closed the pipe is no failure, but printing ends. */
 static void note_print_failure(struct trace_run *run)
 {
@@ -261,37 +209,16 @@ static void print_event(struct trace_run *run, const struct trace *trace, const 
 		note_print_failure(run);
 }
 
-/* Names of providers have no regard to capitals. Without memory an event is not counted. */
-static void count_event(struct trace_run *run, const struct trace *trace, const struct event *event)
-{
-	while (run->provider_of_schema.count <= event->schema_index)
-		if (!vec_add(&run->provider_of_schema, 0))
-			return;
-
-	uint32_t *place = &run->provider_of_schema.items[event->schema_index];
-	for (uint32_t i = 0; !*place && i < run->events_of_provider.count; i++)
-		if (strcasecmp(run->providers.items.items[i].name,
-			    trace_text(trace,
-				    trace->schemas.items[event->schema_index].provider)) == 0)
-			*place = i + 1;
-	if (!*place)
-		*place = UINT32_MAX;
-	if (*place != UINT32_MAX)
-		run->events_of_provider.items[*place - 1]++;
-	else if (trace->schemas.items[event->schema_index].provider_kind == PROVIDER_CLR_RUNDOWN)
-		run->rundown_events++;
-}
-
 static int on_event(void *context, const struct trace *trace, const struct event *event)
 {
 	struct trace_run *run = context;
 
 	/* raw: each process has its own schemas, so events are not counted here */
 	if (!run->values->raw)
-		count_event(run, trace, event);
+		provider_counts_add(&run->counts, trace, event);
 	if (run->values->print && !run->print_failed)
 		print_event(run, trace, event);
-	bool stopping = is_stopping_event(run, trace, event);
+	bool stopping = stopping_event_fits(&run->stop, trace, event);
 
 	run->stopping_event_seen |= stopping;
 	return stopping || run->print_failed;
@@ -476,13 +403,13 @@ static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 	size_t width = 0;
 	struct bytes cell = { 0 };
 
-	for (uint32_t i = 0; i < run->events_of_provider.count; i++) {
+	for (uint32_t i = 0; i < run->counts.events.count; i++) {
 		bytes_reset(&cell);
 		text_add_safe_z(&cell, run->providers.items.items[i].name);
 		size_t columns = text_columns(bytes_z(&cell), cell.len);
 		width = columns > width ? columns : width;
 	}
-	for (uint32_t i = 0; i < run->events_of_provider.count; i++) {
+	for (uint32_t i = 0; i < run->counts.events.count; i++) {
 		const char *name = run->providers.items.items[i].name;
 		struct nearest near = { .wanted = name };
 		bytes_reset(&cell);
@@ -490,11 +417,11 @@ static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 		bytes_printf(text, "%-11s%s%*s", i ? "" : "events", bytes_z(&cell),
 			(int)(width - text_columns(bytes_z(&cell), cell.len)), "");
 		bytes_reset(&cell);
-		text_add_count(&cell, run->events_of_provider.items[i]);
+		text_add_count(&cell, run->counts.events.items[i]);
 		bytes_printf(text, "  %*s", COUNT_COLUMNS, bytes_z(&cell));
-		if (!run->events_of_provider.items[i])
+		if (!run->counts.events.items[i])
 			provider_offer_known(&near);
-		if (!run->events_of_provider.items[i] && (!near.count || near.found[0].distance)) {
+		if (!run->counts.events.items[i] && (!near.count || near.found[0].distance)) {
 			bytes_text(text, "  no event source of this name sent any");
 			bytes_text(text, near.count ? "; did you mean " : "");
 			bytes_text(text, nearest_add(&near, text) ? "?" : "");
@@ -528,8 +455,9 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		bytes_text(&text, ", ");
 	}
 	if (!run->values->raw) {
-		uint64_t rundown =
-			run->rundown_events < counts.events ? run->rundown_events : counts.events;
+		uint64_t rundown = run->counts.rundown_events < counts.events
+					   ? run->counts.rundown_events
+					   : counts.events;
 		text_add_things(&text, counts.events - rundown, "event", "events");
 		if (rundown) {
 			bytes_text(&text, " and ");
@@ -560,7 +488,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	bytes_text(&text, "\n");
 	if (!run->values->raw)
 		add_provider_counts(&text, run);
-	if (run->values->stop_provider && !run->stopping_event_seen)
+	if (run->values->stop.provider && !run->stopping_event_seen)
 		bytes_text(&text, "the stopping event did not occur\n");
 	if ((run->to_file || (run->values->raw && run->raw_files == 1)) &&
 		strcmp(run->outputs.path, "-") != 0) {
@@ -786,7 +714,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
 	cleanup(bytes_done) struct bytes command_line = { 0 };
-	bool looks = values->print || values->stop_provider;
+	bool looks = values->print || values->stop.provider;
 	int result = choose_providers(run, diag);
 
 	if (result == 0)
@@ -831,9 +759,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		.version = SPOOR_VERSION,
 	};
 
-	for (uint32_t i = 0; i < run->providers.items.count; i++)
-		if (!vec_add(&run->events_of_provider, 0))
-			break; /* without memory, no count */
+	provider_counts_begin(&run->counts, &run->providers);
 	result = tracing_new(&options, &run->tracing, diag);
 	if (result == 0 && run->to_file)
 		result = tracing_write_to(run->tracing, run->out.fd,
@@ -870,9 +796,9 @@ static const char *find_misuse(const struct trace_values *values, const struct a
 		return "--buffersize takes 1 to 4294967295 MB";
 	if (values->clr_level && !values->clr_events)
 		return "--clreventlevel is for --clrevents";
-	if (values->stop_event && !values->stop_provider)
+	if (values->stop.event && !values->stop.provider)
 		return "--stopping-event-event-name needs --stopping-event-provider-name";
-	if (values->stop_payload && !values->stop_event)
+	if (values->stop.payload && !values->stop.event)
 		return "--stopping-event-payload-filter needs --stopping-event-event-name";
 	if (values->outputs.list.count > 1)
 		return "a trace is one file: only one -o";
@@ -904,6 +830,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "%s", find_misuse(&values, &args));
 	} else if (code == EXIT_DONE &&
 		   (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE) {
+		run.stop = values.stop;
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		run.utc_offset_ns = (int64_t)(clock_utc_ns() - clock_monotonic_ns());
 		int result = trace_them(&run, &choice.query, argc, argv, &diag);
@@ -919,8 +846,8 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	code = listen_port_end(&run.port, &run.control, run.wants_pause && args.command,
 		values.quiet, code);
 	record_outputs_done(&run.outputs);
-	vec_done(&run.provider_of_schema);
-	vec_done(&run.events_of_provider);
+	provider_counts_done(&run.counts);
+	stopping_event_done(&run.stop);
 	provider_list_done(&run.providers);
 	targets_done(&run.targets);
 	target_options_done(&choice);
