@@ -615,7 +615,7 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 /*
  * The events of one program or shared object: each source file puts the address of the event, which
- * is one for all of them, and of its own definition of it into this section. The linker defines
+ * is one for all of them, and of the definition in this file into this section. The linker defines
  * symbols for the section's two ends.
  */
 #define SPOOR_SECTION "spoor_events"

@@ -75,8 +75,8 @@ static struct {
 	uint64_t done_tickets;
 	bool calling;
 	pthread_t calling_thread;
-	char conflict[CONFLICT_MAX];                /* see spoor_provider_conflict() */
-	void (*conflict_told)(const char *message); /* NULL: none */
+	char conflict[CONFLICT_MAX];                  /* see spoor_provider_conflict() */
+	void (*report_conflict)(const char *message); /* NULL: none */
 } registry = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.called = PTHREAD_COND_INITIALIZER,
@@ -519,10 +519,10 @@ void registry_record_entries(void (*record)(const struct event_entry *entry))
 	registry_unlock();
 }
 
-void registry_tell_conflicts(void (*told)(const char *message))
+void registry_report_conflicts(void (*report)(const char *message))
 {
 	registry_lock();
-	registry.conflict_told = told;
+	registry.report_conflict = report;
 	registry_unlock();
 }
 
@@ -740,7 +740,7 @@ static int conflict(const struct spoor_event_info *a, const struct spoor_event_i
 }
 
 /*
- * The registered event that readers, who know events by provider and id, would take for this one;
+ * The registered event for which readers would take this one, by its provider and id;
  * NULL: none.
  */
 static const struct event_entry *rival_of(const struct event_entry *entry)
@@ -890,10 +890,10 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 	if (r) {
 		node_drop(node);
 		memcpy(message, registry.conflict, sizeof(message));
-		void (*told)(const char *message) = registry.conflict_told;
+		void (*report)(const char *message) = registry.report_conflict;
 		registry_unlock();
-		if (r == -EEXIST && told)
-			told(message);
+		if (r == -EEXIST && report)
+			report(message);
 		return r;
 	}
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++)

@@ -78,8 +78,8 @@ int registry_describe(struct spoor_event *event);
  */
 void registry_record_entries(void (*record)(const struct event_entry *entry));
 
-/* Calls `told`, without the lock held, when a registration ends with -EEXIST. */
-void registry_tell_conflicts(void (*told)(const char *message));
+/* Calls `report`, without the lock held, when a registration ends with -EEXIST. */
+void registry_report_conflicts(void (*report)(const char *message));
 
 /* As spoor_provider_register(), for a provider that may have no event yet. */
 int registry_add_provider(struct spoor_provider *provider);

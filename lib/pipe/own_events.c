@@ -54,7 +54,7 @@ static struct spoor_event process_event = {
 };
 
 /* For all sessions that enable "Spoor-Library": a provider was refused because of its definitions. */
-static void conflict_told(const char *message)
+static void conflict_report(const char *message)
 {
 	spoor_library_conflict(message);
 }
@@ -63,7 +63,7 @@ int own_events_register(void)
 {
 	int r = registry_describe(&loss_event);
 
-	registry_tell_conflicts(conflict_told);
+	registry_report_conflicts(conflict_report);
 	if (r == 0)
 		r = registry_describe(&process_event);
 	if (r == 0)
