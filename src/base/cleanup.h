@@ -1,6 +1,6 @@
 /*
- * Local variables that are released when their scope ends, by any path: `cleanup(closep) int fd =
- * open(...)`. TAKE(x) returns the value and leaves the empty value, which the cleanup ignores.
+ * Local variables that their scope's end releases: `cleanup(closep) int fd = open(...)`. TAKE(x)
+ * returns the value and leaves the empty value, which the cleanup ignores.
  */
 #ifndef SPOOR_BASE_CLEANUP_H
 #define SPOOR_BASE_CLEANUP_H

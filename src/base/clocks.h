@@ -26,10 +26,7 @@ uint64_t clock_utc_ns(void);
 /* The timeout of ppoll(): exact, and zero once the deadline has passed. */
 struct timespec clock_left(uint64_t deadline_ns, uint64_t now_ns);
 
-/*
- * The timeout of poll(): rounded up, so it never returns 0 too early; -1 if the deadline never
- * arrives.
- */
+/* The timeout of poll(), rounded up so that it never returns 0 too early; -1 for UINT64_MAX. */
 int clock_left_ms(uint64_t deadline_ns, uint64_t now_ns);
 
 #endif

@@ -53,10 +53,7 @@ void poll_set_add_callers(struct poll_set *set, struct pollfd *fds, size_t count
 /* The wait ends no later than this. */
 void poll_set_wake(struct poll_set *set, uint64_t time_ns);
 
-/*
- * Returns when a descriptor is ready, the earliest time has come or a signal handler has run; the
- * time.
- */
+/* Returns the time when a descriptor is ready, the time has come or a signal handler has run. */
 uint64_t poll_set_wait(struct poll_set *set);
 
 /* The events of a descriptor in the last wait; 0: it was not ready. */

@@ -66,7 +66,7 @@ void text_add_f32(struct bytes *out, float value);
 bool text_parse_duration(const char *text, uint64_t *ret_ns);
 
 /*
- * "64M" (powers of 1000), "1.5 GB", "512KiB" (powers of 1024); a bare number is bytes. Not below 1.
+ * "64M" (powers of 1000), "1.5 GB", "512KiB" (powers of 1024); a bare number is bytes. At least 1.
  */
 bool text_parse_size(const char *text, uint64_t *ret_bytes);
 

@@ -188,10 +188,7 @@ static void end_at(struct code *a, struct code *b)
 	a->from_ns = b->until_ns;
 }
 
-/*
- * Of overlapping bodies, the earlier ends where the later begins, unless both precede the
- * recording.
- */
+/* Of overlapping bodies, the earlier ends with the later's begin, unless both were there before. */
 static void end_earlier(struct code *a, struct code *b)
 {
 	if (a->from_ns < b->from_ns)
@@ -347,9 +344,7 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 	return name;
 }
 
-/*
- * As the runtime writes it: "instance void  (int32,class System.String)"; any part may be missing.
- */
+/* As the runtime writes it: "instance void  (int32,class System.String)"; parts may be missing. */
 struct signature {
 	const char *return_type;
 	size_t return_len;

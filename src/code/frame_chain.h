@@ -16,10 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * from where managed code was left, as the runtime reports it, to the return address; 29 bytes
- * observed
- */
+/* from where managed code was left, by the runtime, to the return address; observed: 29 bytes */
 #define FRAME_CHAIN_LEAF_REACH 64u
 
 struct frame_chain {

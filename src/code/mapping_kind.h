@@ -1,7 +1,4 @@
-/*
- * The kind of a mapping, by the name that the kernel gives it: one rule for the recorder, the
- * reader of recordings and the thread dump.
- */
+/* The kind of a mapping, by the kernel's name of it: one rule for recorder, reader, thread dump. */
 #ifndef SPOOR_CODE_MAPPING_KIND_H
 #define SPOOR_CODE_MAPPING_KIND_H
 

@@ -13,9 +13,7 @@
 #define ARGUMENTS_MAX  512u
 #define TEXT_MAX       6000u /* limit of one name; the rest is truncated with "..." */
 
-/*
- * Columns: 2, 4 = numbers; s g b = string, guid, blob; A to M = coded index; xNN = row of table NN.
- */
+/* 2, 4 = numbers; s g b = string, guid, blob; A to M = coded index; xNN = row of table NN. */
 static const char *const schemas[METADATA_TABLES] = {
 	[0x00] = "2sggg",
 	[0x01] = "Lss",

@@ -43,8 +43,7 @@ struct metadata {
 int metadata_read(struct metadata *metadata, const void *data, size_t size);
 
 /*
- * "Namespace.Outer+Inner" of a TypeDef, TypeRef or TypeSpec. False, and nothing appended:
- * unreadable.
+ * "Namespace.Outer+Inner" of a TypeDef, TypeRef or TypeSpec. False, and nothing added: unreadable.
  */
 bool metadata_add_type(const struct metadata *metadata, uint32_t token, struct bytes *out);
 

@@ -41,10 +41,7 @@ static void end_text(const char *text, size_t len, char **at, const char **ret_t
 	*at += len + 1;
 }
 
-/*
- * Derived from the assembly's name; the top bit distinguishes it from real ids, which are
- * addresses.
- */
+/* Derived from the assembly's name; the top bit distinguishes it from real ids (addresses). */
 static uint64_t module_of(struct codemap *map, const char *assembly)
 {
 	uint64_t id = hash_bytes(assembly, strlen(assembly)) | UINT64_C(1) << 63;
@@ -181,9 +178,7 @@ int perf_map_read(struct input *in, struct codemap *map, struct diag *diag)
 		while (at < end) {
 			const char *newline = memchr(at, '\n', (size_t)(end - at));
 			const char *line_end = newline ? newline : end;
-			/*
-			 * A line without a newline is still being written, unless it is too long.
-			 */
+			/* Without a newline it is still being written, unless too long. */
 			if (!newline && more && end - at < (ptrdiff_t)PERF_MAP_LINE_MAX)
 				break;
 			int taken = skipping ? 0 : take_line(map, at, (size_t)(line_end - at));

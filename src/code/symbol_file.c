@@ -200,9 +200,7 @@ static const struct elf_section *section_of_type(const struct elf *elf, uint32_t
 	return NULL;
 }
 
-/*
- * Of the names for one range in one table (items from `first` on) the best remains, then the first.
- */
+/* Of one table's names for a range (items from `first` on) the best remains, or the first. */
 static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_t *strings)
 {
 	struct function *f = file->functions.items;
@@ -465,10 +463,7 @@ static bool try_dirs(struct symbol_file *file, const char *build_id)
 				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
 					try_here(file, path))))
 			return true;
-		/*
-		 * A debug link is a name without a folder: a slash would leave the searched
-		 * folders.
-		 */
+		/* A debug link with a slash would leave the searched folders. */
 		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
 			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
 			return true;

@@ -1,7 +1,4 @@
-/*
- * Reads `.gcdump` files of spoor, PerfView, dotnet-gcdump and Visual Studio
- * (docs/formats/gcdump.md).
- */
+/* Reads `.gcdump` of spoor, PerfView, dotnet-gcdump, Visual Studio (docs/formats/gcdump.md). */
 #ifndef SPOOR_FORMATS_GCDUMP_READ_H
 #define SPOOR_FORMATS_GCDUMP_READ_H
 

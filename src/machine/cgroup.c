@@ -127,10 +127,7 @@ static const char *word(const char *line, unsigned n, size_t *ret_len)
 	return line;
 }
 
-/*
- * "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": 4 root, 5 mount point; after the dash, type
- * and options
- */
+/* "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root, mount point; then type, options */
 int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 {
 	char *at = text;
@@ -149,10 +146,7 @@ int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 			continue;
 		const char *mounted = word(line, 3, &len);
 		size_t hidden = len == 1 ? 0 : len; /* "/" hides nothing */
-		/*
-		 * /proc/PID/cgroup names groups from the root, of which a container may mount a
-		 * part.
-		 */
+		/* /proc/PID/cgroup begins at the root, of which a container may mount a part. */
 		bool below = strncmp(group->path, mounted, hidden) == 0 &&
 			     (group->path[hidden] == '/' || !group->path[hidden]);
 		const char *place = word(line, 4, &len);

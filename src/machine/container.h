@@ -21,10 +21,7 @@ bool container_names(const char *root, const char *id, bool (*each)(void *user, 
 /* Whether its UTS namespace is not the caller's. False also if that is unknown. */
 bool container_has_host_name(uint32_t pid);
 
-/*
- * The host name of that namespace, read by a temporary thread that enters it. False without
- * CAP_SYS_ADMIN.
- */
+/* The host name of that namespace, which a temporary thread enters. False without CAP_SYS_ADMIN. */
 bool container_host_name(uint32_t pid, char ret_name[CONTAINER_NAME_ROOM]);
 
 /*

@@ -8,10 +8,7 @@
 
 #define TEXT_ROOM 4096u
 
-/*
- * In microseconds. Version 2: "200000 100000" or "max 100000". Version 1: two files, -1 for no
- * limit.
- */
+/* In us. Version 2: "200000 100000" or "max 100000". Version 1: two files, -1 for no limit. */
 static bool read_quota(const struct cgroup *group, uint64_t *ret_quota_us, uint64_t *ret_period_us)
 {
 	char text[64];

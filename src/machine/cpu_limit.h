@@ -1,6 +1,4 @@
-/*
- * The CPU time that a control group grants, and its throttling: a throttled container looks idle.
- */
+/* The CPU time that a control group grants. A throttled container looks idle to a profiler. */
 #ifndef SPOOR_MACHINE_CPU_LIMIT_H
 #define SPOOR_MACHINE_CPU_LIMIT_H
 

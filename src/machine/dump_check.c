@@ -161,9 +161,7 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 	return result;
 }
 
-/*
- * It has one thread, named like the runtime's thread that forked it; the program's children do not.
- */
+/* It has one thread, named like the runtime's that forked it; the program's children do not. */
 static bool is_copy(const struct proc_process *process, uint32_t pid, uint64_t since_ticks)
 {
 	return process->parent_pid == pid && process->thread_count == 1 &&

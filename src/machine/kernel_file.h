@@ -7,10 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * At most `room` - 1 bytes and a NUL. Returns the length or a negative errno. `folder` may be
- * AT_FDCWD.
- */
+/* At most `room` - 1 bytes and a NUL; the length or a negative errno. `folder`: or AT_FDCWD. */
 ssize_t kernel_file_read(int folder, const char *path, char *buffer, size_t room);
 
 /* A file that holds one integer. */

@@ -19,9 +19,7 @@ struct memory_cgroup {
 	char path[MEMORY_CGROUP_PATH_MAX];
 };
 
-/*
- * The limit of this process. -ENOENT: none, or above the machine's memory. `root` as in cgroup.h.
- */
+/* Of this process. -ENOENT: none, or above the machine's memory. `root` as in cgroup.h. */
 int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group);
 
 /* Bytes a process may still use, by groups and the machine's free memory; UINT64_MAX: unknown. */

@@ -391,10 +391,7 @@ static int replace(struct output_file *out)
 	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
 	(void)unlinkat(out->folder, old, 0); /* if an old file remains, the link fails */
 	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
-		/*
-		 * Exchanged, not replaced: for a replaced file, ext4 first writes the new one to
-		 * disk.
-		 */
+		/* Not replaced: ext4 would first write the new file to disk. */
 		if (renameat2(out->folder, out->temporary, out->folder, out->name,
 			    RENAME_EXCHANGE) == 0)
 			return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
