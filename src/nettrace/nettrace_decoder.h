@@ -1,6 +1,6 @@
 /*
- * The state of a nettrace decoder, which its parts share: nettrace_read.c joins head and blocks,
- * nettrace_metadata.c, nettrace_stacks.c, nettrace_rows.c and nettrace_events.c decode their content.
+ * The state of a nettrace decoder, which its parts share: nettrace_read.c reads head and blocks,
+ * and nettrace_{metadata,stacks,rows,events}.c decode the content of blocks.
  *
  * A part returns 0, or stream_broken() or stream_no_memory(): then the decoder stays broken.
  */

@@ -9,8 +9,7 @@
  * There are two capture rows, whose sequence numbers carry the losses: one for everything that has
  * a CPU, one for the rest. One row a CPU would be more exact in theory, but a change of row costs
  * up to seven bytes (the number's difference is taken modulo 2^32, so every second change costs
- * five for it alone), a change of CPU within a row three. Which CPU lost what is in the Loss
- * events.
+ * five for it alone), a change of CPU within a row three. Loss events have the CPU.
  */
 #include "nettrace/nettrace_write.h"
 
@@ -908,7 +907,7 @@ struct previous {
 	uint64_t time_ns;
 };
 
-/* The recorder's main thread speaks for the recording; else, a row that makes no process. */
+/* For events of the whole recording: the recorder's main thread, or a row without a process. */
 static uint32_t nobodys_row(const struct nettrace_sink *s)
 {
 	uint32_t process = s->trace->recording.recorder_process;
@@ -1242,7 +1241,7 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 			goto failed;
 	}
 	if (s->in_place && !s->packed) {
-		/* With its zero word in one write: a part of the head is worth nothing. */
+		/* With its zero word in one write, as a part of the head is no valid file. */
 		size_t done;
 		size_t size = s->out.len;
 		bytes_u32(&s->out, 0);

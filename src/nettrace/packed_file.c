@@ -167,7 +167,7 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	struct bytes *pending = &file->pending;
 	size_t size = pending->len;
 	uint64_t tail = file->tail + size;
-	/* Aligned: no write crosses a page of this process, and the kernel copies it at once. */
+	/* Aligned: no write crosses a page of this process, so the kernel copies each in one step. */
 	_Alignas(16) uint8_t head[16];
 	_Alignas(4) uint8_t room_size[4];
 	int result;
@@ -192,7 +192,7 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	if (pending->failed || end - file->tail > UINT32_MAX)
 		return pending->failed ? -ENOMEM : -EFBIG;
 	if (!file->end) {
-		/* Parts of it are worth nothing, but it is less than a page: one write. */
+		/* A part of it is no valid file, but it is less than a page: one write. */
 		uint8_t *room = bytes_reserve(pending, end - size);
 		if (!room)
 			return -ENOMEM;
