@@ -652,7 +652,8 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	else if (managed && method_name_parse(answer.name, strlen(answer.name), &method))
 		frame.short_name = add_method(t, &method);
 	else
-		bytes_text(&t->text, answer.name);
+		bytes_printf(&t->text, "%s%s%s", answer.bounds_only ? name : "",
+			answer.bounds_only ? "!" : "", answer.name);
 	free(answer.name);
 	free(answer.facts);
 	frame.name = add_text(t, bytes_z(&t->text));

@@ -94,7 +94,7 @@ out=$scratch
 code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && exec $user --bounding-set=-all ./spoor stacks --json --timeout 60s -p $inner"
 expect_code 0 "stacks from a sidecar that runs as the program's user, without any right"
 json out "$parks"
-json out 'any(.stacks[].frames[]; .name | startswith("libcoreclr"))'
+json out 'any(.stacks[].frames[]; .name | startswith("libcoreclr.so!sub_"))'
 all_verbs "root looks at another user's in namespaces"
 code_of setpriv --bounding-set=-all,+sys_ptrace,+dac_override ./spoor stacks --json --timeout 60s -p "$inside"
 expect_code 0 "stacks by a root that has two rights"

@@ -41,7 +41,7 @@ for i in 0 1 2 3 4; do
 	count=$(frames x.folded "^p$i;.*;spin_$i[; ]")
 	[ "$count" -gt 100 ] || fail "p$i computed in spin_$i, but only $count samples say so"
 done
-grep -E 'spin_[0-4]' x.folded | grep -vE '^p0;.*spin_0|^p1;.*spin_1|^p2;.*spin_2|^p3;.*spin_3|^p4;.*spin_4' >wrong
+grep -E '^p[0-4];.*spin_[0-4]' x.folded | grep -vE '^p0;.*spin_0|^p1;.*spin_1|^p2;.*spin_2|^p3;.*spin_3|^p4;.*spin_4' >wrong
 [ ! -s wrong ] || fail "wrong names: $(head -n 3 wrong)"
 is_sanitized || [ "$(sort -n memory | tail -n 1)" -lt $limit_kb ] || fail "the recorder takes $(sort -n memory | tail -n 1) kB"
 
