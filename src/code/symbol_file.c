@@ -638,12 +638,15 @@ bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct s
 bool symbol_file_find_bounds(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit)
 {
 	struct symbol_hit hit = { 0 };
+	struct symbol_hit named;
 	uint64_t vaddr;
 
 	if (!elf_vaddr_of_offset(&file->elf, offset, &vaddr) ||
 		!function_bounds_find(&file->file, &file->elf, vaddr, &hit.begin_vaddr,
 			&hit.end_vaddr) ||
 		!elf_offset_of_vaddr(&file->elf, hit.begin_vaddr, &hit.begin_offset) ||
+		(symbol_file_find_vaddr(file, hit.begin_vaddr, &named) &&
+			named.begin_vaddr == hit.begin_vaddr) ||
 		set_name(file, FUNCTION_BOUNDS_NAME_SIZE) < 0)
 		return false;
 	function_bounds_name(hit.begin_vaddr, file->name);

@@ -73,7 +73,8 @@ bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct sym
 
 /*
  * For an address that no symbol covers: the bounds of its function, from the unwind table, under
- * the name that code/function_bounds.h makes. False if the image does not list them.
+ * the name that code/function_bounds.h makes. False if the image does not list them, or if a symbol
+ * that is too short begins there: one begin has one name.
  */
 bool symbol_file_find_bounds(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit);
 

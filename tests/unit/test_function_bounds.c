@@ -74,6 +74,49 @@ static void test_agrees_with_symbols(void **state)
 	tear_down(&program);
 }
 
+/* A function whose symbol covers its first byte only. */
+__asm__(".text\n"
+	".globl short_symbol\n"
+	".type short_symbol, %function\n"
+	"short_symbol:\n"
+	".cfi_startproc\n"
+	".rept 32\n"
+	"nop\n"
+	".endr\n"
+	".cfi_endproc\n"
+	".size short_symbol, 1\n");
+extern const char short_symbol[];
+
+/* The rest of the function gets no second name at the place where the first one begins. */
+static void test_short_symbol(void **state)
+{
+	struct program program;
+	struct symbol_file *symbols;
+	struct symbol_hit hit;
+	uint64_t vaddr = 0;
+	uint64_t offset;
+	uint64_t begin;
+	uint64_t end;
+
+	(void)state;
+	set_up(&program);
+	assert_int_equal(symbol_file_open(dup(program.fd), NULL, NULL, &symbols, NULL), 0);
+	const struct elf_segment *text = text_of(&program.elf);
+	assert_non_null(short_symbol);
+	for (uint64_t at = text->vaddr; at < text->vaddr + text->file_size && !vaddr; at++)
+		if (symbol_file_find_vaddr(symbols, at, &hit) &&
+			strcmp(hit.name, "short_symbol") == 0)
+			vaddr = at;
+	assert_true(vaddr);
+	assert_true(function_bounds_find(&program.file, &program.elf, vaddr + 8, &begin, &end));
+	assert_int_equal(begin, vaddr);
+	assert_true(elf_offset_of_vaddr(&program.elf, vaddr + 8, &offset));
+	assert_false(symbol_file_find_offset(symbols, offset, &hit));
+	assert_false(symbol_file_find_bounds(symbols, offset, &hit));
+	symbol_file_close(symbols);
+	tear_down(&program);
+}
+
 static void test_outside(void **state)
 {
 	struct program program;
@@ -167,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_agrees_with_symbols),
+		cmocka_unit_test(test_short_symbol),
 		cmocka_unit_test(test_outside),
 		cmocka_unit_test(test_corrupt),
 		cmocka_unit_test(test_names),
