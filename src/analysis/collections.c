@@ -122,7 +122,7 @@ static int compare_events(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* What is in progress in one process. Rows are NO_ROW when there is none. */
+/* The collections in progress in one process. Rows are NO_ROW when there is none. */
 struct progress {
 	uint64_t suspend_begin_ns; /* 0: the threads are not suspended for a collection */
 	uint64_t suspend_end_ns;   /* 0: not all of them are suspended yet */
@@ -131,7 +131,7 @@ struct progress {
 	uint32_t ended;            /* the last one, which the next GCHeapStats is about */
 };
 
-/* The threads run again: the pause belongs to what began in it, or to what is in the background. */
+/* The threads run again. The pause is of the collection that began in it, else of the background. */
 static void end_pause(struct collections *collections, struct progress *now, uint64_t time_ns)
 {
 	uint32_t row = now->paused_for != NO_ROW ? now->paused_for : now->background;
@@ -299,8 +299,11 @@ static int compare_processes(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-int collections_finish(struct collections *collections, const struct profile *profile)
+int collections_finish(struct collections *collections, const struct profile *profile,
+	uint64_t duration_ns)
 {
+	uint64_t from_ns = profile->filter.from_ns;
+	uint64_t to_ns = profile->filter.to_ns;
 	struct collection_event *raw = collections->raw.items;
 	uint32_t count = collections->raw.count;
 	int error = 0;
@@ -318,6 +321,9 @@ int collections_finish(struct collections *collections, const struct profile *pr
 			error = sum_process(collections, profile, first);
 	}
 	vec_done(&collections->raw);
+	if (!to_ns || to_ns > duration_ns)
+		to_ns = duration_ns;
+	collections->span_ns = to_ns > from_ns ? to_ns - from_ns : 0;
 	if (collections->processes.count)
 		qsort(collections->processes.items, collections->processes.count,
 			sizeof(collections->processes.items[0]), compare_processes);

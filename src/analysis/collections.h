@@ -4,7 +4,7 @@
  *
  *   struct collections c = { .trace = &trace };
  *   collections_event(&c, event)         for each event, in any order
- *   collections_finish(&c, &profile)     once: sorts, pairs begins with ends, applies the filter
+ *   collections_finish(&c, &profile, duration_ns)   once: sorts, pairs begins with ends, applies the filter
  *   ... c.processes, c.rows ...
  *   collections_done(&c)
  *
@@ -25,7 +25,7 @@ struct profile;
 struct trace;
 
 #define COLLECTION_GENERATIONS 3u
-#define COLLECTION_REASONS     19u /* the last one stands for all that are not known */
+#define COLLECTION_REASONS     19u /* the last one is for reasons that are not known */
 
 enum collection_type {
 	COLLECTION_BLOCKING,
@@ -72,13 +72,18 @@ struct collections {
 	VEC(struct collection_event) raw;          /* until collections_finish() */
 	VEC(struct collection) rows;               /* by process, then by time */
 	VEC(struct collections_process) processes; /* longest pauses first */
+	uint64_t span_ns; /* the time that the filter selects, which shares are of */
 };
 
 /* 0, or -ENOMEM. Other events are ignored, and payloads that are too short. */
 int collections_event(struct collections *collections, const struct event *event);
 
-/* `profile` has the filter by process, and by time since the recording's begin. 0, or -ENOMEM. */
-int collections_finish(struct collections *collections, const struct profile *profile);
+/*
+ * `profile` has the filter by process, and by time since the recording's begin; `duration_ns` is of
+ * the whole recording. 0, or -ENOMEM.
+ */
+int collections_finish(struct collections *collections, const struct profile *profile,
+	uint64_t duration_ns);
 
 /* "small objects", "induced"; a constant text. */
 const char *collection_reason(uint32_t reason);

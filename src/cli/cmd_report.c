@@ -184,7 +184,7 @@ static int write_report(const struct report_values *values, const struct sorting
 	struct bytes out = { 0 };
 	bool with_tree = values->tree || values->callers;
 	bool by_total = sorting->order == TOP_TOTAL && !values->no_children;
-	/* Programs, and who asks for the callers of a function, need each function by itself. */
+	/* JSON and --callers have a row for each function. */
 	bool folds = !values->native && !values->json && !values->callers;
 	int error = folds ? profile_fold_unnamed(&s->profile, &s->names) : 0;
 

@@ -301,7 +301,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	if (!error)
 		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
 	if (!error && s->collections)
-		error = collections_finish(s->collections, &s->profile);
+		error = collections_finish(s->collections, &s->profile, s->report.duration_ns);
 	if (error < 0) {
 		diag = (struct diag){ 0 };
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
@@ -312,7 +312,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	said |= explain_modules(s);
 	said |= explain_time(s);
 	s->unmatched = said;
-	if (!said && selection_is_empty(s))
+	if (!said && !s->collections && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;

@@ -42,9 +42,9 @@ static void add_size_cell(struct bytes *out, size_t width, uint64_t size_bytes, 
 	bytes_done(&cell);
 }
 
-static double share_of_time(const struct report *report, uint64_t time_ns)
+static double share_of_time(const struct collections *collections, uint64_t time_ns)
 {
-	return report->duration_ns ? (double)time_ns / (double)report->duration_ns : 0;
+	return collections->span_ns ? (double)time_ns / (double)collections->span_ns : 0;
 }
 
 static uint64_t since_begin(const struct report *report, uint64_t time_ns)
@@ -89,10 +89,10 @@ static void add_summary(struct bytes *out, const struct collections *collections
 	bytes_text(out, ": ");
 	text_add_things(out, process->row_count, "collection", "collections");
 	bytes_text(out, " in ");
-	text_add_duration(out, (double)report->duration_ns / 1e9);
+	text_add_duration(out, (double)collections->span_ns / 1e9);
 	bytes_text(out, ", paused for ");
 	text_add_duration(out, (double)process->pause_ns / 1e9);
-	bytes_printf(out, " (%.1f %%)\n", 100 * share_of_time(report, process->pause_ns));
+	bytes_printf(out, " (%.1f %%)\n", 100 * share_of_time(collections, process->pause_ns));
 
 	bytes_text(out, "  pauses       median ");
 	text_add_duration(out, (double)process->pause_median_ns / 1e9);
@@ -236,7 +236,7 @@ void collections_json(const struct collections *collections, const struct report
 	struct json j = { .out = out };
 
 	json_object(&j, NULL);
-	json_u64(&j, "duration_ns", report->duration_ns);
+	json_u64(&j, "duration_ns", collections->span_ns);
 	json_array(&j, "processes");
 	for (uint32_t i = 0; i < collections->processes.count; i++) {
 		const struct collections_process *process = &collections->processes.items[i];
@@ -246,7 +246,7 @@ void collections_json(const struct collections *collections, const struct report
 		json_z(&j, "name", trace_text(report->trace, owner->name));
 		json_u64(&j, "collection_count", process->row_count);
 		json_u64(&j, "pause_ns", process->pause_ns);
-		json_f64(&j, "pause_share", share_of_time(report, process->pause_ns));
+		json_f64(&j, "pause_share", share_of_time(collections, process->pause_ns));
 		json_u64(&j, "pause_median_ns", process->pause_median_ns);
 		json_u64(&j, "pause_p95_ns", process->pause_p95_ns);
 		json_u64(&j, "heap_last_bytes", process->heap_last_bytes);

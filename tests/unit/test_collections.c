@@ -31,27 +31,35 @@ static void tear_down(struct fixture *f)
 	trace_done(&f->trace);
 }
 
-/* An event of the runtime, with these u32 as its payload and then `zeros` bytes. */
-static void add(struct fixture *f, uint64_t at_ms, uint32_t id, uint8_t version,
-	const uint32_t *values, uint32_t count, uint32_t zeros)
+/* Passes an event of the runtime on, and frees its payload. */
+static void pass(struct fixture *f, uint64_t at_ms, uint32_t id, uint8_t version,
+	struct bytes *payload)
 {
 	struct schema *schema = vec_push(&f->trace.schemas);
-	struct bytes payload = { 0 };
 
 	*schema = (struct schema){
 		.provider_kind = PROVIDER_CLR, .event_id = id, .version = version
 	};
+	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
+		.thread_index = f->thread,
+		.schema_index = f->trace.schemas.count - 1,
+		.payload = payload->data,
+		.payload_size = (uint32_t)payload->len };
+	assert_int_equal(collections_event(&f->collections, &event), 0);
+	bytes_done(payload);
+}
+
+/* With these u32 as its payload and then `zeros` bytes. */
+static void add(struct fixture *f, uint64_t at_ms, uint32_t id, uint8_t version,
+	const uint32_t *values, uint32_t count, uint32_t zeros)
+{
+	struct bytes payload = { 0 };
+
 	for (uint32_t i = 0; i < count; i++)
 		bytes_u32(&payload, values[i]);
 	for (uint32_t i = 0; i < zeros; i++)
 		bytes_u8(&payload, 0);
-	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
-		.thread_index = f->thread,
-		.schema_index = f->trace.schemas.count - 1,
-		.payload = payload.data,
-		.payload_size = (uint32_t)payload.len };
-	assert_int_equal(collections_event(&f->collections, &event), 0);
-	bytes_done(&payload);
+	pass(f, at_ms, id, version, &payload);
 }
 
 static void suspend(struct fixture *f, uint64_t at_ms, uint32_t reason)
@@ -82,29 +90,19 @@ static void stats(struct fixture *f, uint64_t at_ms)
 {
 	static const uint32_t front[] = { 1000, 0, 100, 0, 2000, 0, 200, 0, 4000, 0, 400, 0, 8000,
 		0, 800, 0, 9, 9, 9, 9, 9, 9, 9 };
-	struct schema *schema = vec_push(&f->trace.schemas);
 	struct bytes payload = { 0 };
 
-	*schema = (struct schema){
-		.provider_kind = PROVIDER_CLR, .event_id = CLR_ID_GCHeapStats, .version = 2
-	};
 	for (uint32_t i = 0; i < sizeof(front) / sizeof(front[0]); i++)
 		bytes_u32(&payload, front[i]);
 	bytes_u16(&payload, 9);
 	bytes_u64(&payload, 16000);
 	bytes_u64(&payload, 1600);
-	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
-		.thread_index = f->thread,
-		.schema_index = f->trace.schemas.count - 1,
-		.payload = payload.data,
-		.payload_size = (uint32_t)payload.len };
-	assert_int_equal(collections_event(&f->collections, &event), 0);
-	bytes_done(&payload);
+	pass(f, at_ms, CLR_ID_GCHeapStats, 2, &payload);
 }
 
 static void finish(struct fixture *f)
 {
-	assert_int_equal(collections_finish(&f->collections, &f->profile), 0);
+	assert_int_equal(collections_finish(&f->collections, &f->profile, 1000 * MS), 0);
 }
 
 static void test_blocking(void **state)
@@ -135,6 +133,7 @@ static void test_blocking(void **state)
 	assert_true(row->has_stats);
 	assert_int_equal(row->heap_bytes, 31000);
 	assert_int_equal(row->promoted_bytes, 3100);
+	assert_int_equal(f.collections.span_ns, 1000 * MS);
 	const struct collections_process *process = &f.collections.processes.items[0];
 	assert_int_equal(process->pause_ns, 10 * MS);
 	assert_int_equal(process->by_generation[1], 1);
@@ -216,6 +215,8 @@ static void test_filter(void **state)
 	assert_int_equal(f.collections.rows.items[0].number, 2);
 	assert_int_equal(f.collections.processes.items[0].pause_ns, (5 + 6) * MS);
 	assert_int_equal(f.collections.processes.items[0].pause_p95_ns, 6 * MS);
+	/* Shares are of the selected time, not of the recording's 1,000 ms. */
+	assert_int_equal(f.collections.span_ns, 40 * MS);
 	tear_down(&f);
 
 	set_up(&f);
