@@ -26,8 +26,8 @@ if [ "$seconds" -lt 10 ]; then
 fi
 top=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
 set -- "${2:-$top/build/spoor}"
-. "$top/tests/kernel/prelude"
 here=$top/tests/kernel # not where this script stands
+. "$top/tests/kernel/prelude"
 is_root || skip "the whole machine is recorded: run it as root"
 
 status_of() {

@@ -30,7 +30,8 @@
 //                         counts of both, "thrown X collected Y"; ends when ./end exists
 //   Managed throws MS     throws as fast as possible when ./go exists, then like events
 //
-// Prints "ready" first (heap: when all objects exist); burn ends with its rounds per second of CPU time.
+// Prints "ready" first (heap: when all objects exist; meters: when the sources exist, because .NET 10 can hang when a session is opened while a
+// Meter or EventSource is being created); burn ends with its rounds per second of CPU time.
 
 using System.Diagnostics;
 using System.Diagnostics.Metrics;
@@ -44,6 +45,8 @@ if (args.Length != 2 || !int.TryParse(args[1], out int ms))
     return 2;
 if (args[0] is "heap" or "collects")
     return Kept.Run(ms, args[0] == "collects");
+if (args[0] == "meters")
+    return Counted.Run(ms);
 Console.WriteLine("ready");
 switch (args[0])
 {
@@ -86,9 +89,6 @@ switch (args[0])
         break;
     case "throws":
         Told.Flood(ms);
-        break;
-    case "meters":
-        Counted.Run(ms);
         break;
     default:
         return 2;
@@ -160,7 +160,7 @@ static class Kept
 
 static class Counted
 {
-    public static void Run(int ms)
+    public static int Run(int ms)
     {
         using Meter meter = new("Shop.Orders", "1.2", [new("region", "north")]);
         Counter<long> orders = meter.CreateCounter<long>("shop.orders", "{order}", "Orders taken");
@@ -168,6 +168,7 @@ static class Counted
         Histogram<double> duration = meter.CreateHistogram<double>("shop.duration", "s", "Time an order takes");
         meter.CreateObservableGauge("shop.temperature", () => 21.5, "Cel");
         using ShopCounters source = new();
+        Console.WriteLine("ready");
         Stopwatch watch = Stopwatch.StartNew();
         for (int turn = 0; watch.ElapsedMilliseconds < ms; turn++)
         {
@@ -180,6 +181,7 @@ static class Counted
             open.Add(turn % 2 == 0 ? 3 : -3);
             Thread.Sleep(100);
         }
+        return 0;
     }
 }
 
