@@ -258,7 +258,16 @@ const char *text_put_things(char *out, uint64_t count, const char *one, const ch
 	cleanup(bytes_done) struct bytes text = { 0 };
 
 	text_add_things(&text, count, one, many);
-	(void)snprintf(out, TEXT_THINGS_ROOM, "%s", bytes_z(&text)); /* cut if it is longer */
+	(void)snprintf(out, TEXT_ROOM, "%s", bytes_z(&text)); /* cut if it is longer */
+	return out;
+}
+
+const char *text_put_duration(char *out, double seconds)
+{
+	cleanup(bytes_done) struct bytes text = { 0 };
+
+	text_add_duration(&text, seconds);
+	(void)snprintf(out, TEXT_ROOM, "%s", bytes_z(&text)); /* fits */
 	return out;
 }
 

@@ -51,9 +51,14 @@ void text_add_count(struct bytes *out, uint64_t count);
 /* "1 event", "1,204 events". */
 void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many);
 
-/* The same as a C string in `out` (TEXT_THINGS_ROOM bytes, cut if longer), which it returns. */
-#define TEXT_THINGS_ROOM 64u
+/* The same as C strings in `out` (TEXT_ROOM bytes, cut if longer), which they return. */
+#define TEXT_ROOM 64u
 const char *text_put_things(char *out, uint64_t count, const char *one, const char *many);
+const char *text_put_duration(char *out, double seconds);
+
+/* The same in memory of the enclosing block: arguments of a format. */
+#define TEXT_THINGS(count, one, many) text_put_things((char[TEXT_ROOM]){ 0 }, count, one, many)
+#define TEXT_DURATION(seconds)        text_put_duration((char[TEXT_ROOM]){ 0 }, seconds)
 
 /*
  * The shortest text that reads back as the same double or float: 0.1, not 0.10000000149011612. A

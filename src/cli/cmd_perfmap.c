@@ -52,8 +52,7 @@ static int switch_one(const struct perfmap_values *values, const struct target *
 		return EXIT_DONE;
 	if (!on)
 		words_say("%s (%u): off; %s removed", target->name, target->pid,
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, (uint64_t)removed, "file",
-				"files"));
+			TEXT_THINGS((uint64_t)removed, "file", "files"));
 	else if (values->what == 0)
 		words_say(
 			"%s (%u): on, /tmp/perf-%u.map as it sees it; spoor perfmap off -p %u ends it and removes the file",

@@ -344,9 +344,7 @@ static void add_details(const struct recorder_info *info, struct bytes *out)
 	if (info->filter_by_pid)
 		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
 	else if (info->thread_count)
-		bytes_printf(out, ", %s",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->thread_count, "thread",
-				"threads"));
+		bytes_printf(out, ", %s", TEXT_THINGS(info->thread_count, "thread", "threads"));
 	bytes_printf(out, "; build ids %s the kernel, lost records %s",
 		info->build_ids ? "from" : "not from",
 		info->lost_counts ? "counted by it" : "in the ring");
@@ -371,9 +369,7 @@ static void say_begin(struct recording_run *run)
 	if (info->kernel_excluded && info->clock != RECORD_CLOCK_NONE)
 		bytes_text(&line, ", user code only,");
 	else if (info->ring_count && !run->pids.count && !run->args->command)
-		bytes_printf(&line, ": %s",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->ring_count, "CPU",
-				"CPUs"));
+		bytes_printf(&line, ": %s", TEXT_THINGS(info->ring_count, "CPU", "CPUs"));
 	if (info->clock == RECORD_CLOCK_NONE)
 		bytes_text(&line, " by the threads' CPU clocks");
 	else
@@ -493,8 +489,7 @@ static void say_end(struct recording_run *run)
 	}
 	if (counts.dotnet_withheld) {
 		bytes_printf(&text, LIVE_WITHHELD,
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.dotnet_withheld,
-				".NET process", ".NET processes"),
+			TEXT_THINGS(counts.dotnet_withheld, ".NET process", ".NET processes"),
 			counts.dotnet_withheld == 1 ? "its" : "their");
 		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
 	}

@@ -97,9 +97,7 @@ static void say_withheld(const struct thread_dump *dumps, uint32_t count)
 		words_say(
 			"the locks and files that %s of other users wait%s at were left out: the capabilities of spoor's file are "
 			"for names and stacks only; sudo spoor stacks shows them",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, withheld, "process",
-				"processes"),
-			withheld == 1 ? "s" : "");
+			TEXT_THINGS(withheld, "process", "processes"), withheld == 1 ? "s" : "");
 }
 
 static int print_round(const struct stacks_values *values, struct thread_dump *dumps,
@@ -177,8 +175,7 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 			if (!values->every_ns)
 				words_say("it was interrupted: the stacks of %u of %s were taken",
 					taken,
-					text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
-						targets->list.count, "process", "processes"));
+					TEXT_THINGS(targets->list.count, "process", "processes"));
 			code = values->every_ns ? code : EXIT_FAILED;
 			break;
 		}

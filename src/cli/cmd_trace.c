@@ -325,8 +325,7 @@ static void say_progress(struct trace_run *run, bool ending)
 	add_counts(&line, run, &counts);
 	if (ending)
 		bytes_printf(&line, "  names of %s are being written; Ctrl-C leaves them out",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.running, "process",
-				"processes"));
+			TEXT_THINGS(counts.running, "process", "processes"));
 	else if (counts.opening)
 		bytes_printf(&line, "  %u not open yet", counts.opening);
 	run_progress_print(&line);
@@ -366,8 +365,7 @@ static void say_ended(const struct trace_run *run)
 	else if (count)
 		words_say("%s (%u) and %s were not traced: each ended before it could be",
 			first.name, first.pid,
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count - 1, "more process",
-				"more processes"));
+			TEXT_THINGS(count - 1, "more process", "more processes"));
 }
 
 /* The processes that were not traced, or not to their end. */

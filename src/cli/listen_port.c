@@ -145,15 +145,12 @@ void listen_port_say_missed(const struct listen_port *own)
 	if (count)
 		words_say(
 			"%s resumed immediately and not observed from the start: the port has places for %u at a time",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was",
-				"runtimes were"),
-			REVERSE_PEERS_MAX);
+			TEXT_THINGS(count, "runtime was", "runtimes were"), REVERSE_PEERS_MAX);
 	count = own->reverse ? reverse_missed(own->reverse) : 0;
 	if (count)
 		words_say(
 			"%s resumed while spoor was stopped or hung, and not observed from the start",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was",
-				"runtimes were"));
+			TEXT_THINGS(count, "runtime was", "runtimes were"));
 }
 
 void listen_port_close(struct listen_port *own)

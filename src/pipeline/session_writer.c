@@ -258,22 +258,27 @@ void session_writer_runtime(struct session_writer *writer, uint32_t process,
 }
 
 void session_writer_notice(struct session_writer *writer, uint32_t process, const char *code,
-	const char *text, const char *remedy)
+	const char *remedy, const char *format, ...)
 {
-	payload_notice(&writer->payload,
-		&(struct payload_notice){
-			.severity = NOTICE_LIMITED, .code = code, .text = text, .remedy = remedy });
-	session_writer_emit_about(writer, SPOOR_NOTICE, process);
+	cleanup(bytes_done) struct bytes text = { 0 };
+	va_list args;
+
+	va_start(args, format);
+	bytes_vprintf(&text, format, args);
+	va_end(args);
+	payload_notice(&writer->payload, &(struct payload_notice){ .severity = NOTICE_LIMITED,
+						 .code = code,
+						 .text = bytes_z(&text),
+						 .remedy = remedy });
+	session_writer_emit_about(writer, SPOOR_NOTICE,
+		process ? process : writer->recorder_process);
 }
 
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect)
 {
-	bytes_reset(&writer->text);
-	bytes_text(&writer->text, "spoor was stopped for ");
-	text_add_duration(&writer->text, (double)paused_ns / 1e9);
-	bytes_printf(&writer->text, " (Ctrl-Z, SIGTSTP): %s", effect);
-	session_writer_notice(writer, writer->recorder_process, "paused", bytes_z(&writer->text),
-		"");
+	session_writer_notice(writer, 0, "paused", "",
+		"spoor was stopped for %s (Ctrl-Z, SIGTSTP): %s",
+		TEXT_DURATION((double)paused_ns / 1e9), effect);
 }
 
 void session_writer_loss(struct session_writer *writer, uint32_t process,

@@ -114,9 +114,12 @@ uint64_t session_writer_process(struct session_writer *writer, struct proc_reade
 void session_writer_runtime(struct session_writer *writer, uint32_t process,
 	const struct ipc_process_info *info, const struct payload_runtime *runtime);
 
-/* Writes a notice about a limit of the session. `process`: that it is about, or the recorder's. */
+/*
+ * Writes a notice about a limit of the session, with the text that `format` makes. `process`: that it
+ * is about; 0: the recorder's.
+ */
 void session_writer_notice(struct session_writer *writer, uint32_t process, const char *code,
-	const char *text, const char *remedy);
+	const char *remedy, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Writes a notice that spoor was stopped; `effect` continues the sentence. */
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +10,6 @@
 
 #include "base/clocks.h"
 #include "base/diag.h"
-#include "base/json.h"
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "code/arch.h"
@@ -20,10 +18,8 @@
 #include "machine/rights.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_write.h"
-#include "perf/clock_probe.h"
 #include "perf/recorder.h"
 #include "perf/child.h"
-#include "pipeline/clock_watch.h"
 #include "pipeline/relay.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
@@ -32,6 +28,7 @@
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"
 #include "recording/live_port.h"
+#include "recording/machine_changes.h"
 #include "recording/managed.h"
 #include "recording/samples.h"
 #include "recording/throttling.h"
@@ -40,8 +37,6 @@
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
-/* interval of checks for CPU hotplug and clock changes */
-#define FOLLOW_NS UINT64_C(1000000000)
 #ifdef SPOOR_HOSTILE
 #define TABLE_BYTES_MAX (256u << 10)
 #else
@@ -75,13 +70,12 @@ struct live {
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;
 	struct throttling throttling;
-	struct clock_watch clocks;
+	struct machine_changes changes;
 	struct poll_set set;
 	bool started;         /* the rings were */
 	bool room_wanted;     /* the tables were too large at the last flush */
 	bool files_said;      /* skipped symbol files were reported */
 	uint64_t flush_ns;    /* of the last flush */
-	uint64_t follow_ns;   /* of the last check for CPU hotplug and clock changes */
 	uint64_t give_out_ns; /* when the reorder window was last released */
 	/* CPU time of the command and the children it waited for; 0: unknown */
 	uint64_t command_ns;
@@ -125,18 +119,16 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	}
 	if (outcome->reachable)
 		return;
-	bytes_reset(&live->writer.text);
-	/* the event's thread row identifies the process */
-	bytes_printf(&live->writer.text, "no names from its runtime: %s", outcome->reason);
 	session_writer_notice(&live->writer, outcome->process, outcome->reason_code,
-		bytes_z(&live->writer.text), reason_remedy(reason_kind_of(outcome->reason_code)));
+		reason_remedy(reason_kind_of(outcome->reason_code)),
+		"no names from its runtime: %s", outcome->reason);
 }
 
 static void on_managed_told(void *context, const char *code, const char *text)
 {
 	struct live *live = context;
 
-	session_writer_notice(&live->writer, live->writer.recorder_process, code, text, "");
+	session_writer_notice(&live->writer, 0, code, "", "%s", text);
 }
 
 static void on_code_removed(struct live *live, const struct pending *item)
@@ -251,9 +243,9 @@ static void say_files_skipped(struct live *live)
 	if (live->files_said || !live->symbolizer.files_skipped)
 		return;
 	live->files_said = true;
-	session_writer_notice(&live->writer, live->writer.recorder_process, "openat2",
-		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely",
-		"Linux 5.6 or newer has it; an old container runtime may forbid it");
+	session_writer_notice(&live->writer, 0, "openat2",
+		"Linux 5.6 or newer has it; an old container runtime may forbid it",
+		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely");
 }
 
 /* The watermark: all sources are complete up to this time. */
@@ -297,9 +289,8 @@ static void flush(struct live *live, uint64_t until_ns)
 	if (large && live->room_wanted) {
 		live->symbolizer.full = true;
 		live->trace.strings.full = true;
-		session_writer_notice(&live->writer, live->writer.recorder_process, "memory",
-			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name",
-			"");
+		session_writer_notice(&live->writer, 0, "memory", "",
+			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name");
 	}
 	live->room_wanted = large;
 }
@@ -328,6 +319,7 @@ static void connect_parts(struct live *live)
 	live->table.managed = live->managed;
 	live->table.throttling = &live->throttling;
 	live->throttling.writer = &live->writer;
+	live->changes.writer = &live->writer;
 	live->samples.table = &live->table;
 	live->port.table = &live->table;
 	live->port.reverse = live->options.reverse;
@@ -408,6 +400,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	if (result < 0)
 		goto fail;
 	live->intake.recorder = live->recorder;
+	live->changes.recorder = live->recorder;
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
 	live->intake.layout =
@@ -466,53 +459,12 @@ int live_write_to(struct live *live, int fd, const char *name, bool packed, stru
 		diag);
 }
 
-/* Writes the recording options as JSON for the file. */
-static void options_json(const struct live *live, struct bytes *out)
-{
-	const struct recorder_info *info = recorder_info(live->recorder);
-	struct json j = { .out = out };
-
-	json_object(&j, NULL);
-	json_z(&j, "scope",
-		live->options.machine     ? "machine"
-		: live->options.tid_count ? "threads"
-		: live->options.pid_count ? "processes"
-					  : "command");
-	json_array(&j, "pids");
-	for (size_t i = 0; i < live->options.pid_count; i++)
-		json_u64(&j, NULL, live->options.pids[i]);
-	json_end(&j);
-	if (live->options.tid_count) {
-		json_array(&j, "tids");
-		for (size_t i = 0; i < live->options.tid_count; i++)
-			json_u64(&j, NULL, live->options.tids[i]);
-		json_end(&j);
-	}
-	if (live->options.cpu_count)
-		json_u64(&j, "cpus", info->ring_count);
-	json_u64(&j, "frequency_hz", live->options.frequency_hz);
-	json_z(&j, "event",
-		info->clock == RECORD_CLOCK_CYCLES ? "cycles"
-		: info->clock == RECORD_CLOCK_NONE ? "thread-clocks"
-						   : "cpu-clock");
-	json_bool(&j, "kernel", !info->kernel_excluded);
-	json_bool(&j, "user", !live->options.kernel_only);
-	json_bool(&j, "idle", !info->idle_excluded);
-	json_bool(&j, "names", !live->options.no_names);
-	json_bool(&j, "dotnet", !live->options.no_dotnet);
-	if (live->options.provider_count)
-		json_z(&j, "providers", live->options.providers_text);
-	json_bool(&j, "arguments", !live->options.no_arguments);
-	json_u64(&j, "stack_frames_max", info->max_stack);
-	json_end(&j);
-}
-
 static void emit_head(struct live *live)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
 
 	bytes_reset(&live->writer.text);
-	options_json(live, &live->writer.text);
+	live_options_json(&live->options, info, &live->writer.text);
 	session_writer_head(&live->writer,
 		&(struct payload_session){ .tool_version = live->options.version,
 			.command_line = live->options.command_line,
@@ -520,68 +472,8 @@ static void emit_head(struct live *live)
 			.period_ns = info->period_ns,
 			.cpu_recorded = live->options.cpu_count ? info->ring_count : 0 });
 	if (info->limit.error)
-		session_writer_notice(&live->writer, live->writer.recorder_process, "rights",
-			info->limit.text, info->limit.remedy);
-}
-
-/*
- * A CPU came online or went offline. Its earlier samples are kept; the change is written to the
- * file.
- */
-static void on_cpu(void *context, uint32_t cpu, bool online)
-{
-	struct live *live = context;
-
-	payload_cpu_state(&live->writer.payload,
-		&(struct payload_cpu_state){ .cpu = cpu, .online = online });
-	session_writer_emit_about(&live->writer, SPOOR_CPU_STATE, live->writer.recorder_process);
-	bytes_reset(&live->writer.text);
-	bytes_printf(&live->writer.text, "CPU %u %s ", cpu,
-		online ? "came online" : "went offline");
-	text_add_duration(&live->writer.text,
-		(double)(clock_monotonic_ns() - live->writer.begin_ns) / 1e9);
-	bytes_text(&live->writer.text, " after the begin");
-	session_writer_notice(&live->writer, live->writer.recorder_process, "cpu",
-		bytes_z(&live->writer.text), "");
-}
-
-static void measure_perf_clock(struct live *live)
-{
-	struct clock_probe probe;
-
-	if (clock_probe_perf(&probe) < 0)
-		return; /* without a measurement no event is written */
-	payload_clock_offset(&live->writer.payload,
-		&(struct payload_clock_offset){ .source = "perf",
-			.offset_ns = probe.offset_ns,
-			.error_ns = probe.error_ns });
-	session_writer_emit_about(&live->writer, SPOOR_CLOCK_OFFSET, live->writer.recorder_process);
-}
-
-static void look_at_clocks(struct live *live)
-{
-	int64_t by_ns;
-	enum clock_change change = clock_watch_look(&live->clocks, clock_watch_read(), &by_ns);
-
-	if (change == CLOCK_STEADY)
-		return;
-	bytes_reset(&live->writer.text);
-	bytes_text(&live->writer.text,
-		change == CLOCK_SLEPT ? "the machine slept for " : "the time of day was set ");
-	if (change == CLOCK_SET)
-		bytes_text(&live->writer.text, by_ns < 0 ? "back by " : "forward by ");
-	text_add_duration(&live->writer.text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
-	bytes_text(&live->writer.text,
-		change == CLOCK_SLEPT ? ", which no time here counts, " : " ");
-	text_add_duration(&live->writer.text,
-		(double)(clock_monotonic_ns() - live->writer.begin_ns) / 1e9);
-	bytes_text(&live->writer.text, " after the begin");
-	if (change == CLOCK_SET)
-		bytes_text(&live->writer.text,
-			"; times of day in this recording go by what it was at the begin");
-	session_writer_notice(&live->writer, live->writer.recorder_process,
-		change == CLOCK_SLEPT ? "suspend" : "clock-set", bytes_z(&live->writer.text), "");
-	measure_perf_clock(live);
+		session_writer_notice(&live->writer, 0, "rights", info->limit.remedy, "%s",
+			info->limit.text);
 }
 
 int live_run_command(struct live *live, struct diag *diag)
@@ -600,13 +492,11 @@ int live_start(struct live *live, struct diag *diag)
 	scheduling_wait_ones_turn(); /* unread records stay in the rings */
 	live->writer.begin_ns = clock_monotonic_ns();
 	live->flush_ns = live->writer.begin_ns;
-	live->follow_ns = live->writer.begin_ns;
 	live->throttling.told_ns = live->writer.begin_ns;
 	live->window.watermark_ns = live->writer.begin_ns;
 	process_table_announce(&live->table, live->writer.recorder_process);
 	emit_head(live);
-	measure_perf_clock(live);
-	clock_watch_begin(&live->clocks, clock_watch_read());
+	machine_changes_begin(&live->changes);
 	int result = recorder_start(live->recorder, diag);
 
 	if (result < 0)
@@ -669,13 +559,8 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	} else if (live_events_press(&live->events, live->give_out_ns, now_ns)) {
 		give_out(live, limit_ns(live, now_ns));
 	}
-	if (now_ns >= live->follow_ns + FOLLOW_NS) {
-		live->follow_ns = now_ns;
-		/* a CPU that cannot be opened has no samples */
-		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL);
-		look_at_clocks(live);
-		throttling_tell(&live->throttling, now_ns);
-	}
+	machine_changes_check(&live->changes, now_ns);
+	throttling_tell(&live->throttling, now_ns);
 	if (live->writer.error)
 		return session_writer_error(&live->writer, diag);
 	if (live->writer.limit.reached)
@@ -748,13 +633,8 @@ static void say_withheld(struct live *live)
 
 	if (!count)
 		return;
-	bytes_reset(&live->writer.text);
-	bytes_printf(&live->writer.text, LIVE_WITHHELD,
-		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, ".NET process",
-			".NET processes"),
-		count == 1 ? "its" : "their");
-	session_writer_notice(&live->writer, live->writer.recorder_process, "withheld",
-		bytes_z(&live->writer.text), LIVE_WITHHELD_REMEDY);
+	session_writer_notice(&live->writer, 0, "withheld", LIVE_WITHHELD_REMEDY, LIVE_WITHHELD,
+		TEXT_THINGS(count, ".NET process", ".NET processes"), count == 1 ? "its" : "their");
 }
 
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
@@ -763,36 +643,6 @@ void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
 
 	live->command_ns =
 		(live->options.kernel_only ? 0 : user_ns) + (info->kernel_excluded ? 0 : system_ns);
-}
-
-/* Called when all samples have left the reorder window. */
-static void tell_unsampled(struct live *live)
-{
-	const struct recorder_info *info = recorder_info(live->recorder);
-	uint64_t seen_ns = (live->samples.count + live->samples.lost) * info->period_ns;
-	bool task_events = info->clock != RECORD_CLOCK_NONE && !info->filter_by_pid &&
-			   !live->options.machine && !live->options.pid_count;
-
-	if (!task_events || live->options.cpu_count || live->options.late_start ||
-		live->command_ns <= seen_ns)
-		return;
-	uint64_t missing_ns = live->command_ns - seen_ns;
-	double expected = (double)live->command_ns / (double)info->period_ns;
-
-	/*
-	 * Three standard deviations of a count, and a tenth for rounding in the kernel's
-	 * accounting.
-	 */
-	if ((double)missing_ns <=
-		3 * sqrt(expected) * (double)info->period_ns + (double)live->command_ns / 10)
-		return;
-	live->unsampled_ns = missing_ns;
-	bytes_reset(&live->writer.text);
-	bytes_printf(&live->writer.text,
-		"%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
-		(double)missing_ns / 1e9, (double)live->command_ns / 1e9);
-	session_writer_notice(&live->writer, live->writer.recorder_process, "short-lived",
-		bytes_z(&live->writer.text), "record with sudo, or more often (-F)");
 }
 
 static void emit_end(struct live *live, const char *reason)
@@ -861,7 +711,8 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	say_withheld(live);
 	live_events_tell_losses(&live->events);
 	samples_tell_cut(&live->samples);
-	tell_unsampled(live);
+	live->unsampled_ns = samples_tell_unsampled(&live->samples, &live->options,
+		recorder_info(live->recorder), live->command_ns);
 	emit_end(live, reason);
 	return session_writer_error(&live->writer, diag);
 }

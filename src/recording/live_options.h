@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bytes;
 struct diag;
 struct ipc_provider;
 struct record_child;
+struct recorder_info;
 struct reverse;
 
 struct live_options {
@@ -60,5 +62,9 @@ struct live_options {
 	const char *command_line; /* the recorder's, for the file */
 	const char *version;
 };
+
+/* Appends the options as JSON for the file; `info` is what was opened for them. */
+void live_options_json(const struct live_options *options, const struct recorder_info *info,
+	struct bytes *out);
 
 #endif

@@ -1,8 +1,12 @@
 /* See samples.h. */
 #include "recording/samples.h"
 
+#include <math.h>
+
+#include "perf/recorder.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
+#include "recording/live_options.h"
 #include "recording/process_table.h"
 #include "symbolize/symbolizer.h"
 #include "trace/event.h"
@@ -166,6 +170,29 @@ void samples_tell_cut(struct samples *samples)
 	session_writer_loss_at_all(writer, "limit", "samples", samples->cut,
 		writer->window->watermark_ns);
 	samples->cut = 0;
+}
+
+uint64_t samples_tell_unsampled(struct samples *samples, const struct live_options *options,
+	const struct recorder_info *info, uint64_t command_ns)
+{
+	uint64_t seen_ns = (samples->count + samples->lost) * info->period_ns;
+	bool task_events = info->clock != RECORD_CLOCK_NONE && !info->filter_by_pid &&
+			   !options->machine && !options->pid_count;
+
+	if (!task_events || options->cpu_count || options->late_start || command_ns <= seen_ns)
+		return 0;
+	uint64_t missing_ns = command_ns - seen_ns;
+	double expected = (double)command_ns / (double)info->period_ns;
+
+	/* Three standard deviations of a count, and a tenth for the kernel's rounding. */
+	if ((double)missing_ns <=
+		3 * sqrt(expected) * (double)info->period_ns + (double)command_ns / 10)
+		return 0;
+	session_writer_notice(samples->table->writer, 0, "short-lived",
+		"record with sudo, or more often (-F)",
+		"%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
+		(double)missing_ns / 1e9, (double)command_ns / 1e9);
+	return missing_ns;
 }
 
 void samples_done(struct samples *samples)

@@ -10,8 +10,10 @@
 
 #include "base/vec.h"
 
+struct live_options;
 struct pending;
 struct process_table;
+struct recorder_info;
 
 /* PENDING_SHARE, value: the CPU time in the lower bits, the number of samples above. */
 #define SAMPLES_SHARE_COUNT_SHIFT 48u
@@ -49,6 +51,14 @@ void samples_note(struct samples *samples, const struct pending *item);
 
 /* Writes the samples that were cut as a loss. */
 void samples_tell_cut(struct samples *samples);
+
+/*
+ * Called when all samples are written. Returns how much of the command's CPU time `command_ns` no
+ * sample covers, as an estimate, and writes a notice if it is not 0. 0 too if the sampled tasks are
+ * not those of the command alone.
+ */
+uint64_t samples_tell_unsampled(struct samples *samples, const struct live_options *options,
+	const struct recorder_info *info, uint64_t command_ns);
 
 void samples_done(struct samples *samples);
 

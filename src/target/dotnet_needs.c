@@ -125,8 +125,7 @@ static void switched_on(struct capability *row, const struct look *look)
 	if (!off)
 		return;
 	say(row, CAPABILITY_LIMITED, "switched off in %s: %u has %s=0",
-		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, off, "process", "processes"), first,
-		by);
+		TEXT_THINGS(off, "process", "processes"), first, by);
 	/* fits */
 	(void)snprintf(row->remedy, sizeof(row->remedy),
 		"start %s without it; CPU samples are had all the same", off == 1 ? "it" : "them");

@@ -513,8 +513,7 @@ static void look_at_guard(struct tracing *tracing)
 	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->writer.sink)
 		return;
 	tracing->unguarded_emitted = true;
-	session_writer_notice(&tracing->writer, tracing->writer.recorder_process, "unguarded",
-		tracing->unguarded, "");
+	session_writer_notice(&tracing->writer, 0, "unguarded", "", "%s", tracing->unguarded);
 }
 
 static void open_session(struct traced *traced, uint64_t now_ns)
@@ -585,13 +584,9 @@ static void tell_wait(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
 
-	bytes_reset(&tracing->writer.text);
-	bytes_printf(&tracing->writer.text, "%s was asked for its EventCounters ", traced->name);
-	text_add_duration(&tracing->writer.text, (double)LATE_PROVIDERS_NS / 1e9);
-	bytes_text(&tracing->writer.text,
-		" after its start: requested earlier, they can deadlock a runtime");
-	session_writer_notice(&tracing->writer, traced->process, "late-counters",
-		bytes_z(&tracing->writer.text), "");
+	session_writer_notice(&tracing->writer, traced->process, "late-counters", "",
+		"%s was asked for its EventCounters %s after its start: requested earlier, they can deadlock a runtime",
+		traced->name, TEXT_DURATION((double)LATE_PROVIDERS_NS / 1e9));
 }
 
 static void advance_wait(struct traced *traced, uint64_t now_ns)
@@ -645,10 +640,8 @@ static void tell_runtime(struct traced *traced)
 		0; /* flush in the next step, so that a truncated file contains it */
 	if (traced->opened)
 		return;
-	bytes_reset(&traced->tracing->writer.text);
-	bytes_printf(&traced->tracing->writer.text, "not traced: %s", traced->reason);
-	session_writer_notice(&traced->tracing->writer, traced->process, traced->reason_code,
-		bytes_z(&traced->tracing->writer.text), "");
+	session_writer_notice(&traced->tracing->writer, traced->process, traced->reason_code, "",
+		"not traced: %s", traced->reason);
 }
 
 /* Reports events that were lost after the last one that arrived. */
@@ -765,13 +758,9 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 		else
 			open_again(traced, now_ns);
 	} else if (guarded && !is_raw(tracing)) {
-		bytes_reset(&tracing->writer.text);
-		bytes_printf(&tracing->writer.text,
-			"spoor had stood still: its session in %s was ended, so that it was not "
-			"held up, and is opened again",
+		session_writer_notice(&tracing->writer, traced->process, "guard", "",
+			"spoor had stood still: its session in %s was ended, so that it was not held up, and is opened again",
 			traced->name);
-		session_writer_notice(&tracing->writer, traced->process, "guard",
-			bytes_z(&tracing->writer.text), "");
 		open_session(traced, now_ns);
 	} else {
 		enter_end(traced);
@@ -1208,25 +1197,17 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		return 0;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		tell_rest_of_loss(tracing->list.items[i]);
-	if (tracing->reverse && reverse_unplaced(tracing->reverse)) {
-		bytes_reset(&tracing->writer.text);
-		bytes_printf(&tracing->writer.text,
+	if (tracing->reverse && reverse_unplaced(tracing->reverse))
+		session_writer_notice(&tracing->writer, 0, "no-place", "",
 			"%s resumed without being traced: %u others ran or were being traced",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
-				reverse_unplaced(tracing->reverse), "runtime was", "runtimes were"),
+			TEXT_THINGS(reverse_unplaced(tracing->reverse), "runtime was",
+				"runtimes were"),
 			REVERSE_PEERS_MAX);
-		session_writer_notice(&tracing->writer, tracing->writer.recorder_process,
-			"no-place", bytes_z(&tracing->writer.text), "");
-	}
-	if (tracing->reverse && reverse_missed(tracing->reverse)) {
-		bytes_reset(&tracing->writer.text);
-		bytes_printf(&tracing->writer.text,
+	if (tracing->reverse && reverse_missed(tracing->reverse))
+		session_writer_notice(&tracing->writer, 0, "was-stopped", "",
 			"%s resumed while spoor was stopped or hung, and not traced from the start",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
-				reverse_missed(tracing->reverse), "runtime was", "runtimes were"));
-		session_writer_notice(&tracing->writer, tracing->writer.recorder_process,
-			"was-stopped", bytes_z(&tracing->writer.text), "");
-	}
+			TEXT_THINGS(reverse_missed(tracing->reverse), "runtime was",
+				"runtimes were"));
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (tracing->window.watermark_ns < now_ns)

@@ -106,7 +106,7 @@ static void test_facts(void **state)
 		0);
 	session_writer_runtime(&s.writer, ended, &info,
 		&(struct payload_runtime){ .reachable = true, .reason = "", .sessions = "live" });
-	session_writer_notice(&s.writer, ended, "code", "a limit", "a remedy");
+	session_writer_notice(&s.writer, ended, "code", "a remedy", "a %s", "limit");
 	session_writer_paused(&s.writer, UINT64_C(1500000000), "nothing was read");
 	session_writer_end(&s.writer, "asked to", counts, 1);
 	assert_int_equal(session_writer_error(&s.writer, NULL), 0);
@@ -224,7 +224,7 @@ static void test_full(void **state)
 	assert_false(session_writer_is_full(&s.writer)); /* no limit */
 	s.writer.limit.ceiling_bytes = session_writer_bytes(&s.writer) + 4096;
 	for (unsigned i = 0; i < 1000 && !session_writer_is_full(&s.writer); i++)
-		session_writer_notice(&s.writer, s.writer.recorder_process, "n", "text", "");
+		session_writer_notice(&s.writer, 0, "n", "", "text");
 	assert_true(session_writer_is_full(&s.writer));
 	assert_true(session_writer_bytes(&s.writer) + s.writer.unflushed_most >=
 		    s.writer.limit.ceiling_bytes);
@@ -240,7 +240,7 @@ static void test_error(void **state)
 
 	(void)state;
 	open_session(&s, path);
-	session_writer_notice(&s.writer, s.writer.recorder_process, "n", "written", "");
+	session_writer_notice(&s.writer, 0, "n", "", "written");
 	session_writer_flush(&s.writer);
 	uint64_t size_bytes = session_writer_bytes(&s.writer);
 
@@ -248,12 +248,12 @@ static void test_error(void **state)
 	int full = open("/dev/full", O_WRONLY);
 	assert_true(full >= 0 && dup2(full, s.fd) == s.fd);
 	close(full);
-	session_writer_notice(&s.writer, s.writer.recorder_process, "n", "not written", "");
+	session_writer_notice(&s.writer, 0, "n", "", "not written");
 	session_writer_flush(&s.writer);
 	assert_true(s.writer.error < 0);
 	int error = s.writer.error;
 
-	session_writer_notice(&s.writer, s.writer.recorder_process, "n", "not written", "");
+	session_writer_notice(&s.writer, 0, "n", "", "not written");
 	session_writer_end(&s.writer, "", NULL, 0);
 	assert_int_equal(session_writer_error(&s.writer, &diag), error);
 	assert_true(*diag.text);
@@ -277,7 +277,7 @@ static void test_no_file(void **state)
 	(void)state;
 	assert_int_equal(trace_init(&trace), 0);
 	assert_int_equal(session_writer_init(&writer, &trace, &window), 0);
-	session_writer_notice(&writer, writer.recorder_process, "n", "text", "");
+	session_writer_notice(&writer, 0, "n", "", "text");
 	session_writer_flush(&writer);
 	session_writer_end(&writer, "", NULL, 0);
 	assert_int_equal(session_writer_error(&writer, NULL), 0);
