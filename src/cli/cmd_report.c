@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/collections.h"
+#include "analysis/answers.h"
 #include "analysis/group.h"
 #include "analysis/top.h"
 #include "analysis/tree.h"
@@ -16,14 +16,14 @@
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
-#include "report/collections_report.h"
+#include "report/answer_report.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
 
 struct report_values {
 	struct selection_values selection;
 	bool tree;
-	bool gc;
+	bool answers[ANSWER_COUNT];
 	const char *callers;
 	const char *sort;
 	const char *percent_limit;
@@ -45,7 +45,9 @@ const struct option report_options[] = {
 		"callers of this function: its name, its last part, or a pattern", OPTION_TEXT,
 		INTO(struct report_values, callers) },
 	{ 0, "gc", NULL, "the garbage collections of .NET processes: pauses, reasons, heap",
-		OPTION_FLAG, INTO(struct report_values, gc) },
+		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_GC]) },
+	{ 0, "exceptions", NULL, "the exceptions of .NET processes: types, messages, methods",
+		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_EXCEPTIONS]) },
 	SELECTION_OPTIONS(struct report_values, selection),
 	{ 's', "sort", "KEY[,KEY...]",
 		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
@@ -162,19 +164,32 @@ static uint32_t row_count_of(const struct report_values *values)
 	return values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
 }
 
-static int write_collections(const struct report_values *values,
-	const struct collections *collections, const struct selection *s)
+/* The analysis that was requested; ANSWER_COUNT: none. *ret_several: more than one. */
+static enum answer requested_answer(const struct report_values *values, bool *ret_several)
 {
-	struct bytes out = { 0 };
+	enum answer found = ANSWER_COUNT;
 
-	if (values->json)
-		collections_json(collections, &s->report, &out);
-	else
-		collections_text(collections, &s->report, row_count_of(values), &out);
-	int code = deliver(values, s, 0, &out);
+	*ret_several = false;
+	for (unsigned i = 0; i < ANSWER_COUNT; i++) {
+		if (!values->answers[i])
+			continue;
+		*ret_several = found != ANSWER_COUNT;
+		found = (enum answer)i;
+	}
+	return found;
+}
+
+static int write_answer(const struct report_values *values, enum answer answer,
+	const struct answers *answers, const struct selection *s)
+{
+	const struct answer_report *report = &answer_reports[answer];
+	struct bytes out = { 0 };
+	int error = values->json ? report->json(answers, &s->report, &out)
+				 : report->text(answers, &s->report, row_count_of(values), &out);
+	int code = deliver(values, s, error, &out);
+
 	bytes_done(&out);
-	return code == EXIT_DONE && !collections->processes.count && s->words.len ? EXIT_FAILED
-										  : code;
+	return code == EXIT_DONE && !report->has_data(answers) && s->words.len ? EXIT_FAILED : code;
 }
 
 static int write_report(const struct report_values *values, const struct sorting *sorting,
@@ -234,7 +249,9 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 	struct report_values values = { 0 };
 	struct arguments arguments;
 	struct selection selection;
-	struct collections collections = { 0 };
+	struct answers answers = { 0 };
+	enum answer answer;
+	bool several;
 	struct sorting sorting = { 0 };
 	double least_share = 0;
 	const char *bad_key;
@@ -243,6 +260,7 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
+	answer = requested_answer(&values, &several);
 	if (values.sort && (bad_key = parse_sort(values.sort, &sorting, &len))) {
 		code = options_misused(self,
 			"--sort takes self, total, name, module, or any of comm, pid, dso, sym with commas between, not '%.*s'",
@@ -251,18 +269,24 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 		code = options_misused(self,
 			"--percent-limit takes a number from 0 to 100, not '%s'",
 			values.percent_limit);
-	} else if (values.gc && (values.tree || values.callers || values.sort)) {
-		code = options_misused(self, "--gc does not go with --tree, --callers or --sort");
+	} else if (several) {
+		code = options_misused(self, "--%s does not go with another analysis",
+			answer_reports[answer].option);
+	} else if (answer != ANSWER_COUNT && (values.tree || values.callers || values.sort)) {
+		code = options_misused(self, "--%s does not go with --tree, --callers or --sort",
+			answer_reports[answer].option);
 	} else {
-		values.selection.collections = values.gc ? &collections : NULL;
+		answers.wanted = answer != ANSWER_COUNT ? 1u << answer : 0;
+		values.selection.answers = answers.wanted ? &answers : NULL;
 		/* Programs get names that are distinct, people those that fit. */
 		code = selection_open(&values.selection,
 			values.long_names || values.json ? METHOD_NAME_LONG : METHOD_NAME_SHORT,
 			&arguments, self, &selection);
 		if (code == EXIT_DONE)
-			code = values.gc ? write_collections(&values, &collections, &selection)
-					 : write_report(&values, &sorting, least_share, &selection);
-		collections_done(&collections);
+			code = answer != ANSWER_COUNT
+				       ? write_answer(&values, answer, &answers, &selection)
+				       : write_report(&values, &sorting, least_share, &selection);
+		answers_done(&answers);
 		selection_close(&selection);
 	}
 	options_done(self, &values, &arguments);

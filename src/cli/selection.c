@@ -142,7 +142,7 @@ static int on_event(void *context, const struct event *event)
 	struct selection *s = context;
 	int error = profile_event(&s->profile, event);
 
-	return error || !s->collections ? error : collections_event(s->collections, event);
+	return error || !s->answers ? error : answers_event(s->answers, event);
 }
 
 static int read_file(struct selection *s, struct diag *diag)
@@ -282,9 +282,11 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		return words_fail(&diag);
 	}
 	s->profile.trace = &s->trace;
-	s->collections = values->collections;
-	if (s->collections)
-		s->collections->trace = &s->trace;
+	s->answers = values->answers;
+	if (s->answers) {
+		s->answers->trace = &s->trace;
+		s->answers->filter = &s->profile.filter;
+	}
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
 		code = selection_choose_file(values->input, arguments, verb, s->path,
@@ -296,12 +298,14 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 
 	int error =
 		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
+	if (!error && s->answers)
+		error = answers_find(s->answers, &s->names);
 	if (!error)
 		error = profile_name(&s->profile, &s->names);
 	if (!error)
 		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
-	if (!error && s->collections)
-		error = collections_finish(s->collections, &s->profile, s->report.duration_ns);
+	if (!error && s->answers)
+		error = answers_finish(s->answers, &s->profile, &s->names, s->report.duration_ns);
 	if (error < 0) {
 		diag = (struct diag){ 0 };
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
@@ -312,7 +316,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	said |= explain_modules(s);
 	said |= explain_time(s);
 	s->unmatched = said;
-	if (!said && !s->collections && selection_is_empty(s))
+	if (!said && !s->answers && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;

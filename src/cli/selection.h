@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/collections.h"
+#include "analysis/answers.h"
 #include "analysis/profile.h"
 #include "base/bytes.h"
 #include "cli/options.h"
@@ -33,7 +33,7 @@ struct selection_values {
 	uint64_t from_ns;
 	uint64_t to_ns;
 	bool raw_names;
-	struct collections *collections; /* gets the recording's events too; NULL: not wanted */
+	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
 };
 
 /* The rows of a verb's option table that choose file, processes and times. */
@@ -66,7 +66,7 @@ struct selection_values {
 struct selection {
 	struct trace trace;
 	struct profile profile;
-	struct collections *collections; /* the caller's */
+	struct answers *answers; /* the caller's */
 	struct symbolmap names;
 	struct report report; /* described; not yet counted */
 	/* a process, module or time of the filter is not in the recording; stderr has it */

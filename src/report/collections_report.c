@@ -4,42 +4,21 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/collections.h"
+#include "analysis/answers.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "render/frame_label.h"
+#include "report/answer_parts.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
-/* A cell of `width` columns, right-aligned, after two spaces. */
-static void add_cell(struct bytes *out, size_t width, const struct bytes *cell)
+static void add_known_size_cell(struct bytes *out, uint64_t size_bytes, bool is_known)
 {
-	size_t used = text_columns((const char *)cell->data, cell->len);
-
-	bytes_printf(out, "%*s", (int)(2 + (used < width ? width - used : 0)), "");
-	bytes_add(out, cell->data, cell->len);
-}
-
-static void add_duration_cell(struct bytes *out, size_t width, uint64_t time_ns)
-{
-	struct bytes cell = { 0 };
-
-	text_add_duration(&cell, (double)time_ns / 1e9);
-	add_cell(out, width, &cell);
-	bytes_done(&cell);
-}
-
-static void add_size_cell(struct bytes *out, size_t width, uint64_t size_bytes, bool is_known)
-{
-	struct bytes cell = { 0 };
-
 	if (is_known)
-		text_add_size(&cell, size_bytes);
+		answer_size_cell(out, 8, size_bytes);
 	else
-		bytes_text(&cell, "-");
-	add_cell(out, width, &cell);
-	bytes_done(&cell);
+		bytes_text(out, "         -");
 }
 
 static double share_of_time(const struct collections *collections, uint64_t time_ns)
@@ -77,16 +56,9 @@ static void add_reasons(struct bytes *out, const struct collections_process *pro
 static void add_summary(struct bytes *out, const struct collections *collections,
 	const struct report *report, const struct collections_process *process)
 {
-	const struct process *owner = &report->trace->processes.items[process->process];
 	const struct collection *longest = &collections->rows.items[process->longest];
-	const char *version = trace_text(report->trace, owner->runtime_version);
 
-	label_process(out, report->trace, process->process);
-	if (*version) {
-		bytes_text(out, ", .NET ");
-		text_add_safe_z(out, version);
-	}
-	bytes_text(out, ": ");
+	answer_head(out, report, process->process);
 	text_add_things(out, process->row_count, "collection", "collections");
 	bytes_text(out, " in ");
 	text_add_duration(out, (double)collections->span_ns / 1e9);
@@ -126,17 +98,13 @@ static void add_summary(struct bytes *out, const struct collections *collections
 
 static void add_row(struct bytes *out, const struct report *report, const struct collection *row)
 {
-	struct bytes cell = { 0 };
-
-	add_duration_cell(out, 8, since_begin(report, row->begin_ns));
-	text_add_count(&cell, row->number);
-	add_cell(out, 7, &cell);
-	bytes_done(&cell);
+	answer_duration_cell(out, 8, since_begin(report, row->begin_ns));
+	answer_count_cell(out, 7, row->number);
 	bytes_printf(out, "  %3u", row->generation);
-	add_duration_cell(out, 8, row->pause_ns);
-	add_duration_cell(out, 8, row->suspend_ns);
-	add_size_cell(out, 8, row->promoted_bytes, row->has_stats);
-	add_size_cell(out, 8, row->heap_bytes, row->has_stats);
+	answer_duration_cell(out, 8, row->pause_ns);
+	answer_duration_cell(out, 8, row->suspend_ns);
+	add_known_size_cell(out, row->promoted_bytes, row->has_stats);
+	add_known_size_cell(out, row->heap_bytes, row->has_stats);
 	bytes_printf(out, "  %s%s%s\n",
 		row->type == COLLECTION_BLOCKING ? ""
 						 : collection_type((enum collection_type)row->type),
@@ -189,9 +157,11 @@ static void add_rows(struct bytes *out, const struct collections *collections,
 	}
 }
 
-void collections_text(const struct collections *collections, const struct report *report,
+int collections_text(const struct answers *answers, const struct report *report,
 	uint32_t row_count, struct bytes *out)
 {
+	const struct collections *collections = &answers->collections;
+
 	for (uint32_t i = 0; i < collections->processes.count; i++) {
 		const struct collections_process *process = &collections->processes.items[i];
 		if (i)
@@ -204,6 +174,7 @@ void collections_text(const struct collections *collections, const struct report
 			"no garbage collection is in this selection; spoor record takes them unless --no-events is given\n");
 	label_loss(out, report);
 	bytes_text(out, "\n");
+	return 0;
 }
 
 static void add_json_row(struct json *j, const struct report *report, const struct collection *row)
@@ -230,20 +201,15 @@ static void add_json_row(struct json *j, const struct report *report, const stru
 	json_end(j);
 }
 
-void collections_json(const struct collections *collections, const struct report *report,
-	struct bytes *out)
+int collections_json(const struct answers *answers, const struct report *report, struct bytes *out)
 {
+	const struct collections *collections = &answers->collections;
 	struct json j = { .out = out };
 
-	json_object(&j, NULL);
-	json_u64(&j, "duration_ns", collections->span_ns);
-	json_array(&j, "processes");
+	answer_json_begin(&j, answers);
 	for (uint32_t i = 0; i < collections->processes.count; i++) {
 		const struct collections_process *process = &collections->processes.items[i];
-		const struct process *owner = &report->trace->processes.items[process->process];
-		json_object(&j, NULL);
-		json_u64(&j, "pid", owner->pid);
-		json_z(&j, "name", trace_text(report->trace, owner->name));
+		answer_json_process(&j, report, process->process);
 		json_u64(&j, "collection_count", process->row_count);
 		json_u64(&j, "pause_ns", process->pause_ns);
 		json_f64(&j, "pause_share", share_of_time(collections, process->pause_ns));
@@ -261,4 +227,5 @@ void collections_json(const struct collections *collections, const struct report
 	json_end(&j);
 	json_end(&j);
 	bytes_text(out, "\n");
+	return 0;
 }

@@ -9,15 +9,15 @@
 
 #include <stdint.h>
 
+struct answers;
 struct bytes;
-struct collections;
 struct report;
 
-/* At most `row_count` collections a process, those with the longest pauses; 0: all. */
-void collections_text(const struct collections *collections, const struct report *report,
+/* At most `row_count` collections a process, those with the longest pauses; 0: all. 0, or -ENOMEM. */
+int collections_text(const struct answers *answers, const struct report *report,
 	uint32_t row_count, struct bytes *out);
 
-void collections_json(const struct collections *collections, const struct report *report,
-	struct bytes *out);
+/* 0, or -ENOMEM. */
+int collections_json(const struct answers *answers, const struct report *report, struct bytes *out);
 
 #endif

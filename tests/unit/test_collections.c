@@ -21,7 +21,7 @@ static void set_up(struct fixture *f)
 	sample_trace(&f->trace);
 	f->profile.trace = &f->trace;
 	f->collections.trace = &f->trace;
-	f->thread = trace_thread(&f->trace, trace_find_process(&f->trace, 4711), 4711);
+	f->thread = trace_thread(&f->trace, 4711, 4711);
 }
 
 static void tear_down(struct fixture *f)

@@ -1,0 +1,138 @@
+/* See answers.h. */
+#include "analysis/answers.h"
+
+#include <errno.h>
+
+#include "analysis/profile.h"
+#include "analysis/runtime_event.h"
+#include "trace/clr_event.h"
+#include "trace/event.h"
+#include "trace/trace.h"
+
+#define IS_ASKED 1u
+
+/* The analyses that take events of this schema: a set of 1 << enum answer. */
+static unsigned takers_of(const struct schema *schema)
+{
+	if (schema->provider_kind != PROVIDER_CLR)
+		return 0;
+	switch (schema->event_id) {
+	case CLR_ID_GCStart:
+	case CLR_ID_GCEnd:
+	case CLR_ID_GCHeapStats:
+	case CLR_ID_GCSuspendEEBegin:
+	case CLR_ID_GCSuspendEEEnd:
+	case CLR_ID_GCRestartEEEnd:
+		return 1u << ANSWER_GC;
+	case CLR_ID_ExceptionThrown:
+		return 1u << ANSWER_EXCEPTIONS;
+	default:
+		return 0;
+	}
+}
+
+/* 0 as well when there is no memory: such an event is asked about again. */
+static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
+{
+	while (answers->by_schema.count <= schema_index)
+		if (!vec_add(&answers->by_schema, 0))
+			return 0;
+	uint16_t *known = &answers->by_schema.items[schema_index];
+
+	if (!*known)
+		*known = (uint16_t)(IS_ASKED | (takers_of(&answers->trace->schemas.items[schema_index]) &
+						       answers->wanted)
+						      << 1);
+	return *known >> 1;
+}
+
+static bool has_thread(const struct profile_filter *filter, uint32_t tid)
+{
+	bool found = !filter->tids.count;
+
+	for (uint32_t i = 0; i < filter->tids.count && !found; i++)
+		found = filter->tids.items[i] == tid;
+	return found;
+}
+
+static int pass(struct answers *answers, enum answer answer, const struct runtime_event *event)
+{
+	switch (answer) {
+	case ANSWER_GC:
+		return collections_event(&answers->collections, event->event);
+	case ANSWER_EXCEPTIONS:
+		return exceptions_event(&answers->exceptions, event);
+	case ANSWER_COUNT:
+		break;
+	}
+	return 0;
+}
+
+int answers_event(struct answers *answers, const struct event *event)
+{
+	const struct trace *trace = answers->trace;
+	const struct profile_filter *filter = answers->filter;
+
+	if (!answers->begin_ns) {
+		answers->begin_ns =
+			trace->recording.sync_ns ? trace->recording.sync_ns : event->time_ns;
+		answers->collections.trace = answers->stacks.trace = trace;
+	}
+	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
+		event->thread_index >= trace->threads.count)
+		return 0;
+	unsigned takers = wanted_by(answers, event->schema_index);
+	if (!takers)
+		return 0;
+
+	const struct thread *thread = &trace->threads.items[event->thread_index];
+	uint64_t at_ns =
+		event->time_ns > answers->begin_ns ? event->time_ns - answers->begin_ns : 0;
+	const struct runtime_event runtime_event = { .event = event,
+		.schema = &trace->schemas.items[event->schema_index],
+		.stacks = &answers->stacks,
+		.payload = cursor_of(event->payload, event->payload_size),
+		.at_ns = at_ns,
+		.from_ns = filter->from_ns,
+		.process = thread->process,
+		.is_selected = at_ns >= filter->from_ns &&
+			       (!filter->to_ns || at_ns < filter->to_ns) &&
+			       has_thread(filter, thread->tid) };
+	int error = 0;
+
+	for (unsigned i = 0; i < ANSWER_COUNT && !error; i++)
+		if (takers & 1u << i)
+			error = pass(answers, (enum answer)i, &runtime_event);
+	return error;
+}
+
+int answers_find(struct answers *answers, struct symbolmap *names)
+{
+	return event_stacks_find(&answers->stacks, names);
+}
+
+int answers_finish(struct answers *answers, const struct profile *profile,
+	const struct symbolmap *names, uint64_t duration_ns)
+{
+	const struct profile_filter *filter = answers->filter;
+	const struct tally_selection selection = {
+		.profile = profile, .names = names, .stacks = &answers->stacks
+	};
+	uint64_t to_ns = filter->to_ns && filter->to_ns < duration_ns ? filter->to_ns : duration_ns;
+
+	answers->span_ns = to_ns > filter->from_ns ? to_ns - filter->from_ns : 0;
+	event_stacks_place(&answers->stacks, names);
+	int error = collections_finish(&answers->collections, profile, duration_ns);
+	if (!error)
+		error = tally_finish(&answers->exceptions.tally, &selection);
+	return error;
+}
+
+void answers_done(struct answers *answers)
+{
+	event_stacks_done(&answers->stacks);
+	collections_done(&answers->collections);
+	exceptions_done(&answers->exceptions);
+	vec_done(&answers->by_schema);
+	*answers = (struct answers){ 0 };
+}

@@ -1,0 +1,60 @@
+/*
+ * What runtime events say about .NET processes: several analyses in one pass over a recording.
+ *
+ *   struct answers answers = { .trace = &trace, .filter = &filter, .wanted = 1 << ANSWER_GC };
+ *   answers_event(&answers, event)                  for each event, in file order
+ *   answers_find(&answers, &names)                  once, before profile_name()
+ *   answers_finish(&answers, &profile, &names, duration_ns)    once, after it
+ *   ... answers.exceptions ...                      results: see the header of each analysis
+ *   answers_done(&answers)
+ *
+ * An event that no wanted analysis takes costs one look into a table.
+ */
+#ifndef SPOOR_ANALYSIS_ANSWERS_H
+#define SPOOR_ANALYSIS_ANSWERS_H
+
+#include <stdint.h>
+
+#include "analysis/collections.h"
+#include "analysis/event_stacks.h"
+#include "analysis/exceptions.h"
+#include "base/vec.h"
+
+struct event;
+struct profile;
+struct profile_filter;
+struct symbolmap;
+struct trace;
+
+enum answer {
+	ANSWER_GC,
+	ANSWER_EXCEPTIONS,
+	ANSWER_COUNT,
+};
+
+#define ANSWERS_ALL ((1u << ANSWER_COUNT) - 1)
+
+struct answers {
+	const struct trace *trace;
+	const struct profile_filter *filter; /* threads and times; the caller's */
+	unsigned wanted;                     /* set of 1 << enum answer */
+	struct event_stacks stacks;
+	uint64_t begin_ns; /* of the recording; 0: no event has arrived */
+	uint64_t span_ns;  /* of the selected time; set by answers_finish() */
+	/* by schema: set of 1 << enum answer, shifted by one; bit 0: it has been asked */
+	VEC(uint16_t) by_schema;
+	struct collections collections;
+	struct exceptions exceptions;
+};
+
+/* 0, or -ENOMEM. */
+int answers_event(struct answers *answers, const struct event *event);
+int answers_find(struct answers *answers, struct symbolmap *names);
+
+/* `duration_ns` is of the whole recording. 0, or -ENOMEM. */
+int answers_finish(struct answers *answers, const struct profile *profile,
+	const struct symbolmap *names, uint64_t duration_ns);
+
+void answers_done(struct answers *answers);
+
+#endif

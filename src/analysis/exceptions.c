@@ -1,0 +1,39 @@
+/* See exceptions.h. */
+#include "analysis/exceptions.h"
+
+#include "analysis/event_stacks.h"
+#include "analysis/runtime_event.h"
+
+/*
+ * ExceptionThrown: type and message in UTF-16 with a NUL, u64 instruction pointer, u32 HRESULT, u16
+ * flags, u16 instance.
+ */
+int exceptions_event(struct exceptions *exceptions, const struct runtime_event *event)
+{
+	struct cursor c = event->payload;
+	struct tally_key key = { .process = event->process };
+	size_t type_units;
+	size_t message_units;
+	const uint8_t *type = cursor_utf16z(&c, &type_units);
+	const uint8_t *message = cursor_utf16z(&c, &message_units);
+
+	if (!event->is_selected || c.short_read)
+		return 0;
+	exceptions->messages.most = EXCEPTIONS_MESSAGES_MAX;
+	int error = event_texts_add(&exceptions->types, type, type_units, &key.text);
+	if (!error)
+		error = event_texts_add(&exceptions->messages, message, message_units, &key.detail);
+	if (!error)
+		error = event_stacks_add(event->stacks, event->process, event->event, &key.stack);
+	if (error)
+		return error;
+	const struct tally_amount amount = { 1, event->at_ns, event->from_ns };
+	return tally_add(&exceptions->tally, &key, &amount);
+}
+
+void exceptions_done(struct exceptions *exceptions)
+{
+	tally_done(&exceptions->tally);
+	event_texts_done(&exceptions->types);
+	event_texts_done(&exceptions->messages);
+}

@@ -1,0 +1,29 @@
+/*
+ * Exceptions that .NET processes threw: how many, by type, message and stack.
+ *
+ * Of each process at most EXCEPTIONS_MESSAGES_MAX different messages are kept; the others count in
+ * rows without a message, so that totals are exact.
+ */
+#ifndef SPOOR_ANALYSIS_EXCEPTIONS_H
+#define SPOOR_ANALYSIS_EXCEPTIONS_H
+
+#include "analysis/event_texts.h"
+#include "analysis/tally.h"
+
+struct runtime_event;
+
+#define EXCEPTIONS_MESSAGES_MAX 1000u
+
+struct exceptions {
+	/* key: text = type, detail = message, stack = of the throw; an amount is 1 */
+	struct tally tally;
+	struct event_texts types;
+	struct event_texts messages;
+};
+
+/* 0, or -ENOMEM. Payloads that are too short are ignored. */
+int exceptions_event(struct exceptions *exceptions, const struct runtime_event *event);
+
+void exceptions_done(struct exceptions *exceptions);
+
+#endif

@@ -1,0 +1,25 @@
+/* An event of a .NET runtime, as answers.h passes it to an analysis. */
+#ifndef SPOOR_ANALYSIS_RUNTIME_EVENT_H
+#define SPOOR_ANALYSIS_RUNTIME_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+struct event;
+struct event_stacks;
+struct schema;
+
+struct runtime_event {
+	const struct event *event; /* with a thread and a schema that exist */
+	const struct schema *schema;
+	struct event_stacks *stacks; /* of all analyses */
+	struct cursor payload;       /* from its begin */
+	uint64_t at_ns;              /* since the recording's begin */
+	uint64_t from_ns;            /* likewise: the begin of the selected time */
+	uint32_t process;
+	bool is_selected; /* its time and thread pass the filter; processes are filtered at the end */
+};
+
+#endif

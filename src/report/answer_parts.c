@@ -1,0 +1,184 @@
+/* See answer_parts.h. */
+#include "report/answer_parts.h"
+
+#include "analysis/answers.h"
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "render/frame_label.h"
+#include "render/sparkline.h"
+#include "trace/report.h"
+#include "trace/trace.h"
+
+#define NS_PER_S 1e9
+
+void answer_cell(struct bytes *out, size_t width, const struct bytes *cell)
+{
+	size_t used = text_columns((const char *)cell->data, cell->len);
+
+	bytes_printf(out, "%*s", (int)(2 + (used < width ? width - used : 0)), "");
+	bytes_add(out, cell->data, cell->len);
+}
+
+void answer_duration_cell(struct bytes *out, size_t width, uint64_t time_ns)
+{
+	struct bytes cell = { 0 };
+
+	text_add_duration(&cell, (double)time_ns / NS_PER_S);
+	answer_cell(out, width, &cell);
+	bytes_done(&cell);
+}
+
+void answer_size_cell(struct bytes *out, size_t width, uint64_t size_bytes)
+{
+	struct bytes cell = { 0 };
+
+	text_add_size(&cell, size_bytes);
+	answer_cell(out, width, &cell);
+	bytes_done(&cell);
+}
+
+void answer_count_cell(struct bytes *out, size_t width, uint64_t count)
+{
+	struct bytes cell = { 0 };
+
+	text_add_count(&cell, count);
+	answer_cell(out, width, &cell);
+	bytes_done(&cell);
+}
+
+void answer_share_cell(struct bytes *out, uint64_t part, uint64_t whole)
+{
+	bytes_printf(out, "  %5.1f %%", whole ? 100 * (double)part / (double)whole : 0);
+}
+
+void answer_head(struct bytes *out, const struct report *report, uint32_t process)
+{
+	const char *version = trace_text(report->trace,
+		report->trace->processes.items[process].runtime_version);
+
+	label_process(out, report->trace, process);
+	if (*version) {
+		bytes_text(out, ", .NET ");
+		text_add_safe_z(out, version);
+	}
+	bytes_text(out, ": ");
+}
+
+void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
+{
+	double rate = span_ns ? (double)amount / ((double)span_ns / NS_PER_S) : 0;
+
+	if (rate < 100)
+		bytes_printf(out, "%.3g", rate);
+	else
+		text_add_count(out, (uint64_t)(rate + 0.5));
+}
+
+void answer_timeline(struct bytes *out, const struct timeline *line, uint64_t from_ns,
+	uint64_t span_ns, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns))
+{
+	uint32_t peak = timeline_peak(line);
+	uint64_t width_ns = timeline_width_ns(line);
+
+	bytes_text(out, "  over time    ");
+	sparkline_add(out, line->amounts, timeline_count(line, span_ns));
+	bytes_text(out, "\n               most ");
+	(add_rate ? add_rate : answer_rate)(out, line->amounts[peak], width_ns);
+	bytes_text(out, " a second, at ");
+	text_add_duration(out, (double)(from_ns + peak * width_ns) / NS_PER_S);
+	bytes_text(out, "\n");
+}
+
+void answer_function(struct bytes *out, const struct report *report, uint32_t function)
+{
+	if (!function)
+		return;
+	const struct function *f = &report->names->functions.items[function];
+	text_add_safe_z(out, trace_text(report->trace, f->name));
+	if (f->module) {
+		bytes_text(out, "  ");
+		text_add_safe_z(out, trace_text(report->trace, f->module));
+	}
+}
+
+void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one,
+	const char *many)
+{
+	const struct bytes dots = { .data = (uint8_t *)(uintptr_t) "\xe2\x80\xa6", .len = 3 };
+
+	if (!count)
+		return;
+	answer_cell(out, width, &dots);
+	bytes_text(out, "  ");
+	text_add_things(out, count, one, many);
+	bytes_text(out, "\n");
+}
+
+bool answer_has_stacks(const struct answers *answers, const struct tally_process *process)
+{
+	for (uint32_t i = 1; i < answers->stacks.items.count; i++)
+		if (answers->stacks.items.items[i].process == process->process)
+			return true;
+	return false;
+}
+
+void answer_json_begin(struct json *j, const struct answers *answers)
+{
+	json_object(j, NULL);
+	json_u64(j, "duration_ns", answers->span_ns);
+	json_array(j, "processes");
+}
+
+void answer_json_process(struct json *j, const struct report *report, uint32_t process)
+{
+	const struct process *owner = &report->trace->processes.items[process];
+
+	json_object(j, NULL);
+	json_u64(j, "pid", owner->pid);
+	json_z(j, "name", trace_text(report->trace, owner->name));
+}
+
+void answer_json_timeline(struct json *j, const struct timeline *line, uint64_t span_ns)
+{
+	uint32_t count = timeline_count(line, span_ns);
+
+	json_object(j, "timeline");
+	json_u64(j, "interval_ns", timeline_width_ns(line));
+	json_array(j, "amounts");
+	for (uint32_t i = 0; i < count; i++)
+		json_u64(j, NULL, line->amounts[i]);
+	json_end(j);
+	json_end(j);
+}
+
+static void add_json_function(struct json *j, const char *name, const struct report *report,
+	uint32_t text)
+{
+	if (text)
+		json_z(j, name, trace_text(report->trace, text));
+	else
+		json_null(j, name);
+}
+
+void answer_json_stack(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t stack)
+{
+	const struct function *functions = report->names->functions.items;
+
+	if (!stack) {
+		json_null(j, "method");
+		json_null(j, "module");
+		json_null(j, "stack");
+		return;
+	}
+	const struct event_stack *s = &answers->stacks.items.items[stack];
+	add_json_function(j, "method", report, s->own ? functions[s->own].name : 0);
+	add_json_function(j, "module", report, s->own ? functions[s->own].module : 0);
+	json_array(j, "stack");
+	for (uint32_t i = 0; i < s->frame_count; i++)
+		json_z(j, NULL,
+			trace_text(report->trace,
+				functions[answers->stacks.functions.items[s->at + i]].name));
+	json_end(j);
+}

@@ -1,0 +1,62 @@
+/*
+ * What the reports of several analyses have in common: cells of tables, the line of a process, its
+ * rate over time, stacks; as text and as JSON. Foreign names are made safe for a terminal.
+ */
+#ifndef SPOOR_REPORT_ANSWER_PARTS_H
+#define SPOOR_REPORT_ANSWER_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct answers;
+struct bytes;
+struct json;
+struct report;
+struct tally_process;
+struct timeline;
+
+/* Rows of a table, where the user asks for no number. */
+#define ANSWER_ROWS_DEFAULT 10u
+
+/* A cell of `width` columns, right-aligned, after two spaces. */
+void answer_cell(struct bytes *out, size_t width, const struct bytes *cell);
+void answer_duration_cell(struct bytes *out, size_t width, uint64_t time_ns);
+void answer_size_cell(struct bytes *out, size_t width, uint64_t size_bytes);
+void answer_count_cell(struct bytes *out, size_t width, uint64_t count);
+/* "12.1 %" in 7 columns after two spaces. */
+void answer_share_cell(struct bytes *out, uint64_t part, uint64_t whole);
+
+/* "shop (4711), .NET 10.0.12: " */
+void answer_head(struct bytes *out, const struct report *report, uint32_t process);
+
+/* An amount for a second of `span_ns`: "120". */
+void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
+
+/*
+ * The line "  over time    .. bars ..  most 120/s at 3.2 s". `add_rate` prints an amount for a
+ * second of the given time; NULL: answer_rate().
+ */
+void answer_timeline(struct bytes *out, const struct timeline *line, uint64_t from_ns,
+	uint64_t span_ns, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns));
+
+/* "Shop.Parse.Number(string)  Shop.dll"; nothing for function 0. */
+void answer_function(struct bytes *out, const struct report *report, uint32_t function);
+
+/* The line about rows that are not shown: "  …  12 more types". */
+void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one,
+	const char *many);
+
+/* Whether one of the process's rows has a stack. */
+bool answer_has_stacks(const struct answers *answers, const struct tally_process *process);
+
+/* The array of processes, each with pid and name; the caller ends the objects. */
+void answer_json_begin(struct json *j, const struct answers *answers);
+void answer_json_process(struct json *j, const struct report *report, uint32_t process);
+void answer_json_timeline(struct json *j, const struct timeline *line, uint64_t span_ns);
+
+/* Members "method", "module" (of the stack's own function) and "stack", a list of names. */
+void answer_json_stack(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t stack);
+
+#endif

@@ -1,0 +1,154 @@
+/* See exceptions_report.h. */
+#include "report/exceptions_report.h"
+
+#include "analysis/answers.h"
+#include "analysis/profile.h"
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "render/frame_label.h"
+#include "report/answer_parts.h"
+#include "trace/report.h"
+
+/* Whether rows of this type and method have different messages. */
+static bool has_other_messages(const struct tally *tally, const struct tally_process *process,
+	const struct tally_key *key)
+{
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_key *other = &tally->rows.list.items[process->row_at + i].key;
+		if (other->text == key->text && other->place == key->place &&
+			other->detail != key->detail)
+			return true;
+	}
+	return false;
+}
+
+static void begin_detail(struct bytes *out, const char *text)
+{
+	bytes_printf(out, "\n%22s%s", "", text);
+}
+
+static void add_row(struct bytes *out, const struct answers *answers, const struct report *report,
+	const struct tally_process *process, const struct tally_row *row)
+{
+	const struct exceptions *exceptions = &answers->exceptions;
+	const char *message = event_texts_get(&exceptions->messages, row->key.detail);
+
+	answer_count_cell(out, 9, row->count);
+	answer_share_cell(out, row->count, process->count);
+	bytes_text(out, "  ");
+	text_add_safe_z(out, event_texts_get(&exceptions->types, row->key.text));
+	if (*message) {
+		begin_detail(out, "");
+		text_add_safe_z(out, message);
+		if (has_other_messages(&exceptions->tally, process, &row->key))
+			bytes_text(out, " (and other messages)");
+	}
+	if (row->key.place) {
+		begin_detail(out, "in ");
+		answer_function(out, report, row->key.place);
+	}
+	bytes_text(out, "\n");
+}
+
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct tally_process *process, uint32_t row_count)
+{
+	struct tally_rows rows;
+	int error = tally_group(&answers->exceptions.tally, process, TALLY_TEXT | TALLY_PLACE,
+		&rows);
+	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
+
+	answer_head(out, report, process->process);
+	text_add_things(out, process->count, "exception", "exceptions");
+	bytes_text(out, " in ");
+	text_add_duration(out, (double)answers->span_ns / 1e9);
+	bytes_text(out, ", ");
+	answer_rate(out, process->count, answers->span_ns);
+	bytes_text(out, " a second\n");
+	answer_timeline(out, &process->line, answers->filter->from_ns, answers->span_ns, NULL);
+	bytes_text(out, "\n      count    share  exception\n");
+	for (uint32_t i = 0; i < shown; i++)
+		add_row(out, answers, report, process, &rows.list.items[i]);
+	answer_more(out, 9, rows.list.count - shown, "more type and method",
+		"more types and methods");
+	if (!answer_has_stacks(answers, process))
+		bytes_text(out,
+			"\nthe events have no stacks, so the throwing methods are not known; spoor trace --clrevents exception records them\n");
+	tally_rows_done(&rows);
+	return error;
+}
+
+int exceptions_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
+{
+	const struct tally *tally = &answers->exceptions.tally;
+	int error = 0;
+
+	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
+		if (i)
+			bytes_text(out, "\n");
+		error = add_process(out, answers, report, &tally->processes.items[i],
+			row_count ? row_count : ANSWER_ROWS_DEFAULT);
+	}
+	if (!tally->processes.count)
+		bytes_text(out,
+			"no exception is in this selection; spoor record takes them unless --no-events is given, and spoor trace --clrevents exception with their stacks\n");
+	label_loss(out, report);
+	bytes_text(out, "\n");
+	return error;
+}
+
+static void add_json_process(struct json *j, const struct answers *answers,
+	const struct report *report, const struct tally_process *process,
+	const struct tally_rows *types)
+{
+	const struct exceptions *exceptions = &answers->exceptions;
+
+	answer_json_process(j, report, process->process);
+	json_u64(j, "exception_count", process->count);
+	answer_json_timeline(j, &process->line, answers->span_ns);
+	json_array(j, "types");
+	for (uint32_t i = 0; i < types->list.count; i++) {
+		const struct tally_row *row = &types->list.items[i];
+		json_object(j, NULL);
+		json_z(j, "type", event_texts_get(&exceptions->types, row->key.text));
+		json_u64(j, "count", row->count);
+		json_end(j);
+	}
+	json_end(j);
+	json_array(j, "exceptions");
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_row *row =
+			&exceptions->tally.rows.list.items[process->row_at + i];
+		json_object(j, NULL);
+		json_z(j, "type", event_texts_get(&exceptions->types, row->key.text));
+		json_z(j, "message", event_texts_get(&exceptions->messages, row->key.detail));
+		json_u64(j, "count", row->count);
+		json_u64(j, "first_ns", row->first_ns);
+		json_u64(j, "last_ns", row->last_ns);
+		answer_json_stack(j, answers, report, row->key.stack);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+int exceptions_json(const struct answers *answers, const struct report *report, struct bytes *out)
+{
+	const struct tally *tally = &answers->exceptions.tally;
+	struct json j = { .out = out };
+	int error = 0;
+
+	answer_json_begin(&j, answers);
+	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
+		struct tally_rows types;
+		error = tally_group(tally, &tally->processes.items[i], TALLY_TEXT, &types);
+		add_json_process(&j, answers, report, &tally->processes.items[i], &types);
+		tally_rows_done(&types);
+	}
+	json_end(&j);
+	json_end(&j);
+	bytes_text(out, "\n");
+	return error;
+}

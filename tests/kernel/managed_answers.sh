@@ -1,0 +1,58 @@
+#!/bin/sh
+# spoor report --exceptions counts what a .NET program itself counts, with the throwing methods where the events have stacks, and says what is missing where they have none.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+# answer OPTION FILE: makes FILE.json and FILE.text of an analysis.
+answer() {
+	"$spoor" report "--$1" --json "$2.nettrace" >"$2.json" 2>err || fail "report --$1 --json of $2"
+	"$spoor" report "--$1" "$2.nettrace" >"$2.text" 2>err || fail "report --$1 of $2"
+}
+
+# work WORD: lets the program work until it prints the word.
+work() {
+	touch go
+	until_true grep -q "$1" ready.one || fail "the program does not end its work"
+	sleep 0.5
+}
+
+ended() {
+	kill -INT $recorder
+	wait $recorder || fail "the recording $1 failed: $(cat "$1.nettrace.err")"
+	touch end
+	wait $one || fail "the program did not end well"
+	rm -f go end
+}
+
+# Exceptions with stacks, from a trace.
+one=''
+begin one events 500
+record_opened 1 stacks.nettrace trace -p $one --clrevents exception+gc
+work thrown
+ended stacks
+answer exceptions stacks
+grep -q 'thrown 500' ready.one || fail "the program threw $(cat ready.one)"
+json stacks.json '.processes | length == 1'
+json stacks.json '.processes[0] | .exception_count == 500 and ([.timeline.amounts[]] | add) == 500'
+json stacks.json '.processes[0].types == [{ "type": "System.InvalidOperationException", "count": 500 }]'
+json stacks.json '.processes[0].exceptions | all(.method == "Told.Throw()" and .module == "Managed.dll" and (.stack | any(. == "Told.Throw()")))'
+json stacks.json '[.processes[0].exceptions[] | select(.message | test("^told [0-9]+$")) | .count] | add == 500'
+json stacks.json '[.processes[0].exceptions[] | select(.stack | any(test("Told.Run.lambda"))) | .count] | add == 50'
+has stacks.text '^Managed \([0-9]+\), \.NET [0-9.]+: 500 exceptions in '
+has stacks.text '^ +500 +100\.0 %  System\.InvalidOperationException$'
+has stacks.text '^ +in Told\.Throw\(\)  Managed\.dll$'
+has_no stacks.text 'no stacks'
+code_of "$spoor" report --exceptions -m Nothing.dll stacks.nettrace
+expect_code 1 "exceptions of a module without any"
+"$spoor" report --exceptions --json -m Managed stacks.nettrace >module.json
+json module.json '.processes[0].exception_count == 500'
+
+# Of a recording, which takes exceptions without stacks.
+begin one events 300
+record_opened 1 plain.nettrace record -p $one
+work thrown
+ended plain
+answer exceptions plain
+json plain.json '.processes[0] | .exception_count == 300 and all(.exceptions[]; .stack == null and .method == null)'
+has plain.text '^ +300 +100\.0 %  System\.InvalidOperationException$'
+has plain.text 'the events have no stacks'
