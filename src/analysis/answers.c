@@ -40,9 +40,10 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 	uint16_t *known = &answers->by_schema.items[schema_index];
 
 	if (!*known)
-		*known = (uint16_t)(IS_ASKED | (takers_of(&answers->trace->schemas.items[schema_index]) &
-						       answers->wanted)
-						      << 1);
+		*known = (uint16_t)(IS_ASKED |
+				    (takers_of(&answers->trace->schemas.items[schema_index]) &
+					    answers->wanted)
+					    << 1);
 	return *known >> 1;
 }
 

@@ -46,8 +46,8 @@ int event_stacks_find(struct event_stacks *stacks, struct symbolmap *names)
 	map_done(&stacks->index);
 	for (uint32_t i = 1; i < stacks->items.count; i++) {
 		struct event_stack *stack = &stacks->items.items[i];
-		const uint64_t *frames = stack_table_get(&stacks->trace->stacks, stack->stack,
-			&stack->frame_count);
+		const uint64_t *frames =
+			stack_table_get(&stacks->trace->stacks, stack->stack, &stack->frame_count);
 		stack->at = stacks->functions.count;
 		if (!vec_reserve(&stacks->functions, stack->frame_count))
 			return -ENOMEM;

@@ -53,7 +53,9 @@ static int merge(struct tally_rows *rows, const struct tally_row *row, unsigned 
 			known->last_ns = row->last_ns;
 		return 0;
 	}
-	return vec_add(&rows->list, *row) && map_add(&rows->index, hash, rows->list.count) ? 0 : -ENOMEM;
+	return vec_add(&rows->list, *row) && map_add(&rows->index, hash, rows->list.count)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static struct tally_process *process_of(struct tally *tally, uint32_t process)

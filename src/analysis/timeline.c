@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define WIDTH_MIN_NS UINT64_C(1000000)
+#define WIDTH_MIN_NS  UINT64_C(1000000)
 #define DOUBLINGS_MAX 40u /* 200 days an interval */
 
 uint64_t timeline_width_ns(const struct timeline *line)

@@ -54,8 +54,8 @@ void answer_share_cell(struct bytes *out, uint64_t part, uint64_t whole)
 
 void answer_head(struct bytes *out, const struct report *report, uint32_t process)
 {
-	const char *version = trace_text(report->trace,
-		report->trace->processes.items[process].runtime_version);
+	const char *version =
+		trace_text(report->trace, report->trace->processes.items[process].runtime_version);
 
 	label_process(out, report->trace, process);
 	if (*version) {
@@ -102,8 +102,7 @@ void answer_function(struct bytes *out, const struct report *report, uint32_t fu
 	}
 }
 
-void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one,
-	const char *many)
+void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one, const char *many)
 {
 	const struct bytes dots = { .data = (uint8_t *)(uintptr_t) "\xe2\x80\xa6", .len = 3 };
 

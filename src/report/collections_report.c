@@ -157,8 +157,8 @@ static void add_rows(struct bytes *out, const struct collections *collections,
 	}
 }
 
-int collections_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out)
+int collections_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
 {
 	const struct collections *collections = &answers->collections;
 

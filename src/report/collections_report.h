@@ -14,8 +14,8 @@ struct bytes;
 struct report;
 
 /* At most `row_count` collections a process, those with the longest pauses; 0: all. 0, or -ENOMEM. */
-int collections_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out);
+int collections_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out);
 
 /* 0, or -ENOMEM. */
 int collections_json(const struct answers *answers, const struct report *report, struct bytes *out);

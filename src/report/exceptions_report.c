@@ -55,8 +55,8 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	const struct report *report, const struct tally_process *process, uint32_t row_count)
 {
 	struct tally_rows rows;
-	int error = tally_group(&answers->exceptions.tally, process, TALLY_TEXT | TALLY_PLACE,
-		&rows);
+	int error =
+		tally_group(&answers->exceptions.tally, process, TALLY_TEXT | TALLY_PLACE, &rows);
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
 
 	answer_head(out, report, process->process);

@@ -36,9 +36,9 @@ static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 		size = (uint8_t)cursor_left(c);
 	const struct event event = { .time_ns = NS_PER_MS * (1u + at_ms),
 		.thread_index = trace_thread(trace, 4711, 4711 + (at_ms & 1u)),
-		.stack_index = at_ms & 2u
-				       ? stack_table_intern(&trace->stacks, (uint64_t[]){ at_ms }, 1)
-				       : 0,
+		.stack_index =
+			at_ms & 2u ? stack_table_intern(&trace->stacks, (uint64_t[]){ at_ms }, 1)
+				   : 0,
 		.schema_index = trace->schemas.count - 1,
 		.payload = cursor_take(c, size),
 		.payload_size = size };

@@ -58,8 +58,8 @@ static void test_rows(void **state)
 	assert_int_equal(most->first_ns, 10 * MS);
 	assert_int_equal(most->last_ns, 20 * MS);
 	assert_string_equal(type_of(&f, most), "FormatException");
-	assert_string_equal(
-		event_texts_get(&f.answers.exceptions.messages, most->key.detail), "not a number");
+	assert_string_equal(event_texts_get(&f.answers.exceptions.messages, most->key.detail),
+		"not a number");
 	const struct event_stack *stack = &f.answers.stacks.items.items[most->key.stack];
 	assert_int_equal(stack->frame_count, 3);
 	assert_non_null(strstr(fixture_function(&f, stack->leaf), "Serialize"));
