@@ -19,6 +19,8 @@
  * allocates.
  */
 #define KEYS_WITHOUT_ALLOCATION 32u
+/* addresses at this distance may be of two stacks */
+#define STACKS_APART ((uintptr_t)1 << 20)
 
 _Static_assert(offsetof(struct ring_front, front) == 0,
 	"what the header's fire_end() gets is a ring's front");
@@ -95,18 +97,6 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 	return true;
 }
 
-/*
- * The previous owner of the ring ended inside a record (a handler called pthread_exit()). The
- * record was never published.
- */
-static void record_abandon(struct thread_ring *ring)
-{
-	uint64_t turn = ring->front->front.turn;
-
-	if (turn & 1)
-		__atomic_store_n(&ring->front->front.turn, turn + 1, __ATOMIC_RELEASE);
-}
-
 /* A state and its rings that an ended thread released. */
 static struct thread_state *state_take(void)
 {
@@ -171,8 +161,6 @@ static struct thread_state *thread_attach(void)
 			__atomic_store_n(&state->nested.front->thread_id, thread_id,
 				__ATOMIC_RELAXED);
 			state->stack = (struct stack_bounds){ 0 };
-			record_abandon(&state->main);
-			record_abandon(&state->nested);
 			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION &&
 						pthread_setspecific(rings.key, state) == 0;
 			current = state;
@@ -233,10 +221,19 @@ static inline uint64_t stamp(void)
 	return pipe_hot.counter ? ticks_read() : platform_now_ns();
 }
 
-static inline void enter(struct ring_front *front)
+/*
+ * `frame` is the frame address of the function that the event's declaration calls. A handler that
+ * interrupts this function before its end finds another entry_turn, and does not use the frame.
+ */
+static inline void enter(struct ring_front *front, uintptr_t frame)
 {
-	__atomic_store_n(&front->front.turn, front->front.turn + 1, __ATOMIC_RELAXED);
+	uint64_t turn = front->front.turn + 1;
+
+	__atomic_store_n(&front->front.turn, turn, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	front->entry_frame = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	front->entry_turn = turn;
 }
 
 static inline void leave(struct ring_front *front)
@@ -299,7 +296,8 @@ static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint
 	record->event = event;
 	record->sessions = sessions;
 	ring->before = units;
-	__atomic_store_n(&ring->front->front.next, at + units * RECORD_UNIT, __ATOMIC_RELAXED);
+	/* The header is complete when `next` differs from `published`. */
+	__atomic_store_n(&ring->front->front.next, at + units * RECORD_UNIT, __ATOMIC_RELEASE);
 	return (uint8_t *)record + RECORD_HEADER;
 }
 
@@ -338,14 +336,13 @@ static bool wait_for_room(uint64_t until_ns)
 
 	if (now >= until_ns || !__atomic_load_n(&pipe_hot.running, __ATOMIC_RELAXED))
 		return false;
-	__atomic_fetch_add(&pipe_hot.waiters, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&pipe_hot.waiting, 1, __ATOMIC_SEQ_CST);
 	/*
-	 * The loop thread wakes waiting threads, but may have checked for them just before this one
-	 * was counted. So each sleep is at most 2 ms.
+	 * The loop thread wakes waiting threads, but may have checked for them just before this
+	 * store. So each sleep is at most 2 ms.
 	 */
 	uint64_t left = until_ns - now;
 	platform_wait(&pipe_hot.room_word, word, left < 2000000 ? left : 2000000);
-	__atomic_fetch_sub(&pipe_hot.waiters, 1, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -368,7 +365,7 @@ struct firing {
 	size_t payload_size;
 	const uint64_t *frames; /* NULL: walk the stack */
 	uint32_t frame_count;
-	uintptr_t walk_from; /* the frame pointer with which the walk begins */
+	uintptr_t frame; /* frame address of the called function; the stack walk begins there */
 };
 
 /*
@@ -406,7 +403,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 				deadline = now + longest_block_ns(stalled);
 			leave(ring->front);
 			bool again = wait_for_room(deadline);
-			enter(ring->front);
+			enter(ring->front, firing->frame);
 			if (again)
 				continue;
 			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
@@ -420,7 +417,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 			(wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
 		if (with_stack && !stack_done) {
 			frames = walked;
-			frame_count = stack_walk(&state->stack, firing->walk_from, walked,
+			frame_count = stack_walk(&state->stack, firing->frame, walked,
 				RECORD_FRAMES_MAX);
 			stack_done = true;
 		}
@@ -443,7 +440,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 				leave(ring->front);
 				loop_wake();
 				bool again = wait_for_room(deadline);
-				enter(ring->front);
+				enter(ring->front, firing->frame);
 				if (again)
 					continue;
 				wanted = __atomic_load_n(&firing->event->sessions,
@@ -489,6 +486,84 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 	return no_slot;
 }
 
+/*
+ * The record that the ring's thread is inside will never be published. It becomes a record for no
+ * session, and counts as lost for those of its sessions that have not ended since.
+ */
+static void record_abandon(struct thread_state *state, struct thread_ring *ring)
+{
+	struct spoor_ring_front *front = &ring->front->front;
+	uint64_t at = front->published;
+
+	if (front->next == at) {
+		/* No header was written, or a part of it. */
+		ring->before = 0;
+	} else {
+		struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
+		uint64_t sessions =
+			record->sessions & ~__atomic_load_n(&ring->stale_slots, __ATOMIC_RELAXED);
+		__atomic_store_n(&record->sessions, 0, __ATOMIC_RELAXED);
+		ring->before = record->sizes & RECORD_UNITS_MAX;
+		if (record->event != RECORD_LOSS)
+			lose(state, ring, sessions);
+		else
+			ring->loss_sessions |= sessions; /* to be reported by another record */
+		ring->limit = 0;
+		__atomic_store_n(&front->published, front->next, __ATOMIC_RELEASE);
+	}
+	leave(ring->front);
+}
+
+void thread_state_finish(struct thread_state *state)
+{
+	struct thread_ring *both[] = { &state->main, &state->nested };
+
+	for (int i = 0; i < 2; i++)
+		if (both[i]->front->front.turn & 1)
+			record_abandon(state, both[i]);
+}
+
+/*
+ * Was the record that this thread is inside left by siglongjmp()? Then the frame that entered it
+ * does not exist any more. A handler that interrupts the record runs below that frame, or on the
+ * signal stack. The system call is made only if the addresses alone do not prove the latter.
+ */
+static bool is_abandoned(const struct ring_front *front, uintptr_t frame)
+{
+	uintptr_t entered = front->entry_frame;
+	uintptr_t low;
+	uintptr_t high;
+
+	if (front->entry_turn != front->front.turn ||
+		(frame < entered && entered - frame < STACKS_APART))
+		return false;
+	if (!platform_signal_stack(&low, &high))
+		return frame >= entered;
+	bool was_inside = entered >= low && entered < high;
+	bool is_inside = frame >= low && frame < high;
+	return was_inside == is_inside ? frame >= entered : was_inside;
+}
+
+/* Is the thread inside a record of this ring? One that was abandoned is finished first. */
+static bool is_inside_record(struct thread_state *state, struct thread_ring *ring, uintptr_t frame)
+{
+	struct ring_front *front = ring->front;
+
+	if (!(__atomic_load_n(&front->front.turn, __ATOMIC_RELAXED) & 1))
+		return false;
+	if (!is_abandoned(front, frame))
+		return true;
+	/*
+	 * A handler that interrupts the next lines sees this frame above its own. One that came
+	 * before has finished the record.
+	 */
+	front->entry_frame = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&front->front.turn, __ATOMIC_RELAXED) & 1)
+		record_abandon(state, ring);
+	return false;
+}
+
 /* A signal handler has interrupted this thread inside a record, or the thread has no ring. */
 static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state,
 	const struct firing *firing)
@@ -502,9 +577,9 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 	if (!state->main.front)
 		return no_slot;
 	struct thread_ring *ring = &state->main;
-	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1)
+	if (is_inside_record(state, ring, firing->frame))
 		ring = &state->nested;
-	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1) {
+	if (is_inside_record(state, &state->nested, firing->frame) && ring == &state->nested) {
 		/*
 		 * A handler has interrupted another handler inside a record. The event is only
 		 * counted as lost; the next record of the nested ring reports it.
@@ -517,28 +592,28 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 		__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
 		return no_slot;
 	}
-	enter(ring->front);
+	enter(ring->front, firing->frame);
 	return fire_slow(state, ring, firing);
 }
 
 static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_state *state,
-	struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
+	struct spoor_event *event, size_t payload_size, uintptr_t frame)
 {
 	struct firing firing = { .event = event,
 		.only = UINT64_MAX,
 		.payload_size = payload_size,
-		.walk_from = walk_from };
+		.frame = frame };
 
 	return fire_slow(state, &state->main, &firing);
 }
 
 static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_state *state,
-	struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
+	struct spoor_event *event, size_t payload_size, uintptr_t frame)
 {
 	struct firing firing = { .event = event,
 		.only = UINT64_MAX,
 		.payload_size = payload_size,
-		.walk_from = walk_from };
+		.frame = frame };
 
 	return fire_unusual(state, &firing);
 }
@@ -562,7 +637,7 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 	if (__builtin_expect(!front || (front->front.turn & 1), 0))
 		return fire_outside(state, event, payload_size,
 			(uintptr_t)__builtin_frame_address(0));
-	enter(front);
+	enter(front, (uintptr_t)__builtin_frame_address(0));
 
 	struct thread_ring *ring = &state->main;
 	uint64_t wanted = __atomic_load_n(&event->sessions, __ATOMIC_ACQUIRE);
@@ -607,7 +682,7 @@ void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload
 		.payload_size = payload_size,
 		.frames = frames,
 		.frame_count = frame_count < RECORD_FRAMES_MAX ? frame_count : RECORD_FRAMES_MAX,
-		.walk_from = (uintptr_t)__builtin_frame_address(0),
+		.frame = (uintptr_t)__builtin_frame_address(0),
 	};
 
 	if (!(__atomic_load_n(&event->sessions, __ATOMIC_RELAXED) & sessions))

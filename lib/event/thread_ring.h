@@ -24,6 +24,10 @@
  * (pipe.c). So `turn` is the read-side mark of a kind of RCU: no fence when an event is fired,
  * membarrier() when a session ends.
  *
+ * A handler may leave a record by siglongjmp(). The next event of the thread recognizes this: its
+ * frame is not below the one that entered the record, as that of an interrupting handler is. The
+ * record is then published for no session, and counted as lost.
+ *
  * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero
  * there. So a child in which no fork handler ran also finds no ring.
  */
@@ -75,7 +79,8 @@ struct ring_front {
 	/* start of the last record before tail (tail itself if there is none) */
 	uint64_t tail_last;
 	uint64_t thread_id;
-	uint64_t reserved[2];
+	uint64_t entry_frame; /* frame address of the call that has made `turn` odd */
+	uint64_t entry_turn;  /* the turn for which entry_frame is valid */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct ring_front) == 64, "a cache line");
 
@@ -98,6 +103,12 @@ struct thread_ring {
 	uint64_t seen_published; /* `published` at the begin of this pass */
 	uint64_t tail;
 	uint64_t tail_stamp; /* stamp of the last record before the tail */
+	/*
+	 * slots of sessions that ended while the record at stale_at was being written, and have
+	 * counted it as lost if it was for them; atomic
+	 */
+	uint64_t stale_slots;
+	uint64_t stale_at;
 };
 
 enum thread_status {
@@ -126,7 +137,9 @@ struct thread_state {
 	 * at this stamp the thread was outside of any record, and had published all earlier records
 	 */
 	uint64_t quiet_ticks;
-	uint64_t held_since_ns; /* the thread has been inside a record since then; 0: it is not */
+	/* the thread has been inside the same record since then; 0: it is outside */
+	uint64_t held_since_ns;
+	uint64_t held_turns; /* sum of both rings' turns at that time */
 	uint64_t losses_seen;
 	uint64_t lost_seen[SESSIONS_MAX];
 	uint64_t last_ns;
@@ -149,7 +162,7 @@ struct pipe_hot {
 	uint64_t block_ns[SESSIONS_MAX];
 	/* futex word: changes when blocked threads should look for room again */
 	uint32_t room_word;
-	uint32_t waiters;
+	uint32_t waiting; /* a thread waits for room; set before each sleep, reset by the wake-up */
 	bool counter; /* stamps are of the processor's counter */
 	bool running;
 };
@@ -174,6 +187,8 @@ struct ring_settings {
 int rings_set_up(const struct ring_settings *settings);
 void rings_child(void); /* in the child of fork(): forgets all rings */
 
+/* Counts records that an ended thread has left unfinished as lost. Loop thread. */
+void thread_state_finish(struct thread_state *state);
 /*
  * Makes the state of an ended thread, whose rings were drained, available to other threads. Loop
  * thread.

@@ -14,6 +14,8 @@
 
 #define HOLD_MAX_NS UINT64_C(50000000)
 #define ALIVE_NS    UINT64_C(1000000000)
+/* a thread inside the same record for longer is stopped, or has abandoned it */
+#define STUCK_NS    UINT64_C(1000000000)
 #define SPINS       200
 #define NAP_NS      UINT64_C(1000000) /* events were found: the next pass is this soon */
 /* no events were found: a ring of 4 MiB fills within 6 ms */
@@ -42,7 +44,8 @@ static struct {
 	uint64_t cutoff_ns;
 	/* cutoff of the previous pass: no event is delivered with an earlier time */
 	uint64_t before_ns;
-	bool quiet; /* every thread was seen outside of records in this pass */
+	bool quiet;  /* every thread but stuck ones was seen outside of records in this pass */
+	bool stuck;  /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
@@ -178,9 +181,36 @@ static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ti
 	return stamp > quiet_ticks ? stamp : quiet_ticks;
 }
 
+/* The thread was seen inside a record: lowers the cutoff, so that this record comes in time. */
+static void thread_hold(struct thread_state *state, bool main_quiet, bool nested_quiet,
+	uint64_t now_ns)
+{
+	uint64_t turns = __atomic_load_n(&state->main.front->front.turn, __ATOMIC_RELAXED) +
+			 __atomic_load_n(&state->nested.front->front.turn, __ATOMIC_RELAXED);
+	uint64_t since =
+		main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
+	uint64_t nested_since =
+		nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
+
+	if (nested_since < since)
+		since = nested_since;
+	if (!state->held_since_ns || state->held_turns != turns) {
+		state->held_since_ns = now_ns;
+		state->held_turns = turns;
+	}
+	uint64_t held_ns = now_ns - state->held_since_ns;
+	if (held_ns < STUCK_NS)
+		pipe_state.quiet = false;
+	else
+		pipe_state.stuck = true;
+	if (held_ns < HOLD_MAX_NS && since < pipe_state.cutoff_ticks)
+		pipe_state.cutoff_ticks = since;
+}
+
 static void threads_inspect(uint64_t now_ns)
 {
 	pipe_state.quiet = true;
+	pipe_state.stuck = false;
 	pipe_state.pending_count = 0;
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
@@ -205,20 +235,7 @@ static void threads_inspect(uint64_t now_ns)
 			state->quiet_ticks = pipe_state.last_ticks;
 			state->held_since_ns = 0;
 		} else {
-			uint64_t since = main_quiet
-						 ? UINT64_MAX
-						 : stamp_at_least(&state->main, state->quiet_ticks);
-			uint64_t nested_since =
-				nested_quiet ? UINT64_MAX
-					     : stamp_at_least(&state->nested, state->quiet_ticks);
-			if (nested_since < since)
-				since = nested_since;
-			pipe_state.quiet = false;
-			if (!state->held_since_ns)
-				state->held_since_ns = now_ns;
-			if (now_ns - state->held_since_ns < HOLD_MAX_NS &&
-				since < pipe_state.cutoff_ticks)
-				pipe_state.cutoff_ticks = since;
+			thread_hold(state, main_quiet, nested_quiet, now_ns);
 		}
 		uint64_t first = UINT64_MAX;
 		if (ring_pending(&state->main))
@@ -322,6 +339,18 @@ static void deliver(struct session *session, struct thread_state *state,
 		deliver_single(session, thread, &own);
 }
 
+/* Counts events of a thread as lost for the session. */
+static void session_lose_in(struct session *session, struct thread_state *state, uint64_t count,
+	uint64_t first_ns, uint64_t last_ns)
+{
+	struct session_thread *thread = thread_in(session, state);
+
+	if (thread)
+		session_lose(session, thread, count, first_ns, last_ns);
+	else
+		__atomic_fetch_add(&session->lost, count, __ATOMIC_RELAXED);
+}
+
 /* The thread has lost `lost` events in all for the session in a slot. */
 static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, uint64_t first_ns,
 	uint64_t last_ns)
@@ -334,11 +363,7 @@ static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, 
 	state->lost_seen[slot] = lost;
 	if (!session)
 		return;
-	struct session_thread *thread = thread_in(session, state);
-	if (thread)
-		session_lose(session, thread, lost - seen, first_ns, last_ns);
-	else
-		__atomic_fetch_add(&session->lost, lost - seen, __ATOMIC_RELAXED);
+	session_lose_in(session, state, lost - seen, first_ns, last_ns);
 }
 
 static void loss_record(struct thread_state *state, const struct record *record)
@@ -435,6 +460,19 @@ static inline void deliver_to_sessions(struct thread_state *state, const struct 
 	}
 }
 
+/* The sessions that the record at the ring's tail is for. */
+static inline uint64_t record_sessions(struct thread_ring *ring, const struct record *record)
+{
+	uint64_t sessions = record->sessions;
+
+	if (__builtin_expect(ring->stale_slots && ring->tail >= ring->stale_at, 0)) {
+		if (ring->tail == ring->stale_at)
+			sessions &= ~ring->stale_slots;
+		__atomic_store_n(&ring->stale_slots, 0, __ATOMIC_RELAXED);
+	}
+	return sessions;
+}
+
 struct drained {
 	uint64_t given; /* up to here the writer may write */
 	uint64_t last;  /* start of the last record before the tail */
@@ -447,6 +485,17 @@ static inline void ring_free_upto_tail(struct thread_ring *ring, struct drained 
 	__atomic_store_n(&ring->front->tail, ring->tail, __ATOMIC_RELEASE);
 }
 
+/* Wakes the threads that wait for room; false: there are none. */
+static inline bool wake_waiting(void)
+{
+	if (__builtin_expect(!__atomic_load_n(&pipe_hot.waiting, __ATOMIC_RELAXED), 1))
+		return false;
+	__atomic_store_n(&pipe_hot.waiting, 0, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
+	platform_wake_all(&pipe_hot.room_word);
+	return true;
+}
+
 /*
  * Room is returned to the writer in large parts, not for each record: the cache line is the
  * writer's.
@@ -456,10 +505,7 @@ static inline void ring_release(struct thread_ring *ring, struct drained *draine
 	if (ring->tail - drained->given < (ring->mask + 1) / RELEASE_PARTS)
 		return;
 	ring_free_upto_tail(ring, drained);
-	if (__atomic_load_n(&pipe_hot.waiters, __ATOMIC_RELAXED)) {
-		__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
-		platform_wake_all(&pipe_hot.room_word);
-	}
+	(void)wake_waiting();
 }
 
 /*
@@ -498,11 +544,13 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 			ring->tail_stamp = record->stamp;
 		} else {
 			struct record_run run;
-			const struct record *last =
-				run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
+			bool single = both || ring->stale_slots;
+			uint64_t sessions = record_sessions(ring, record);
+			const struct record *last = run_gather(state, ring, single ? 1 : UINT32_MAX,
+				next_stamp, &run);
 			drained[which].last +=
 				(uint64_t)((const uint8_t *)last - (const uint8_t *)record);
-			deliver_to_sessions(state, &run, record->sessions);
+			deliver_to_sessions(state, &run, sessions);
 			ring->tail_stamp = run.last_stamp;
 			size = run.bytes;
 		}
@@ -524,6 +572,8 @@ static void losses_and_ends(void)
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
+		if (status == THREAD_DEAD)
+			thread_state_finish(state);
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
 		/* Read after the losses: events in the ring now precede them. */
 		bool drained =
@@ -560,11 +610,48 @@ void pipe_slot_begin(uint32_t slot)
 	}
 }
 
-void pipe_slot_end(uint32_t slot)
+/*
+ * The thread was seen inside a record of this ring. If that is ever published, it is not for the
+ * session that ends now; it is lost for that session.
+ */
+static void record_leave_out(struct thread_state *state, struct thread_ring *ring, uint32_t slot)
 {
-	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+	const struct ring_front *front = ring->front;
+	uint64_t bit = UINT64_C(1) << slot;
+	uint64_t at = __atomic_load_n(&front->front.published, __ATOMIC_ACQUIRE);
+	bool has_header = __atomic_load_n(&front->front.next, __ATOMIC_ACQUIRE) != at;
+
+	if (!(__atomic_load_n(&front->front.turn, __ATOMIC_ACQUIRE) & 1) ||
+		__atomic_load_n(&front->front.published, __ATOMIC_ACQUIRE) != at)
+		return; /* it has just been published, and the next pass ignores it */
+	if (ring->stale_at != at)
+		__atomic_store_n(&ring->stale_slots, 0, __ATOMIC_RELAXED);
+	const struct record *record =
+		(const struct record *)(const void *)(ring->base + (at & ring->mask));
+	uint64_t sessions =
+		has_header ? __atomic_load_n(&record->sessions, __ATOMIC_RELAXED) : 0;
+	if ((sessions & ~ring->stale_slots & bit) && record->event != RECORD_LOSS)
+		session_lose_in(session_active[slot], state, 1, pipe_state.cutoff_ns,
+			pipe_state.cutoff_ns);
+	ring->stale_at = at;
+	__atomic_fetch_or(&ring->stale_slots, bit, __ATOMIC_RELAXED);
+}
+
+bool pipe_slot_end(uint32_t slot)
+{
+	bool held = false;
+
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
+		if (status == THREAD_LIVE && state->held_since_ns) {
+			record_leave_out(state, &state->main, slot);
+			record_leave_out(state, &state->nested, slot);
+			held = true;
+		}
 		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
 			pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+	}
+	return held;
 }
 
 void pipe_trim(void)
@@ -572,8 +659,10 @@ void pipe_trim(void)
 	if (pipe_state.clock_taken)
 		return;
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
-		if (state->main.tail ==
-			__atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
+		/* A record that is being written keeps its memory. */
+		if (!state->held_since_ns &&
+			state->main.tail == __atomic_load_n(&state->main.front->front.published,
+						    __ATOMIC_ACQUIRE))
 			thread_state_trim(state);
 }
 
@@ -631,6 +720,7 @@ void pipe_pass(struct pipe_pass *ret_pass)
 		.now_ns = now_ns,
 		.cutoff_ns = pipe_state.cutoff_ns,
 		.quiet = pipe_state.quiet,
+		.stuck = pipe_state.stuck,
 		.barrier = pipe_state.barrier,
 		.idle = idle,
 	};
@@ -640,12 +730,7 @@ uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 {
 	uint64_t sleep_ns = sessions_ns < IDLE_NS ? sessions_ns : IDLE_NS;
 
-	if (__atomic_load_n(&pipe_hot.waiters, __ATOMIC_RELAXED)) {
-		__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
-		platform_wake_all(&pipe_hot.room_word);
-		return 0;
-	}
-	if (pipe_state.most_drained > 64)
+	if (wake_waiting() || pipe_state.most_drained > 64)
 		return 0;
 	return sleep_ns > NAP_NS && pass->now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
 }

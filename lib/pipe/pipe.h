@@ -27,7 +27,8 @@ struct pipe_pass {
 	uint64_t number; /* counts the passes, from 1 */
 	uint64_t now_ns;
 	uint64_t cutoff_ns; /* all events up to this time have been written to the sinks */
-	bool quiet;         /* every thread was seen outside of a record */
+	bool quiet;         /* every thread but stuck ones was seen outside of a record */
+	bool stuck;         /* a thread has been inside the same record for 1 s */
 	/* every thread has passed a memory barrier (platform_barrier_everywhere()) */
 	bool barrier;
 	bool idle; /* no event was found */
@@ -54,10 +55,12 @@ void pipe_child(void);
 
 /*
  * pipe_slot_begin(): a session starts in this slot, and losses before are not counted for it.
- * pipe_slot_end(): a session ends; losses that no record reports yet are counted.
+ * pipe_slot_end(): a session ends; losses that no record reports yet are counted. A record that a
+ * thread has not finished counts as lost for the session, and its bit for the slot is ignored.
+ * Returns whether there is such a thread.
  */
 void pipe_slot_begin(uint32_t slot);
-void pipe_slot_end(uint32_t slot);
+bool pipe_slot_end(uint32_t slot);
 
 /* Returns the memory of the rings' content to the system, when no session exists. */
 void pipe_trim(void);

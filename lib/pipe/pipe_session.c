@@ -23,7 +23,7 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-/* for a thread that is inside a record for longer, the end of a session does not wait */
+/* while threads are inside records for less than 1 s each (pipe.c), a session's end waits this long */
 #define STOP_MAX_NS  UINT64_C(1000000000)
 #define END_MAX_NS   UINT64_C(5000000000) /* nor for a peer that reads nothing for longer */
 #define NAP_NS       UINT64_C(1000000)
@@ -183,6 +183,15 @@ static void notify(struct session *session, uint32_t kind, uint64_t count, int e
 
 /* ---- Beginning ---- */
 
+/* A slot without a session that is not in the mask `except`, or -1. The lock is held. */
+static int slot_free(uint64_t except)
+{
+	for (int i = 0; i < (int)SESSIONS_MAX; i++)
+		if (!sessions.slots[i] && !(except >> i & 1))
+			return i;
+	return -1;
+}
+
 int session_new(const struct session_config *config, struct session **ret_session)
 {
 	sessions_lock();
@@ -213,11 +222,13 @@ int session_new(const struct session_config *config, struct session **ret_sessio
 	if (r == 0) {
 		r = -EBUSY;
 		sessions_lock();
-		for (uint32_t i = 0; i < SESSIONS_MAX && r; i++) {
-			if (sessions.slots[i] || (sessions.quarantine >> i & 1))
-				continue;
-			sessions.slots[i] = session_ref(session);
-			session->slot = i;
+		int slot = slot_free(sessions.quarantine);
+		if (slot < 0)
+			slot = slot_free(0);
+		if (slot >= 0) {
+			sessions.quarantine &= ~(UINT64_C(1) << slot);
+			sessions.slots[slot] = session_ref(session);
+			session->slot = (uint32_t)slot;
 			session->id = ++sessions.last_id;
 			session->sink = config->sink;
 			r = 0;
@@ -360,7 +371,7 @@ static void session_over(struct session *session)
 	session_active[session->slot] = NULL;
 	flags_set(&pipe_hot.stacks, bit, false);
 	flags_set(&pipe_hot.special, bit, false);
-	if (session->quiet_passes < 2) {
+	if (session->slot_held) {
 		sessions_lock();
 		sessions.quarantine |= bit;
 		sessions_unlock();
@@ -422,7 +433,7 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 			session->quiet_passes++;
 		if (session->quiet_passes < 2 && now_ns - session->cleared_ns < STOP_MAX_NS)
 			return quiet ? 0 : NAP_NS;
-		pipe_slot_end(session->slot);
+		session->slot_held = pipe_slot_end(session->slot);
 		session->end_since_ns = now_ns;
 		__atomic_store_n(&session->status, SESSION_RUNDOWN, __ATOMIC_RELEASE);
 	}

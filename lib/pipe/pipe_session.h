@@ -69,8 +69,8 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 
 /*
  * A slot is quarantined if its session had to end while a thread was inside a record (for example,
- * stopped by a debugger). It is not used again until that thread was seen outside. sessions_quiet()
- * reports whether the last pass has seen all threads outside of a record.
+ * stopped by a debugger). Until that thread was seen outside, it is used again only if no other slot
+ * is free. sessions_quiet() reports whether the last pass has seen all threads outside of a record.
  */
 bool sessions_quarantined(void);
 void sessions_quiet(bool quiet);

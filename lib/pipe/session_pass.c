@@ -19,7 +19,7 @@ uint64_t sessions_pass(void)
 		return UINT64_MAX;
 
 	pipe_pass(&pass);
-	sessions_quiet(pass.quiet);
+	sessions_quiet(pass.quiet && !pass.stuck);
 	for (uint32_t i = 0; i < count; i++) {
 		/* Without a barrier an event may become visible one pass later. */
 		bool quiet = pass.quiet && sessions[i]->cleared_pass &&

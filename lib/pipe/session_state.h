@@ -64,6 +64,8 @@ struct session {
 	uint64_t cleared_ns;
 	/* passes since cleared_pass that saw every thread outside of a record */
 	uint32_t quiet_passes;
+	/* at its end a thread was inside a record that it began before */
+	bool slot_held;
 	uint64_t end_since_ns;
 	int failure; /* first error of the sink in this pass; session_turn() stops the session */
 	int error;   /* why it has stopped; 0: no error */

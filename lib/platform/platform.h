@@ -35,6 +35,12 @@ int platform_cpu_count(void);
 bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high);
 
 /*
+ * The bounds of the calling thread's alternate signal stack; false: it has none. Safe in signal
+ * handlers.
+ */
+bool platform_signal_stack(uintptr_t *ret_low, uintptr_t *ret_high);
+
+/*
  * When this returns true, every other thread of the process has executed a full memory barrier
  * since the call. False: the kernel has no such call, and the caller waits for one more pass
  * instead.

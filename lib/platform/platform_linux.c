@@ -185,6 +185,17 @@ bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *re
 	return true;
 }
 
+bool platform_signal_stack(uintptr_t *ret_low, uintptr_t *ret_high)
+{
+	stack_t stack;
+
+	if (sigaltstack(NULL, &stack) || (stack.ss_flags & SS_DISABLE))
+		return false;
+	*ret_low = (uintptr_t)stack.ss_sp;
+	*ret_high = *ret_low + stack.ss_size;
+	return true;
+}
+
 bool platform_barrier_everywhere(void)
 {
 	/*
