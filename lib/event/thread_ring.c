@@ -417,8 +417,8 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 			(wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
 		if (with_stack && !stack_done) {
 			frames = walked;
-			frame_count = stack_walk(&state->stack, firing->frame, walked,
-				RECORD_FRAMES_MAX);
+			frame_count =
+				stack_walk(&state->stack, firing->frame, walked, RECORD_FRAMES_MAX);
 			stack_done = true;
 		}
 		size_t size = RECORD_HEADER + (activity_set ? 32u : 0u) + firing->payload_size;
@@ -599,10 +599,9 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_state *state,
 	struct spoor_event *event, size_t payload_size, uintptr_t frame)
 {
-	struct firing firing = { .event = event,
-		.only = UINT64_MAX,
-		.payload_size = payload_size,
-		.frame = frame };
+	struct firing firing = {
+		.event = event, .only = UINT64_MAX, .payload_size = payload_size, .frame = frame
+	};
 
 	return fire_slow(state, &state->main, &firing);
 }
@@ -610,10 +609,9 @@ static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_sta
 static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_state *state,
 	struct spoor_event *event, size_t payload_size, uintptr_t frame)
 {
-	struct firing firing = { .event = event,
-		.only = UINT64_MAX,
-		.payload_size = payload_size,
-		.frame = frame };
+	struct firing firing = {
+		.event = event, .only = UINT64_MAX, .payload_size = payload_size, .frame = frame
+	};
 
 	return fire_unusual(state, &firing);
 }

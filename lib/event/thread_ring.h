@@ -163,7 +163,7 @@ struct pipe_hot {
 	/* futex word: changes when blocked threads should look for room again */
 	uint32_t room_word;
 	uint32_t waiting; /* a thread waits for room; set before each sleep, reset by the wake-up */
-	bool counter; /* stamps are of the processor's counter */
+	bool counter;     /* stamps are of the processor's counter */
 	bool running;
 };
 extern struct pipe_hot pipe_hot;

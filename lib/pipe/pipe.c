@@ -15,9 +15,9 @@
 #define HOLD_MAX_NS UINT64_C(50000000)
 #define ALIVE_NS    UINT64_C(1000000000)
 /* a thread inside the same record for longer is stopped, or has abandoned it */
-#define STUCK_NS    UINT64_C(1000000000)
-#define SPINS       200
-#define NAP_NS      UINT64_C(1000000) /* events were found: the next pass is this soon */
+#define STUCK_NS UINT64_C(1000000000)
+#define SPINS    200
+#define NAP_NS   UINT64_C(1000000) /* events were found: the next pass is this soon */
 /* no events were found: a ring of 4 MiB fills within 6 ms */
 #define IDLE_NS UINT64_C(5000000)
 /*
@@ -44,8 +44,8 @@ static struct {
 	uint64_t cutoff_ns;
 	/* cutoff of the previous pass: no event is delivered with an earlier time */
 	uint64_t before_ns;
-	bool quiet;  /* every thread but stuck ones was seen outside of records in this pass */
-	bool stuck;  /* a thread has been inside the same record for STUCK_NS */
+	bool quiet; /* every thread but stuck ones was seen outside of records in this pass */
+	bool stuck; /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
@@ -187,8 +187,7 @@ static void thread_hold(struct thread_state *state, bool main_quiet, bool nested
 {
 	uint64_t turns = __atomic_load_n(&state->main.front->front.turn, __ATOMIC_RELAXED) +
 			 __atomic_load_n(&state->nested.front->front.turn, __ATOMIC_RELAXED);
-	uint64_t since =
-		main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
+	uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
 	uint64_t nested_since =
 		nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
 
@@ -546,8 +545,8 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 			struct record_run run;
 			bool single = both || ring->stale_slots;
 			uint64_t sessions = record_sessions(ring, record);
-			const struct record *last = run_gather(state, ring, single ? 1 : UINT32_MAX,
-				next_stamp, &run);
+			const struct record *last =
+				run_gather(state, ring, single ? 1 : UINT32_MAX, next_stamp, &run);
 			drained[which].last +=
 				(uint64_t)((const uint8_t *)last - (const uint8_t *)record);
 			deliver_to_sessions(state, &run, sessions);
@@ -628,8 +627,7 @@ static void record_leave_out(struct thread_state *state, struct thread_ring *rin
 		__atomic_store_n(&ring->stale_slots, 0, __ATOMIC_RELAXED);
 	const struct record *record =
 		(const struct record *)(const void *)(ring->base + (at & ring->mask));
-	uint64_t sessions =
-		has_header ? __atomic_load_n(&record->sessions, __ATOMIC_RELAXED) : 0;
+	uint64_t sessions = has_header ? __atomic_load_n(&record->sessions, __ATOMIC_RELAXED) : 0;
 	if ((sessions & ~ring->stale_slots & bit) && record->event != RECORD_LOSS)
 		session_lose_in(session_active[slot], state, 1, pipe_state.cutoff_ns,
 			pipe_state.cutoff_ns);

@@ -54,10 +54,9 @@ static void handle(int number, void (*function)(int), int flags)
 
 static struct spoor_session *listen(uint64_t keywords)
 {
-	struct spoor_want want = { .size = sizeof(want),
-		.name = "Left",
-		.keywords = keywords,
-		.level = SPOOR_VERBOSE };
+	struct spoor_want want = {
+		.size = sizeof(want), .name = "Left", .keywords = keywords, .level = SPOOR_VERBOSE
+	};
 	struct spoor_session_options options = {
 		.size = sizeof(options), .wants = &want, .want_count = 1
 	};
@@ -218,8 +217,8 @@ static void run_with_stacks(bool above)
 
 	assert_true(memory != MAP_FAILED);
 	pthread_attr_init(&attributes);
-	assert_int_equal(pthread_attr_setstack(&attributes, memory + (above ? 0 : APART), STACK_BYTES),
-		0);
+	assert_int_equal(
+		pthread_attr_setstack(&attributes, memory + (above ? 0 : APART), STACK_BYTES), 0);
 	assert_int_equal(pthread_create(&thread, &attributes, on_other_stack,
 				 memory + (above ? APART : 0)),
 		0);
