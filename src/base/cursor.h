@@ -110,6 +110,25 @@ static inline uint32_t cursor_varuint32(struct cursor *c)
 	return (uint32_t)value;
 }
 
+/* Signed LEB128, as DWARF has it. More than 10 bytes is a failure. */
+static inline int64_t cursor_sleb(struct cursor *c)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint8_t byte = cursor_u8(c);
+		value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
+		if (byte & 0x80)
+			continue;
+		if (byte & 0x40 && shift + 7 < 64)
+			value |= UINT64_MAX << (shift + 7);
+		return (int64_t)value;
+	}
+	c->short_read = true;
+	c->at = c->end;
+	return 0;
+}
+
 /* Zig-zag LEB128. */
 static inline int64_t cursor_varint(struct cursor *c)
 {

@@ -259,6 +259,40 @@ static bool aarch64_ends_with_call(const uint8_t *code, size_t size, int64_t *re
 	return (word & 0xfffffc1f) == 0xd63f0000;
 }
 
+/* The kernel's order: ax bx cx dx si di bp sp ip, r8 to r15; between them flags and segments. */
+static const uint8_t x86_64_kernel_order[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14,
+	15 };
+
+static const struct arch_unwind x86_64_unwind = {
+	.kernel_mask = 0xff01ff,
+	.kernel_order = x86_64_kernel_order,
+	.kernel_count = sizeof(x86_64_kernel_order),
+	.stack_register = 7,
+	.frame_register = 6,
+	.pc_register = 16,
+	.slots = { 16, 6, 3, 12, 13, 14, 15 },
+	.slot_count = 7,
+	.preserved = 1u << 6 | 1u << 7 | 1u << 3 | 0xfu << 12,
+	.code_mask = UINT64_MAX,
+};
+
+/* x0 to x30, sp, pc */
+static const uint8_t aarch64_kernel_order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+	15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, ARCH_NO_REGISTER };
+
+static const struct arch_unwind aarch64_unwind = {
+	.kernel_mask = UINT64_C(0x1ffffffff),
+	.kernel_order = aarch64_kernel_order,
+	.kernel_count = sizeof(aarch64_kernel_order),
+	.stack_register = 31,
+	.frame_register = 29,
+	.pc_register = ARCH_NO_REGISTER,
+	.slots = { 30, 29, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28 },
+	.slot_count = 12,
+	.preserved = 0x7ffu << 19 | 1u << 31,
+	.code_mask = (UINT64_C(1) << 48) - 1,
+};
+
 static const struct arch archs[] = {
 	{
 		.name = "x86_64",
@@ -267,12 +301,14 @@ static const struct arch archs[] = {
 		.stub_count = sizeof(x86_64_stubs) / sizeof(x86_64_stubs[0]),
 		.stub_search_back_bytes = 255,
 		.ends_with_call = x86_64_ends_with_call,
+		.unwind = &x86_64_unwind,
 	},
 	{
 		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48. */
 		.name = "aarch64",
 		.kernel_begin = UINT64_C(0xfff0000000000000),
 		.ends_with_call = aarch64_ends_with_call,
+		.unwind = &aarch64_unwind,
 	},
 };
 

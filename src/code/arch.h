@@ -15,6 +15,25 @@ struct arch_stub {
 	uint16_t size_bytes; /* of the whole stub */
 };
 
+#define ARCH_UNWIND_SLOTS_MAX 12u
+#define ARCH_NO_REGISTER      0xffu
+
+/* What an unwinder needs to know; registers have their DWARF numbers, below 32. */
+struct arch_unwind {
+	uint64_t kernel_mask; /* of PERF_SAMPLE_REGS_USER: all registers that follow */
+	/* for each bit of the mask, in order; ARCH_NO_REGISTER: the pc, if it has no number */
+	const uint8_t *kernel_order;
+	uint8_t kernel_count;
+	uint8_t stack_register;
+	uint8_t frame_register;
+	uint8_t pc_register; /* ARCH_NO_REGISTER: the pc has no number */
+	/* what unwind tables save: first the return address, then what a function must preserve */
+	uint8_t slots[ARCH_UNWIND_SLOTS_MAX];
+	uint8_t slot_count;
+	uint32_t preserved; /* bit i: a function returns with register i as it was */
+	uint64_t code_mask; /* of an address in code without a signature in its upper bits */
+};
+
 struct arch {
 	const char *name;              /* "x86_64", as uname(2) reports it */
 	uint64_t kernel_begin;         /* addresses from here on belong to the kernel */
@@ -26,6 +45,7 @@ struct arch {
 	 * *ret_offset is the distance from there to its target; 0: the code does not contain it.
 	 */
 	bool (*ends_with_call)(const uint8_t *code, size_t size, int64_t *ret_offset);
+	const struct arch_unwind *unwind; /* NULL: unknown */
 };
 
 /* By uname's machine name; an unknown one has the usual 64-bit split and no stubs. */

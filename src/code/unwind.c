@@ -1,0 +1,385 @@
+/*
+ * See unwind.h. A row holds rules of the usual kind: the CFA is a register plus an offset, and each
+ * register that a function must preserve is either unchanged or saved near the CFA. Others (PLT
+ * stubs, signal frames, realigned stacks) are evaluated anew each time.
+ */
+#include "code/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "code/arch.h"
+#include "code/unwind_expression.h"
+#include "code/unwind_table.h"
+
+#define CACHE_ENTRIES 16384u /* a power of two */
+#define ADDRESS_BITS  48u    /* of user addresses; the number of the space is above */
+#define WORD          8
+
+/* Farther from the copy than any stack is large: another stack. */
+#define OTHER_STACK_BYTES (UINT64_C(64) << 20)
+
+enum row_kind {
+	ROW_RULES,
+	ROW_START,   /* the function has no caller */
+	ROW_COMPLEX, /* rules that do not fit a row */
+	ROW_MALFORMED,
+};
+
+struct unwind_row {
+	int32_t cfa_offset;
+	uint16_t saved; /* bit i: register slots[i] is at CFA + offsets[i] words */
+	uint8_t kind;   /* enum row_kind */
+	uint8_t cfa_register;
+	int16_t offsets[ARCH_UNWIND_SLOTS_MAX];
+};
+
+struct unwind_cache_entry {
+	uint64_t key; /* address and space; 0: empty */
+	struct unwind_row row;
+	bool by_frame_pointer;
+};
+
+int unwind_init(struct unwind *unwind, const struct arch_unwind *arch, unwind_locate_fn *locate,
+	void *context)
+{
+	*unwind = (struct unwind){ .arch = arch, .locate = locate, .context = context };
+	unwind->cache = calloc(CACHE_ENTRIES, sizeof(*unwind->cache));
+	return unwind->cache ? 0 : -ENOMEM;
+}
+
+void unwind_done(struct unwind *unwind)
+{
+	free(unwind->cache);
+	unwind->cache = NULL;
+}
+
+void unwind_forget(struct unwind *unwind)
+{
+	for (uint32_t i = 0; i < CACHE_ENTRIES; i++)
+		unwind->cache[i].key = 0;
+}
+
+uint64_t unwind_size_bytes(const struct unwind *unwind)
+{
+	return unwind->cache ? CACHE_ENTRIES * sizeof(*unwind->cache) : 0;
+}
+
+/* ---- rows ---- */
+
+static bool fits_slot(const struct unwind_rule *rule)
+{
+	return rule->kind == RULE_OFFSET && rule->value % WORD == 0 &&
+	       rule->value / WORD >= INT16_MIN && rule->value / WORD <= INT16_MAX;
+}
+
+static bool is_slot(const struct arch_unwind *arch, uint32_t number)
+{
+	for (uint32_t i = 0; i < arch->slot_count; i++)
+		if (arch->slots[i] == number)
+			return true;
+	return false;
+}
+
+static struct unwind_row pack(const struct arch_unwind *arch, const struct unwind_rules *rules)
+{
+	struct unwind_row row = { .kind = ROW_COMPLEX };
+
+	if (rules->registers[rules->return_register].kind == RULE_UNDEFINED)
+		return (struct unwind_row){ .kind = ROW_START };
+	if (rules->signal || rules->return_register != arch->slots[0] ||
+		rules->cfa.kind != RULE_VALUE_OFFSET || rules->cfa.value < INT32_MIN ||
+		rules->cfa.value > INT32_MAX)
+		return row;
+	for (uint32_t i = 0; i < UNWIND_REGISTERS; i++)
+		if (rules->registers[i].kind != RULE_SAME && !is_slot(arch, i) &&
+			arch->preserved >> i & 1)
+			return row;
+	for (uint32_t i = 0; i < arch->slot_count; i++) {
+		const struct unwind_rule *rule = &rules->registers[arch->slots[i]];
+		if (rule->kind == RULE_SAME)
+			continue;
+		if (!fits_slot(rule))
+			return row;
+		row.saved |= (uint16_t)(1u << i);
+		row.offsets[i] = (int16_t)(rule->value / WORD);
+	}
+	row.kind = ROW_RULES;
+	row.cfa_offset = (int32_t)rules->cfa.value;
+	row.cfa_register = (uint8_t)rules->cfa_register;
+	return row;
+}
+
+/* The frame record: the caller's frame pointer, and above it the return address. */
+static struct unwind_row frame_pointer_row(const struct arch_unwind *arch)
+{
+	struct unwind_row row = {
+		.kind = ROW_RULES,
+		.cfa_register = arch->frame_register,
+		.cfa_offset = 2 * WORD,
+		.saved = 1,
+		.offsets = { -1 },
+	};
+
+	for (uint32_t i = 1; i < arch->slot_count; i++) {
+		if (arch->slots[i] != arch->frame_register)
+			continue;
+		row.saved |= (uint16_t)(1u << i);
+		row.offsets[i] = -2;
+	}
+	return row;
+}
+
+static void make_row(const struct unwind *unwind, const struct unwind_place *place,
+	struct unwind_cache_entry *ret_entry)
+{
+	struct unwind_rules rules;
+	int result = place->table ? unwind_table_find(place->table, place->vaddr, &rules) : -ENOENT;
+
+	ret_entry->by_frame_pointer = result == -ENOENT;
+	if (result == 0)
+		ret_entry->row = pack(unwind->arch, &rules);
+	else if (result == -ENOENT)
+		ret_entry->row = frame_pointer_row(unwind->arch);
+	else
+		ret_entry->row = (struct unwind_row){ .kind = ROW_MALFORMED };
+}
+
+/* The row of an address; NULL: it is in no known mapping. */
+static const struct unwind_cache_entry *find_row(struct unwind *unwind, uint16_t space,
+	uint64_t address)
+{
+	uint64_t key = address | (uint64_t)space << ADDRESS_BITS;
+	uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+	struct unwind_cache_entry *entry = &unwind->cache[hash >> 40 & (CACHE_ENTRIES - 1)];
+	struct unwind_place place;
+
+	if (__builtin_expect(entry->key == key, 1))
+		return entry;
+	if (address >> ADDRESS_BITS || !unwind->locate(unwind->context, address, &place))
+		return NULL;
+	unwind->rows_made++;
+	make_row(unwind, &place, entry);
+	entry->key = key;
+	return entry;
+}
+
+/* ---- steps from a frame to its caller ---- */
+
+/* Why the word at `address` is not in the copy. */
+static enum unwind_end outside(const struct unwind_stack *stack, uint64_t address)
+{
+	return address < stack->begin || address - stack->begin > OTHER_STACK_BYTES
+		       ? UNWIND_SWITCHED
+		       : UNWIND_COPY;
+}
+
+/* UNWIND_END_COUNT: the registers are now the caller's. */
+static inline enum unwind_end step_row(const struct arch_unwind *arch,
+	const struct unwind_cache_entry *entry, struct unwind_registers *registers,
+	const struct unwind_stack *stack, bool leaf)
+{
+	const struct unwind_row *row = &entry->row;
+	uint64_t stack_pointer = registers->values[arch->stack_register];
+	uint64_t caller_pc;
+
+	if (!unwind_register_known(registers, row->cfa_register))
+		return UNWIND_LOST_REGISTER;
+	uint64_t base = registers->values[row->cfa_register];
+	uint64_t cfa = base + (uint64_t)(int64_t)row->cfa_offset;
+	if (entry->by_frame_pointer) {
+		if (!base)
+			return UNWIND_START;
+		if (base < stack_pointer || base % WORD)
+			return UNWIND_FRAME_POINTER;
+	}
+	/* A caller's frame is above; only a leaf may have none of its own. */
+	if (cfa < stack_pointer || (cfa == stack_pointer && !leaf))
+		return UNWIND_SWITCHED;
+	if (row->saved & 1) {
+		uint64_t at = cfa + (uint64_t)(int64_t)row->offsets[0] * WORD;
+		if (!unwind_stack_read(stack, at, &caller_pc))
+			return outside(stack, at);
+	} else if (unwind_register_known(registers, arch->slots[0]) &&
+		   arch->slots[0] != arch->pc_register) {
+		caller_pc = registers->values[arch->slots[0]];
+	} else {
+		return UNWIND_TABLE;
+	}
+	uint32_t known = registers->known & arch->preserved;
+	/* The function may have saved them anywhere. */
+	if (entry->by_frame_pointer)
+		known = 0;
+	for (uint32_t rest = row->saved & ~1u; rest; rest &= rest - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctz(rest);
+		uint64_t at = cfa + (uint64_t)(int64_t)row->offsets[slot] * WORD;
+		/* An epilogue has popped it already: tables do not say so, as the memory is intact. */
+		if (at < stack_pointer)
+			continue;
+		if (!unwind_stack_read(stack, at, &registers->values[arch->slots[slot]]))
+			return outside(stack, at);
+		known |= 1u << arch->slots[slot];
+	}
+	registers->known = known | 1u << arch->stack_register;
+	registers->values[arch->stack_register] = cfa;
+	registers->pc = caller_pc & arch->code_mask;
+	return UNWIND_END_COUNT;
+}
+
+static enum unwind_end expression_end(const struct unwind_stack *stack, int error, uint64_t address)
+{
+	return error == -EFAULT    ? outside(stack, address)
+	       : error == -ENODATA ? UNWIND_LOST_REGISTER
+				   : UNWIND_TABLE;
+}
+
+/* The value of one register in the caller; UNWIND_END_COUNT: *ret_value is set if *ret_known. */
+static enum unwind_end apply(const struct arch_unwind *arch, const struct unwind_rule *rule,
+	uint32_t number, uint64_t cfa, const struct unwind_registers *registers,
+	const struct unwind_stack *stack, uint64_t *ret_value, bool *ret_known)
+{
+	uint64_t at = cfa + (uint64_t)rule->value;
+	int result;
+
+	*ret_known = true;
+	switch ((enum unwind_rule_kind)rule->kind) {
+	case RULE_SAME:
+		*ret_known =
+			unwind_register_known(registers, number) && arch->preserved >> number & 1;
+		*ret_value = registers->values[number];
+		return UNWIND_END_COUNT;
+	case RULE_UNDEFINED:
+		*ret_known = false;
+		return UNWIND_END_COUNT;
+	case RULE_VALUE_OFFSET:
+		*ret_value = at;
+		return UNWIND_END_COUNT;
+	case RULE_REGISTER:
+		*ret_known = unwind_register_known(registers, (uint32_t)rule->value);
+		*ret_value = *ret_known ? registers->values[rule->value] : 0;
+		return UNWIND_END_COUNT;
+	case RULE_OFFSET:
+		break;
+	case RULE_EXPRESSION:
+	case RULE_VALUE_EXPRESSION:
+		result = unwind_expression_value(rule->expression, rule->size, registers, stack,
+			&cfa, &at);
+		if (result < 0)
+			return expression_end(stack, result, at);
+		if (rule->kind == RULE_VALUE_EXPRESSION) {
+			*ret_value = at;
+			return UNWIND_END_COUNT;
+		}
+		break;
+	}
+	/* as in step_row() */
+	if (at < registers->values[arch->stack_register] &&
+		unwind_register_known(registers, number)) {
+		*ret_value = registers->values[number];
+		return UNWIND_END_COUNT;
+	}
+	return unwind_stack_read(stack, at, ret_value) ? UNWIND_END_COUNT : outside(stack, at);
+}
+
+static enum unwind_end step_rules(const struct arch_unwind *arch, const struct unwind_rules *rules,
+	struct unwind_registers *registers, const struct unwind_stack *stack)
+{
+	struct unwind_registers caller = { .known = 0 };
+	uint64_t cfa;
+
+	if (rules->cfa.kind == RULE_VALUE_OFFSET) {
+		if (!unwind_register_known(registers, rules->cfa_register))
+			return UNWIND_LOST_REGISTER;
+		cfa = registers->values[rules->cfa_register] + (uint64_t)rules->cfa.value;
+	} else {
+		int result = unwind_expression_value(rules->cfa.expression, rules->cfa.size,
+			registers, stack, NULL, &cfa);
+		if (result < 0)
+			return expression_end(stack, result, cfa);
+	}
+	for (uint32_t i = 0; i < UNWIND_REGISTERS; i++) {
+		bool known;
+		enum unwind_end end = apply(arch, &rules->registers[i], i, cfa, registers, stack,
+			&caller.values[i], &known);
+		/* A register that was not preserved is missing only if it is needed. */
+		if (end != UNWIND_END_COUNT &&
+			(i == rules->return_register || arch->preserved >> i & 1))
+			return end;
+		if (end == UNWIND_END_COUNT && known)
+			caller.known |= 1u << i;
+	}
+	if (!unwind_register_known(&caller, rules->return_register))
+		return UNWIND_TABLE;
+	caller.pc = caller.values[rules->return_register] & arch->code_mask;
+	if (rules->registers[arch->stack_register].kind == RULE_SAME)
+		caller.values[arch->stack_register] = cfa;
+	caller.known |= 1u << arch->stack_register;
+	*registers = caller;
+	return UNWIND_END_COUNT;
+}
+
+static enum unwind_end step_complex(struct unwind *unwind, uint64_t address,
+	struct unwind_registers *registers, const struct unwind_stack *stack, bool *ret_signal)
+{
+	uint64_t before = registers->values[unwind->arch->stack_register];
+	struct unwind_place place;
+	struct unwind_rules rules;
+
+	if (!unwind->locate(unwind->context, address, &place) || !place.table)
+		return UNWIND_UNMAPPED;
+	if (unwind_table_find(place.table, place.vaddr, &rules) < 0)
+		return UNWIND_TABLE;
+	enum unwind_end end = step_rules(unwind->arch, &rules, registers, stack);
+	*ret_signal = rules.signal;
+	/* A signal handler may have a stack of its own, whose copy has nothing of the other one. */
+	if (end == UNWIND_END_COUNT && registers->values[unwind->arch->stack_register] <= before)
+		return UNWIND_SWITCHED;
+	return end;
+}
+
+enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
+	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
+	uint32_t room, uint32_t *ret_count)
+{
+	const struct arch_unwind *arch = unwind->arch;
+	bool exact = true; /* the pc is that of an instruction to come, not behind a call */
+	uint32_t count = 0;
+	enum unwind_end end = UNWIND_FRAMES;
+
+	while (count < room) {
+		uint64_t address = exact ? registers->pc : registers->pc - 1;
+		const struct unwind_cache_entry *entry = find_row(unwind, space, address);
+		bool signal = false;
+		if (!entry) {
+			end = UNWIND_UNMAPPED;
+			break;
+		}
+		frames[count++] = registers->pc;
+		if (arch->pc_register < UNWIND_REGISTERS) {
+			registers->values[arch->pc_register] = registers->pc;
+			registers->known |= 1u << arch->pc_register;
+		}
+		if (__builtin_expect(entry->row.kind == ROW_RULES, 1))
+			end = step_row(arch, entry, registers, stack, count == 1);
+		else if (entry->row.kind == ROW_COMPLEX)
+			end = step_complex(unwind, address, registers, stack, &signal);
+		else
+			end = entry->row.kind == ROW_START ? UNWIND_START : UNWIND_TABLE;
+		if (end == UNWIND_END_COUNT && !registers->pc)
+			end = UNWIND_START;
+		if (end != UNWIND_END_COUNT)
+			break;
+		exact = signal;
+		end = UNWIND_FRAMES;
+	}
+	*ret_count = count;
+	return end;
+}
+
+bool unwind_is_start(struct unwind *unwind, uint16_t space, uint64_t return_address)
+{
+	const struct unwind_cache_entry *entry = find_row(unwind, space, return_address - 1);
+
+	return entry && entry->row.kind == ROW_START;
+}

@@ -1,0 +1,75 @@
+/*
+ * Walks the stack of a thread from its registers and a copy of the end of its stack.
+ *
+ * One walk for all code: by the unwind table where the image has one for the address, else by the
+ * frame pointer (JIT and ReadyToRun code, which has no table here, always keeps it). What was found
+ * for an address is kept as a row of 32 bytes in a cache of fixed size, so that a frame costs some
+ * ten loads.
+ *
+ *   unwind_init(&unwind, arch, locate, context);
+ *   end = unwind_walk(&unwind, space, &registers, &stack, frames, room, &count);
+ *   unwind_done(&unwind);
+ *
+ * `space`, not 0, is the caller's number of an address space and its mappings: it takes another one, or
+ * calls unwind_forget(), when code at known addresses was replaced. Not thread-safe.
+ */
+#ifndef SPOOR_CODE_UNWIND_H
+#define SPOOR_CODE_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "code/unwind_state.h"
+
+struct arch_unwind;
+struct unwind_table;
+
+enum unwind_end {
+#define UNWIND_END(name, text, word) UNWIND_##name,
+#include "code/unwind_ends.def"
+#undef UNWIND_END
+	UNWIND_END_COUNT
+};
+
+/* What holds an address. */
+struct unwind_place {
+	const struct unwind_table
+		*table; /* NULL: code with frame pointers; borrowed for the walk */
+	uint64_t vaddr; /* the address in the file's own numbering */
+};
+
+/* False: the address is in no executable mapping. */
+typedef bool unwind_locate_fn(void *context, uint64_t address, struct unwind_place *ret_place);
+
+struct unwind_cache_entry;
+
+struct unwind {
+	const struct arch_unwind *arch;
+	unwind_locate_fn *locate;
+	void *context;
+	struct unwind_cache_entry *cache;
+	uint64_t rows_made; /* addresses that were not in the cache */
+};
+
+int unwind_init(struct unwind *unwind, const struct arch_unwind *arch, unwind_locate_fn *locate,
+	void *context);
+void unwind_done(struct unwind *unwind);
+
+/* Drops all rows. */
+void unwind_forget(struct unwind *unwind);
+
+/* The memory of the cache. */
+uint64_t unwind_size_bytes(const struct unwind *unwind);
+
+/*
+ * Frames leaf first: the address of the thread, then return addresses, at most `room`.
+ * `registers` become those of the last frame.
+ */
+enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
+	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
+	uint32_t room, uint32_t *ret_count);
+
+/* Whether the function that holds the return address is the first one of its thread. */
+bool unwind_is_start(struct unwind *unwind, uint16_t space, uint64_t return_address);
+
+#endif

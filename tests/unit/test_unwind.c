@@ -1,0 +1,250 @@
+/*
+ * The walk, compared with what really ran: a child is executed instruction by instruction, a list of
+ * its return addresses is kept from its calls and returns, and the walk must find that list at each
+ * instruction: in prologues and epilogues, PLT stubs, leaf functions and those of libc.
+ */
+#include "code/unwind.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "code/arch.h"
+#include "code/unwind_table.h"
+#include "image/image_file.h"
+#include "machine/proc.h"
+#include "unit/test.h"
+
+#define STACK_BYTES 16384u
+#define DEPTH_MAX   256u
+#define VDSO_BYTES  8192u
+
+struct place {
+	uint64_t begin;
+	uint64_t end;
+	uint64_t offset;
+	struct unwind_table *table;
+};
+
+struct places {
+	VEC(struct place) items;
+};
+
+static int add_place(void *user, const struct proc_mapping *mapping)
+{
+	struct places *places = user;
+	struct place place = { mapping->begin, mapping->end, mapping->file_offset, NULL };
+	struct image_file file;
+	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
+
+	if (strcmp(mapping->path, "[vdso]") == 0)
+		image_file_from_memory(&file, (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR),
+			VDSO_BYTES);
+	if (fd >= 0)
+		assert_int_equal(image_file_from_fd(&file, fd, NULL), 0);
+	if (fd >= 0 || strcmp(mapping->path, "[vdso]") == 0)
+		(void)unwind_table_open(&file, &place.table); /* else its code has frame pointers */
+	if (fd >= 0)
+		close(fd);
+	return vec_add(&places->items, place) ? 0 : -1;
+}
+
+static bool locate(void *context, uint64_t address, struct unwind_place *ret_place)
+{
+	const struct places *places = context;
+
+	for (uint32_t i = 0; i < places->items.count; i++) {
+		const struct place *place = &places->items.items[i];
+		if (address < place->begin || address >= place->end)
+			continue;
+		ret_place->table = place->table;
+		return !place->table ||
+		       unwind_table_vaddr(place->table, address - place->begin + place->offset,
+			       &ret_place->vaddr);
+	}
+	return false;
+}
+
+static void places_read(struct places *places)
+{
+	struct proc_reader proc;
+
+	*places = (struct places){ 0 };
+	assert_int_equal(proc_open(&proc, NULL), 0);
+	assert_int_equal(proc_read_maps(&proc, (uint32_t)getpid(), add_place, places), 0);
+	proc_close(&proc);
+}
+
+static void places_done(struct places *places)
+{
+	for (uint32_t i = 0; i < places->items.count; i++)
+		unwind_table_free(places->items.items[i].table);
+	vec_done(&places->items);
+}
+
+#ifdef __x86_64__
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Code of libc that has no frame pointers, calls back, and has many leaves. */
+static void work(void)
+{
+	static const int unsorted[] = { 5, 2, 9, 1, 7, 3, 8, 6, 4, 0 };
+	volatile double sum = 0;
+	int numbers[10];
+	char text[200];
+
+	for (int i = 0; i < 4; i++) {
+		memcpy(numbers, unsorted, sizeof(numbers));
+		qsort(numbers, 10, sizeof(numbers[0]), compare);
+		(void)snprintf(text, sizeof(text), "%d %s %.3f %lx", numbers[3], "text",
+			(double)numbers[4] / 3, 0x123456789abcdefUL);
+		sum += strtod(text, NULL);
+		free(malloc((size_t)i * 3000 + 20));
+	}
+	(void)getenv(text);
+}
+
+struct call {
+	uint64_t at; /* of the return address on the stack */
+	uint64_t address;
+};
+
+struct calls {
+	struct call items[DEPTH_MAX];
+	uint32_t count;
+};
+
+/* One instruction was executed: `before` are the registers before it. */
+static void follow(struct calls *calls, const struct user_regs_struct *before,
+	const struct user_regs_struct *now, const struct unwind_stack *stack)
+{
+	uint64_t top = 0;
+
+	while (calls->count && calls->items[calls->count - 1].at < now->rsp)
+		calls->count--;
+	if (now->rsp != before->rsp - 8 || !unwind_stack_read(stack, now->rsp, &top))
+		return;
+	/* A push of an address that happens to be behind it does not jump elsewhere. */
+	if (top > before->rip && top <= before->rip + 7 && now->rip != top) {
+		assert_true(calls->count < DEPTH_MAX);
+		calls->items[calls->count++] = (struct call){ now->rsp, top };
+	}
+}
+
+static void registers_from(const struct user_regs_struct *regs, struct unwind_registers *ret)
+{
+	const unsigned long long values[] = { regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi,
+		regs->rdi, regs->rbp, regs->rsp, regs->r8, regs->r9, regs->r10, regs->r11,
+		regs->r12, regs->r13, regs->r14, regs->r15 };
+
+	*ret = (struct unwind_registers){ .pc = regs->rip, .known = 0xffff };
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		ret->values[i] = values[i];
+}
+
+struct score {
+	uint64_t steps;
+	uint64_t wrong;
+	uint64_t ends[UNWIND_END_COUNT];
+};
+
+static void judge(struct unwind *unwind, const struct calls *calls,
+	const struct user_regs_struct *regs, const struct unwind_stack *stack, struct score *score)
+{
+	struct unwind_registers registers;
+	uint64_t frames[DEPTH_MAX + 32];
+	uint32_t count;
+	bool equal = true;
+
+	registers_from(regs, &registers);
+	score->steps++;
+	score->ends[unwind_walk(unwind, 1, &registers, stack, frames, DEPTH_MAX + 32, &count)]++;
+	for (uint32_t i = 0; i < calls->count && equal; i++)
+		equal = i + 1 < count &&
+			frames[i + 1] == calls->items[calls->count - 1 - i].address;
+	if (equal)
+		return;
+	score->wrong++;
+	if (score->wrong <= 5)
+		print_error("wrong at %llx, which has %u callers: %u frames\n", regs->rip,
+			calls->count, count);
+}
+
+static void run_child(void)
+{
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	work();
+	_exit(0);
+}
+
+static void test_each_instruction(void **state)
+{
+	static uint8_t bytes[STACK_BYTES];
+	struct user_regs_struct before;
+	struct user_regs_struct now;
+	struct calls calls = { .count = 0 };
+	struct score score = { 0 };
+	struct places places;
+	struct unwind unwind;
+	int status;
+
+	(void)state;
+	places_read(&places);
+	assert_int_equal(unwind_init(&unwind, arch_here()->unwind, locate, &places), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		run_child();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &before), 0);
+	while (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 &&
+		waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+		assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &now), 0);
+		struct iovec here = { bytes, sizeof(bytes) };
+		struct iovec there = { (void *)(uintptr_t)now.rsp, sizeof(bytes) };
+		ssize_t got = process_vm_readv(child, &here, 1, &there, 1, 0);
+		if (got < 0) {
+			/* nearer to the end of the stack than that */
+			there.iov_len = here.iov_len = 4096 - now.rsp % 4096;
+			got = process_vm_readv(child, &here, 1, &there, 1, 0);
+		}
+		assert_true(got > 0);
+		struct unwind_stack stack = { bytes, (size_t)got, now.rsp };
+		follow(&calls, &before, &now, &stack);
+		judge(&unwind, &calls, &now, &stack, &score);
+		before = now;
+	}
+	assert_true(WIFEXITED(status));
+	print_message("%llu instructions, %llu wrong, %llu to the start, %llu rows\n",
+		(unsigned long long)score.steps, (unsigned long long)score.wrong,
+		(unsigned long long)score.ends[UNWIND_START], (unsigned long long)unwind.rows_made);
+	assert_true(score.steps > 5000);
+	assert_int_equal(score.wrong, 0);
+	assert_int_equal(score.ends[UNWIND_START], score.steps);
+	unwind_done(&unwind);
+	places_done(&places);
+}
+#endif
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#ifdef __x86_64__
+		cmocka_unit_test(test_each_instruction),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
