@@ -51,6 +51,10 @@ _spoor()
 			'$1 == "option" && $2 == verb { print $3 }' <<<"$words") --help" -- "$current")
 	elif [[ $verb == heap ]] && ((COMP_CWORD == 2)); then
 		mapfile -t COMPREPLY < <(compgen -W 'report roots diff' -- "$current")
+	elif [[ $verb == symbols ]] && ((COMP_CWORD == 2)); then
+		mapfile -t COMPREPLY < <(compgen -W 'list import cache' -- "$current")
+	elif [[ $verb == symbols && ${COMP_WORDS[2]} == import ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 	elif [[ $verb == heap ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -X '!*.gcdump' -- "$current"; compgen -d -- "$current")
 	elif [[ $verb != record ]]; then

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/missing_symbols.h"
 #include "analysis/recording.h"
 #include "base/diag.h"
 #include "base/nearest.h"
@@ -17,6 +18,8 @@
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "pipeline/saved.h"
+#include "symbolize/symbol_cache.h"
+#include "symbols/symbol_names.h"
 
 #define NS_PER_MS 1000000u
 
@@ -265,6 +268,40 @@ bool selection_is_empty(const struct selection *s)
 	return s->words.len && !s->profile.count && (s->profile.all_count || s->unmatched);
 }
 
+/* Completes the trace's symbols from the symbol cache; `names` is made again if there are any. */
+static int name_from_cache(struct selection *s)
+{
+	struct missing_symbols missing = { .trace = &s->trace };
+	struct symbol_names found = { 0 };
+	struct symbol_cache cache;
+	enum method_name_form form = s->names.form;
+	int error = 0;
+
+	(void)symbol_cache_open(&cache, false, NULL); /* without: the machine's store */
+	if (symbol_names_possible(&s->trace, &cache)) {
+		for (uint32_t i = 0; i < s->profile.stacks.count && !error; i++) {
+			const struct profile_stack *stack = &s->profile.stacks.items[i];
+			if (!missing_symbols_add(&missing, stack->process, stack->stack,
+				    stack->count))
+				error = -ENOMEM;
+		}
+		if (!error)
+			error = missing_symbols_find(&missing, &s->names);
+		if (!error)
+			error = symbol_names_find(&found, &s->trace, &missing, &cache);
+		if (!error && !symbol_names_use(&found, &s->trace))
+			error = -ENOMEM;
+		if (!error && found.names.count) {
+			symbolmap_done(&s->names);
+			error = symbolmap_init(&s->names, &s->trace, form);
+		}
+	}
+	symbol_names_done(&found);
+	missing_symbols_done(&missing);
+	symbol_cache_close(&cache);
+	return error;
+}
+
 int selection_open(const struct selection_values *values, enum method_name_form form,
 	const struct arguments *arguments, const struct verb *verb, struct selection *s)
 {
@@ -300,6 +337,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
 	if (!error && s->answers)
 		error = answers_find(s->answers, &s->names);
+	if (!error)
+		error = name_from_cache(s);
 	if (!error)
 		error = profile_name(&s->profile, &s->names);
 	if (!error)

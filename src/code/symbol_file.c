@@ -619,8 +619,8 @@ bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct sym
 			return false;
 		hit.name = file->name;
 		hit.end_vaddr = function->begin + function->size;
-		if (!elf_offset_of_vaddr(&file->elf, function->begin, &hit.begin_offset))
-			return false;
+		/* A debug file has the address and not the code, so no offset. */
+		(void)elf_offset_of_vaddr(&file->elf, function->begin, &hit.begin_offset);
 		*ret_hit = hit;
 		return true;
 	}
@@ -629,10 +629,15 @@ bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct sym
 
 bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit)
 {
+	struct symbol_hit hit;
 	uint64_t vaddr;
 
-	return elf_vaddr_of_offset(&file->elf, offset, &vaddr) &&
-	       symbol_file_find_vaddr(file, vaddr, ret_hit);
+	if (!elf_vaddr_of_offset(&file->elf, offset, &vaddr) ||
+		!symbol_file_find_vaddr(file, vaddr, &hit) ||
+		!elf_offset_of_vaddr(&file->elf, hit.begin_vaddr, &hit.begin_offset))
+		return false;
+	*ret_hit = hit;
+	return true;
 }
 
 bool symbol_file_find_bounds(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit)

@@ -44,8 +44,9 @@ struct symbol_search {
 /* vaddr: addresses in the file's own numbering; offset: the position of that byte in the file. */
 struct symbol_hit {
 	uint64_t begin_vaddr;
-	uint64_t end_vaddr;    /* exclusive */
-	uint64_t begin_offset; /* offset + (end - begin) is the end */
+	uint64_t end_vaddr; /* exclusive */
+	/* offset + (end - begin) is the end; 0: by address, in a debug file without the code */
+	uint64_t begin_offset;
 	/* NUL-terminated; valid until the next call on this symbol_file */
 	const char *name;
 	size_t name_len;

@@ -186,11 +186,11 @@ void box_read(struct box *ret_box)
 }
 
 /* Opens a folder, or creates it. Fails if another user owns it or may write to it. */
-static int open_own_folder(int parent, const char *name)
+int box_open_own_folder(int parent, const char *name, bool make)
 {
 	struct stat st;
 
-	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+	if (make && mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -237,39 +237,56 @@ static void remove_old(int parent, const char *boot_id)
 	(void)closedir(dir);
 }
 
-int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag)
+int box_open_own_cache(bool make, char *ret_path, size_t room, int *ret_fd, struct diag *diag)
 {
 	char base[PATH_MAX];
 	/* With borrowed capabilities it would be created wherever the user says. */
 	const char *xdg = secure_getenv("XDG_CACHE_HOME");
 	const char *home = secure_getenv("HOME");
-
-	if (!is_boot_id(box->boot_id))
-		return diag_set(diag, -ENOENT, "no cache: this boot has no id");
 	int len = -1;
-	if (geteuid() == 0)
-		len = snprintf(base, sizeof(base), "/var/cache");
-	else if (xdg && xdg[0] == '/')
+
+	if (xdg && xdg[0] == '/' && geteuid() != 0)
 		len = snprintf(base, sizeof(base), "%s", xdg);
+	else if (geteuid() == 0)
+		len = snprintf(base, sizeof(base), "/var/cache");
 	else if (home && home[0] == '/')
 		len = snprintf(base, sizeof(base), "%s/.cache", home);
 	if (len < 0 || (size_t)len >= sizeof(base))
 		return diag_set(diag, -ENOENT,
 			"no cache: neither XDG_CACHE_HOME nor HOME names a folder");
 
-	if (mkdir(base, 0700) < 0 && errno != EEXIST)
+	if (make && mkdir(base, 0700) < 0 && errno != EEXIST)
 		return diag_set(diag, -errno, "no cache: cannot make '%s': %m", base);
 	cleanup(closep) int parent = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)
 		return diag_set(diag, -errno, "no cache: cannot open '%s': %m", base);
-	cleanup(closep) int ours = open_own_folder(parent, "spoor");
+	int ours = box_open_own_folder(parent, "spoor", make);
 	if (ours < 0)
 		return diag_set(diag, ours, "no cache: '%s/spoor' cannot be trusted or made: %m",
 			base);
-	int fd = open_own_folder(ours, box->boot_id);
+	len = snprintf(ret_path, room, "%s/spoor", base);
+	if (len < 0 || (size_t)len >= room) {
+		closep(&ours);
+		return diag_set(diag, -ENAMETOOLONG, "no cache: '%s' is too long", base);
+	}
+	*ret_fd = ours;
+	return 0;
+}
+
+int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag)
+{
+	char path[PATH_MAX];
+	cleanup(closep) int ours = -1;
+
+	if (!is_boot_id(box->boot_id))
+		return diag_set(diag, -ENOENT, "no cache: this boot has no id");
+	int result = box_open_own_cache(true, path, sizeof(path), &ours, diag);
+	if (result < 0)
+		return result;
+	int fd = box_open_own_folder(ours, box->boot_id, true);
 	if (fd < 0)
-		return diag_set(diag, fd, "no cache: '%s/spoor/%s' cannot be trusted or made: %m",
-			base, box->boot_id);
+		return diag_set(diag, fd, "no cache: '%s/%s' cannot be trusted or made: %m", path,
+			box->boot_id);
 	remove_old(ours, box->boot_id);
 	*ret_fd = fd;
 	return 0;

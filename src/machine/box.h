@@ -2,6 +2,7 @@
 #ifndef SPOOR_MACHINE_BOX_H
 #define SPOOR_MACHINE_BOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,11 +40,18 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag);
 int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list);
 
 /*
- * Opens the cache folder of this boot: /var/cache/spoor/<boot id> for root, else
- * $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/.... Creates it with mode 0700 and removes those of
- * earlier boots. Fails if another user owns it or may write to it, or if one of the last two
- * components is a link. The caller closes *ret_fd, and uses openat() on it with O_NOFOLLOW, never
- * the path.
+ * Opens this user's cache folder: /var/cache/spoor for root, else $XDG_CACHE_HOME/spoor or
+ * ~/.cache/spoor. With `make` creates it with mode 0700. Fails if another user owns it or may write to it, or
+ * if its last component is a link. The caller closes *ret_fd; ret_path is for messages.
+ */
+int box_open_own_cache(bool make, char *ret_path, size_t room, int *ret_fd, struct diag *diag);
+
+/* Opens the folder `name` of `parent`, by the same rules: a descriptor, or a negative errno. */
+int box_open_own_folder(int parent, const char *name, bool make);
+
+/*
+ * The cache folder of this boot, in box_open_own_cache(). Removes those of earlier boots. The
+ * caller closes *ret_fd, and uses openat() on it with O_NOFOLLOW, never the path.
  */
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag);
 

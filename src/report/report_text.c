@@ -263,6 +263,24 @@ static void add_unnamed(struct page *page)
 	}
 }
 
+/* How many frames the symbol files of native images would name, and how to get these files. */
+static void add_symbols_needed(struct page *page)
+{
+	const struct report *report = page->report;
+	uint64_t frames = 0;
+
+	for (uint32_t i = 0; i < report->unnamed.count; i++)
+		if (report->unnamed.items[i].kind == FUNCTION_NATIVE)
+			frames += report->unnamed.items[i].frames;
+	if (!report->file || strcmp(report->file, "-") == 0 ||
+		share_of(frames, report->frames) < 0.0005)
+		return;
+	text_add_things(page->out, frames, "native frame has", "native frames have");
+	bytes_text(page->out, " no symbols: spoor symbols list ");
+	text_add_shell_word(page->out, report->file);
+	bytes_text(page->out, "\n");
+}
+
 /* The diagnostics sessions that the recorder opened in the processes, each kind once. */
 static void add_sessions(struct page *page)
 {
@@ -459,6 +477,7 @@ static void add_trust(struct page *page)
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");
+	add_symbols_needed(page);
 	if (report->weighing == REPORT_CPU_CLOCKS)
 		bytes_text(out,
 			report->no_stacks

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -81,26 +82,35 @@ static int absorb_mapping(struct trace *trace, const struct event *event)
 	mapping->from_ns = event->time_ns;
 	mapping->id = read.id;
 	mapping->path = trace_add_text(trace, read.path);
-	if (read.metadata_id)
-		mapping->build_id =
-			map_get(&trace->mapping_by_id, KEY_METADATA | (read.metadata_id & ID_MASK));
+	uint32_t identity = read.metadata_id ? map_get(&trace->mapping_by_id,
+						       KEY_METADATA | (read.metadata_id & ID_MASK))
+					     : 0;
+	if (identity) {
+		const struct image_identity *known = &trace->identities.items[identity - 1];
+		mapping->build_id = known->build_id;
+		mapping->text_vaddr = known->text_vaddr;
+		mapping->text_offset = known->text_offset;
+	}
 	return 1;
 }
 
-/* The hexadecimal text after "build_id" in the JSON, if it is a valid one. */
-static uint32_t find_build_id(struct trace *trace, const char *json)
+/* The value after a key in flat JSON, a number or the begin of a text; NULL: no such key. */
+static const char *find_value(const char *json, const char *quoted_key)
 {
-	static const char key[] = "\"build_id\"";
-	const char *at = strstr(json, key);
+	const char *at = strstr(json, quoted_key);
 
 	if (!at)
-		return 0;
-	at += sizeof(key) - 1;
+		return NULL;
+	at += strlen(quoted_key);
 	at += strspn(at, " \t:");
-	if (*at != '"')
-		return 0;
-	at++;
-	return strtab_add(&trace->strings, at, strspn(at, "0123456789abcdef"));
+	return *at == '"' ? at + 1 : at;
+}
+
+static uint64_t find_number(const char *json, const char *quoted_key)
+{
+	const char *at = find_value(json, quoted_key);
+
+	return at ? strtoull(at, NULL, 0) : 0;
 }
 
 static int absorb_mapping_metadata(struct trace *trace, const struct event *event)
@@ -111,9 +121,18 @@ static int absorb_mapping_metadata(struct trace *trace, const struct event *even
 
 	if (r < 0)
 		return r;
-	uint32_t build_id = find_build_id(trace, read.symbols);
-	if (build_id &&
-		!map_put(&trace->mapping_by_id, KEY_METADATA | (read.id & ID_MASK), build_id))
+	const char *hex = find_value(read.symbols, "\"build_id\"");
+	size_t len = hex ? strspn(hex, "0123456789abcdef") : 0;
+	if (!len)
+		return 1;
+	struct image_identity identity = {
+		.build_id = strtab_add(&trace->strings, hex, len),
+		.text_vaddr = find_number(read.symbols, "\"p_vaddr\""),
+		.text_offset = find_number(read.symbols, "\"p_offset\""),
+	};
+	if (!vec_add(&trace->identities, identity) ||
+		!map_put(&trace->mapping_by_id, KEY_METADATA | (read.id & ID_MASK),
+			trace->identities.count))
 		return -ENOMEM;
 	return 1;
 }

@@ -505,6 +505,23 @@ static uint32_t look_up(struct symbolmap *map, struct symbolmap_state *state, ui
 	return unnamed_function(map, state, mapping, origin, address);
 }
 
+bool symbolmap_native(const struct symbolmap *map, uint32_t process, uint64_t address,
+	uint32_t *ret_mapping, uint32_t *ret_symbol)
+{
+	const struct symbolmap_state *state = map->state;
+	const struct mapping *mapping = process ? find_mapping(map, state, process, address) : NULL;
+	uint32_t index;
+	bool any;
+
+	if (!mapping || mapping_origin(map, state, mapping) != ORIGIN_NATIVE)
+		return false;
+	if (find_code(map, state, process, address, 0, &index, &any) || any)
+		return false;
+	*ret_mapping = (uint32_t)(mapping - map->trace->mappings.items);
+	*ret_symbol = find_symbol(state, mapping->id, address);
+	return true;
+}
+
 int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_form form)
 {
 	struct symbolmap_state *state = calloc(1, sizeof(*state));

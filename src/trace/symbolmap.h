@@ -69,6 +69,13 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	uint32_t code_epoch);
 
 /*
+ * For an address in the code of an ELF image: the index of its mapping, and one plus that of its
+ * symbol (0 none). False for all other code: the kernel's, managed, generated.
+ */
+bool symbolmap_native(const struct symbolmap *map, uint32_t process, uint64_t address,
+	uint32_t *ret_mapping, uint32_t *ret_symbol);
+
+/*
  * Sets `method` of every function, once, after all lookups. A joined one has kind and tier of the
  * heaviest by `weights`, a number for each function; one of an unknown module joins a method of the
  * same name. 0 or -ENOMEM.

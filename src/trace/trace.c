@@ -36,6 +36,7 @@ void trace_done(struct trace *trace)
 	vec_done(&trace->threads);
 	vec_done(&trace->mappings);
 	vec_done(&trace->symbols);
+	vec_done(&trace->identities);
 	vec_done(&trace->schemas);
 	vec_done(&trace->losses);
 	vec_done(&trace->notices);

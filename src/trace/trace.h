@@ -69,8 +69,18 @@ struct mapping {
 	uint32_t process;  /* 0: the kernel's, the same for all processes */
 	uint32_t path;     /* strtab */
 	uint32_t build_id; /* strtab: lower-case hexadecimal, or 0 */
-	uint64_t device;   /* with inode: which file, when there is no build id */
+	/* with a build id: of the image's first executable segment; both 0 if the recorder did not know */
+	uint64_t text_vaddr;
+	uint64_t text_offset;
+	uint64_t device; /* with inode: which file, when there is no build id */
 	uint64_t inode;
+};
+
+/* Which ELF image a mapping shows, from ProcessMappingMetadata. */
+struct image_identity {
+	uint32_t build_id; /* strtab, not 0 */
+	uint64_t text_vaddr;
+	uint64_t text_offset;
 };
 
 /* A name for a range of a mapping, as ProcessSymbol has it but with an exclusive end. */
@@ -183,6 +193,7 @@ struct trace {
 	VEC(struct thread) threads;
 	VEC(struct mapping) mappings;
 	VEC(struct symbol) symbols;
+	VEC(struct image_identity) identities;
 	VEC(struct schema) schemas;
 	VEC(struct loss) losses;
 	VEC(struct notice) notices;

@@ -1,0 +1,262 @@
+/* spoor symbols: the symbol files that a recording lacks, and the cache of those that were found. */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/selection.h"
+#include "cli/symbols_recording.h"
+#include "cli/words.h"
+#include "machine/rights.h"
+#include "symbolize/symbol_cache.h"
+#include "symbols/symbols_list.h"
+
+#define DAY_S              (24 * 3600)
+#define IMPORT_DEPTH_MAX   16
+#define IMPORT_ENTRIES_MAX 1000000u
+
+struct symbols_values {
+	bool json;
+	bool quiet;
+	bool clean;
+	uint64_t unused_days;
+	uint64_t max_size;
+};
+
+const struct option symbols_options[] = {
+	{ 0, "clean", NULL, "cache: remove all files", OPTION_FLAG,
+		INTO(struct symbols_values, clean) },
+	{ 0, "unused-days", "N", "cache: remove files that were not used for so many days",
+		OPTION_POSITIVE, INTO(struct symbols_values, unused_days) },
+	{ 0, "max-size", "SIZE", "cache: remove the longest unused files until SIZE is left",
+		OPTION_SIZE, INTO(struct symbols_values, max_size) },
+	OPTION_ROW_JSON(struct symbols_values,
+		"list, cache: one JSON object, as spoor-symbols(1) describes it"),
+	OPTION_ROW_QUIET(struct symbols_values),
+	{ 0 },
+};
+
+static int print_bytes(struct bytes *out)
+{
+	int code = EXIT_FAILED;
+
+	if (out->failed) {
+		struct diag diag = { 0 };
+		diag_set(&diag, -ENOMEM, "cannot print the result: %m");
+		(void)words_fail(&diag);
+	} else {
+		code = selection_print(out);
+	}
+	bytes_done(out);
+	return code;
+}
+
+/* ---- list ---- */
+
+static void say_missing(const struct symbols_recording *r)
+{
+	uint64_t left = r->missing.missing_frames - r->found.frames;
+	struct bytes text = { 0 };
+
+	text_add_count(&text, left);
+	bytes_text(&text, " of ");
+	text_add_things(&text, r->missing.frames, "frame has", "frames have");
+	bytes_text(&text, " no symbols");
+	words_say("%s", bytes_z(&text));
+	bytes_done(&text);
+}
+
+static int list(const struct symbols_values *values, const char *path)
+{
+	struct symbols_recording r;
+	struct bytes out = { 0 };
+	int code = symbols_recording_open(&r, path, false);
+
+	if (code == EXIT_DONE) {
+		if (values->json)
+			symbols_list_json(&r.missing, &r.found, path, &out);
+		else
+			symbols_list_text(&r.missing, &r.found, &out);
+		code = print_bytes(&out);
+		if (!values->quiet && !values->json)
+			say_missing(&r);
+	}
+	symbols_recording_close(&r);
+	return code;
+}
+
+/* ---- import ---- */
+
+struct import {
+	struct symbol_cache cache;
+	uint32_t added;
+};
+
+/* `found`: the file was found in a folder, so it may be no symbol file. */
+static int import_file(struct import *import, const char *path, bool found, struct diag *diag)
+{
+	char build_id[BUILD_ID_TEXT_SIZE];
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return found ? 0 : diag_set(diag, -errno, "cannot open '%s': %m", path);
+	int result = symbol_cache_check(fd, NULL, build_id, found ? NULL : diag);
+	if (result == 0)
+		result = symbol_cache_add(&import->cache, fd, NULL, build_id, diag);
+	else if (found)
+		return 0;
+	if (result < 0)
+		diag_context(diag, "cannot import '%s'", path);
+	import->added += result == 0;
+	return result;
+}
+
+static int import_folder(struct import *import, const char *path, struct diag *diag)
+{
+	char *const roots[] = { (char *)path, NULL };
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	uint32_t seen = 0;
+	int result = 0;
+
+	if (!walk)
+		return diag_set(diag, -errno, "cannot read '%s': %m", path);
+	for (FTSENT *entry; result == 0 && (entry = fts_read(walk));) {
+		if (++seen > IMPORT_ENTRIES_MAX)
+			result = diag_set(diag, -E2BIG, "'%s' has more than %u files", path,
+				IMPORT_ENTRIES_MAX);
+		else if (entry->fts_info == FTS_D && entry->fts_level > IMPORT_DEPTH_MAX)
+			(void)fts_set(walk, entry, FTS_SKIP);
+		else if (entry->fts_info == FTS_F)
+			result = import_file(import, entry->fts_path, true, diag);
+	}
+	(void)fts_close(walk); /* read only */
+	return result;
+}
+
+static int import_all(const struct symbols_values *values, const char *const *paths, uint32_t count)
+{
+	struct import import = { 0 };
+	struct diag diag = { 0 };
+	int result = symbol_cache_open(&import.cache, true, &diag);
+
+	for (uint32_t i = 0; i < count && result == 0; i++) {
+		struct stat st;
+		result = stat(paths[i], &st) == 0 && S_ISDIR(st.st_mode)
+				 ? import_folder(&import, paths[i], &diag)
+				 : import_file(&import, paths[i], false, &diag);
+	}
+	if (result == 0 && !values->quiet)
+		words_say("%u symbol file%s imported into %s", import.added,
+			import.added == 1 ? "" : "s", import.cache.path);
+	symbol_cache_close(&import.cache);
+	if (result < 0)
+		return words_fail(&diag);
+	return import.added ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- cache ---- */
+
+static bool is_to_go(const struct symbols_values *values, const struct symbol_cache_list *list,
+	const struct symbol_cache_entry *entry, int64_t now_s)
+{
+	return values->clean || (values->max_size && list->size_bytes > values->max_size) ||
+	       (values->unused_days &&
+		       now_s - entry->used_s >= (int64_t)values->unused_days * DAY_S);
+}
+
+/* The list begins with the file that was not used for longest. */
+static int clean_up(const struct symbols_values *values, const struct symbol_cache *cache,
+	struct symbol_cache_list *list, int64_t now_s, struct diag *diag)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < list->entries.count; i++) {
+		const struct symbol_cache_entry entry = list->entries.items[i];
+		if (!is_to_go(values, list, &entry, now_s)) {
+			list->entries.items[kept++] = entry;
+			continue;
+		}
+		int result = symbol_cache_remove(cache, entry.build_id);
+		if (result < 0 && result != -ENOENT)
+			return diag_set(diag, result, "cannot remove %s from the symbol cache: %m",
+				entry.build_id);
+		list->size_bytes -= entry.size_bytes;
+	}
+	list->entries.count = kept;
+	return 0;
+}
+
+static int show_cache(const struct symbols_values *values)
+{
+	struct symbol_cache_list files = { 0 };
+	struct symbol_cache cache;
+	struct bytes out = { 0 };
+	struct diag diag = { 0 };
+	int64_t now_s = time(NULL);
+	int code = EXIT_DONE;
+	int result = symbol_cache_open(&cache, true, &diag);
+
+	if (result == 0)
+		result = symbol_cache_read(&cache, &files, &diag);
+	if (result == 0)
+		result = clean_up(values, &cache, &files, now_s, &diag);
+	if (result < 0) {
+		code = words_fail(&diag);
+	} else {
+		if (values->json)
+			symbol_cache_json(&files, cache.path, now_s, &out);
+		else
+			symbol_cache_text(&files, cache.path, now_s, &out);
+		code = print_bytes(&out);
+	}
+	vec_done(&files.entries);
+	symbol_cache_close(&cache);
+	return code;
+}
+
+static int run(const struct symbols_values *values, const struct verb *self,
+	const struct arguments *args)
+{
+	const char *const *words = args->words.items;
+	uint32_t count = args->words.count;
+	const char *what = count ? words[0] : "";
+	bool cleans = values->clean || values->unused_days || values->max_size;
+
+	if (args->command)
+		return options_misused(self, "no command can be started here");
+	if (strcmp(what, "cache") == 0 && count == 1)
+		return show_cache(values);
+	if (cleans)
+		return options_misused(self,
+			"--clean, --unused-days and --max-size go with 'cache'");
+	if (strcmp(what, "list") == 0 && count == 2)
+		return list(values, words[1]);
+	if (strcmp(what, "import") == 0 && count > 1)
+		return import_all(values, words + 1, count - 1);
+	return options_misused(self, "it takes 'list FILE', 'import PATH...' or 'cache'");
+}
+
+int cmd_symbols(const struct verb *self, int argc, char **argv)
+{
+	struct symbols_values values = { 0 };
+	struct arguments args;
+	int code;
+
+	if (!options_parse(self, argc, argv, &values, &args, &code))
+		return code;
+	/* Any user may have written the recording and the symbol files. */
+	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES);
+	code = run(&values, self, &args);
+	options_done(self, &values, &args);
+	return code;
+}

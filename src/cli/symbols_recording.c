@@ -1,0 +1,42 @@
+/* See symbols_recording.h. */
+#include "cli/symbols_recording.h"
+
+#include <errno.h>
+
+#include "base/diag.h"
+#include "cli/verb.h"
+#include "cli/words.h"
+#include "pipeline/saved.h"
+
+int symbols_recording_open(struct symbols_recording *r, const char *path, bool make_cache)
+{
+	struct diag diag = { 0 };
+
+	*r = (struct symbols_recording){ .cache = { .fd = -1 } };
+	r->missing.trace = &r->trace;
+	int error = trace_init(&r->trace);
+
+	if (!error && symbol_cache_open(&r->cache, make_cache, make_cache ? &diag : NULL) < 0 &&
+		make_cache)
+		return words_fail(&diag);
+	if (!error)
+		error = saved_read(path, &r->trace, missing_symbols_event, &r->missing, &diag);
+	if (!error)
+		error = symbolmap_init(&r->map, &r->trace, METHOD_NAME_SHORT);
+	if (!error)
+		error = missing_symbols_find(&r->missing, &r->map);
+	if (!error)
+		error = symbol_names_find(&r->found, &r->trace, &r->missing, &r->cache);
+	if (error && !diag.error)
+		diag_set(&diag, error, "cannot read '%s': %m", path);
+	return error ? words_fail(&diag) : EXIT_DONE;
+}
+
+void symbols_recording_close(struct symbols_recording *r)
+{
+	symbol_names_done(&r->found);
+	missing_symbols_done(&r->missing);
+	symbolmap_done(&r->map);
+	symbol_cache_close(&r->cache);
+	trace_done(&r->trace);
+}
