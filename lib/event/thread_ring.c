@@ -384,6 +384,9 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 	uint64_t deadline = 0;
 
 	for (;;) {
+		/* `turn` is visible before the mask is read. */
+		if (__atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED))
+			platform_fence();
 		uint64_t wanted =
 			__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
 		if (!wanted)

@@ -22,7 +22,8 @@
  * the thread's second, small ring (`nested`). An event of a handler that interrupts that one as
  * well is counted as lost. A session ends after no thread is inside a record that it began before
  * (pipe.c). So `turn` is the read-side mark of a kind of RCU: no fence when an event is fired,
- * membarrier() when a session ends.
+ * membarrier() in each pass. Where that is refused, every event takes the slow path and makes a
+ * fence.
  *
  * A handler may leave a record by siglongjmp(). The next event of the thread recognizes this: its
  * frame is not below the one that entered the record, as that of an interrupting handler is. The
@@ -153,7 +154,11 @@ struct thread_state {
 
 /* Global state that the firing path reads besides the event and the ring; rarely written. */
 struct pipe_hot {
-	uint64_t special;  /* slots that need the slow path: with stacks, or stalled */
+	/*
+	 * slots that need the slow path: with stacks, or stalled; all while `fences` is set or the
+	 * loop thread sleeps (pipe_slot_special())
+	 */
+	uint64_t special;
 	uint64_t stacks;   /* slots whose sessions record stacks */
 	uint64_t blocking; /* slots of sessions with SPOOR_BLOCK */
 	uint64_t stalled;  /* of `blocking`: the sink is full */
@@ -165,6 +170,8 @@ struct pipe_hot {
 	uint32_t waiting; /* a thread waits for room; set before each sleep, reset by the wake-up */
 	bool counter;     /* stamps are of the processor's counter */
 	bool running;
+	/* the system has no barrier for all threads: a thread that enters a record makes a fence */
+	bool fences;
 };
 extern struct pipe_hot pipe_hot;
 

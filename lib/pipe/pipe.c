@@ -17,6 +17,8 @@
 /* a thread inside the same record for longer is stopped, or has abandoned it */
 #define STUCK_NS UINT64_C(1000000000)
 #define SPINS    200
+/* after this time all threads know that they need fences */
+#define FENCES_NS UINT64_C(10000000)
 #define NAP_NS   UINT64_C(1000000) /* events were found: the next pass is this soon */
 /* no events were found: a ring of 4 MiB fills within 6 ms */
 #define IDLE_NS UINT64_C(5000000)
@@ -47,6 +49,8 @@ static struct {
 	bool quiet; /* every thread but stuck ones was seen outside of records in this pass */
 	bool stuck; /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
+	uint64_t fences_ns;     /* when the system refused the barrier, in this run; 0: at the start */
+	uint64_t special_slots; /* slots that need the slow path for a reason of their own */
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
 	struct pending *pending;
@@ -67,6 +71,23 @@ uint64_t pipe_clock_error_ns(void)
 	return pipe_state.clock.width_ns / 2;
 }
 
+static void special_publish(void)
+{
+	bool all = __atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&pipe_hot.special, all ? UINT64_MAX : pipe_state.special_slots,
+		__ATOMIC_RELAXED);
+}
+
+void pipe_slot_special(uint32_t slot, bool on)
+{
+	uint64_t bit = UINT64_C(1) << slot;
+
+	pipe_state.special_slots =
+		on ? pipe_state.special_slots | bit : pipe_state.special_slots & ~bit;
+	special_publish();
+}
+
 int pipe_set_up(bool counter,
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest))
 {
@@ -79,6 +100,9 @@ int pipe_set_up(bool counter,
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
+	pipe_state.fences_ns = 0;
+	__atomic_store_n(&pipe_hot.fences, !platform_barrier_everywhere(), __ATOMIC_RELAXED);
+	special_publish();
 	/* The stamps of the previous run may be those of the other clock. */
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
 		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
@@ -666,6 +690,25 @@ void pipe_trim(void)
 
 /* ---- The pass ---- */
 
+/*
+ * Are all stores visible that other threads made before this call, and do they see those of this
+ * thread? With `fences`, each thread and this one make a fence. When the barrier is refused later
+ * than at the start (the program has installed a filter), threads may not have noticed yet that
+ * they need a fence.
+ */
+static bool barrier(uint64_t now_ns)
+{
+	if (!__atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED)) {
+		if (platform_barrier_everywhere())
+			return true;
+		pipe_state.fences_ns = now_ns;
+		__atomic_store_n(&pipe_hot.fences, true, __ATOMIC_RELAXED);
+		special_publish();
+	}
+	platform_fence();
+	return !pipe_state.fences_ns || now_ns - pipe_state.fences_ns > FENCES_NS;
+}
+
 void pipe_pass(struct pipe_pass *ret_pass)
 {
 	struct clock_pair now = clock_line_advance(&pipe_state.clock);
@@ -679,11 +722,7 @@ void pipe_pass(struct pipe_pass *ret_pass)
 			session->cleared_pass = pipe_state.pass;
 	}
 
-	pipe_state.barrier = platform_barrier_everywhere();
-	/*
-	 * Without a barrier: stores made before the previous pass are visible by now, because a nap
-	 * is far longer than a store takes.
-	 */
+	pipe_state.barrier = barrier(now_ns);
 	uint64_t ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.last_ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.before_ns = pipe_state.cutoff_ns;
@@ -717,9 +756,8 @@ void pipe_pass(struct pipe_pass *ret_pass)
 		.number = pipe_state.pass,
 		.now_ns = now_ns,
 		.cutoff_ns = pipe_state.cutoff_ns,
-		.quiet = pipe_state.quiet,
+		.quiet = pipe_state.quiet && pipe_state.barrier,
 		.stuck = pipe_state.stuck,
-		.barrier = pipe_state.barrier,
 		.idle = idle,
 	};
 }

@@ -2,8 +2,8 @@
  * The pass over all rings: writes the events that threads have fired to the sinks of the sessions,
  * ordered by time.
  *
- * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier). A
- * thread that is outside of any record afterwards has published all records that it stamped before
+ * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier;
+ * where it is refused, threads make a fence in each record, and the pass makes one here). A thread that is outside of any record afterwards has published all records that it stamped before
  * T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff
  * (watermark) to the last time at which the thread was outside, or to its last published record.
  * After 50 ms it no longer does, and events that the thread then still publishes get a later time.
@@ -29,8 +29,6 @@ struct pipe_pass {
 	uint64_t cutoff_ns; /* all events up to this time have been written to the sinks */
 	bool quiet;         /* every thread but stuck ones was seen outside of a record */
 	bool stuck;         /* a thread has been inside the same record for 1 s */
-	/* every thread has passed a memory barrier (platform_barrier_everywhere()) */
-	bool barrier;
 	bool idle; /* no event was found */
 };
 
@@ -61,6 +59,9 @@ void pipe_child(void);
  */
 void pipe_slot_begin(uint32_t slot);
 bool pipe_slot_end(uint32_t slot);
+
+/* Whether events for this slot take the slow path. Loop thread. */
+void pipe_slot_special(uint32_t slot, bool on);
 
 /* Returns the memory of the rings' content to the system, when no session exists. */
 void pipe_trim(void);

@@ -277,7 +277,7 @@ static void activate(void *context)
 	flags_set(&pipe_hot.stalled, bit, false);
 	flags_set(&pipe_hot.given_up, bit, false);
 	flags_set(&pipe_hot.stacks, bit, session->config.options.stacks);
-	flags_set(&pipe_hot.special, bit, session->config.options.stacks);
+	pipe_slot_special(session->slot, session->config.options.stacks);
 }
 
 /* Releases the slot, and the reference that the table of slots held. */
@@ -370,7 +370,7 @@ static void session_over(struct session *session)
 
 	session_active[session->slot] = NULL;
 	flags_set(&pipe_hot.stacks, bit, false);
-	flags_set(&pipe_hot.special, bit, false);
+	pipe_slot_special(session->slot, false);
 	if (session->slot_held) {
 		sessions_lock();
 		sessions.quarantine |= bit;
@@ -417,7 +417,7 @@ static void update_stall(struct session *session)
 		return;
 	flags_set(&pipe_hot.given_up, bit, false);
 	flags_set(&pipe_hot.stalled, bit, is);
-	flags_set(&pipe_hot.special, bit, is || session->config.options.stacks);
+	pipe_slot_special(session->slot, is || session->config.options.stacks);
 }
 
 static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)

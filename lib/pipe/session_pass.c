@@ -21,9 +21,7 @@ uint64_t sessions_pass(void)
 	pipe_pass(&pass);
 	sessions_quiet(pass.quiet && !pass.stuck);
 	for (uint32_t i = 0; i < count; i++) {
-		/* Without a barrier an event may become visible one pass later. */
-		bool quiet = pass.quiet && sessions[i]->cleared_pass &&
-			     (pass.barrier || pass.number >= sessions[i]->cleared_pass + 2);
+		bool quiet = pass.quiet && sessions[i]->cleared_pass;
 		uint64_t due =
 			session_turn(sessions[i], pass.now_ns, pass.cutoff_ns, quiet, pass.idle);
 		if (due < sleep_ns)

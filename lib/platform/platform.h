@@ -42,10 +42,20 @@ bool platform_signal_stack(uintptr_t *ret_low, uintptr_t *ret_high);
 
 /*
  * When this returns true, every other thread of the process has executed a full memory barrier
- * since the call. False: the kernel has no such call, and the caller waits for one more pass
- * instead.
+ * since the call. False: the kernel has no such call, or a filter refuses it.
  */
 bool platform_barrier_everywhere(void);
+
+/* A full memory barrier of the calling thread; firing path. GCC's thread sanitizer has no fences. */
+static inline void platform_fence(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	uint32_t word = 0;
+	__atomic_fetch_add(&word, 1, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
 
 /*
  * platform_wait() waits while *word is `expected`, for at most timeout_ns; platform_wake_all() ends

@@ -6,6 +6,9 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/event/thread_ring.h"
+#include "lib/platform/platform.h"
+
 SPOOR_PROVIDER(shop, "Shop")
 SPOOR_EVENT(shop, tick, 1, SPOOR_INFO, 0)
 SPOOR_EVENT(shop, order, 2, SPOOR_INFO, 0x1, (u32, id), (u64, bytes), (f64, price), (text, name))
@@ -60,6 +63,18 @@ static void values_arrive(void **state)
 	spoor_session_free(session);
 }
 
+/* Where the system refuses membarrier(), every event takes the path on which a thread makes a fence. */
+static void fences_replace_the_barrier(void **state)
+{
+	(void)state;
+	struct spoor_session *session = listen();
+	assert_int_equal(pipe_hot.fences, !platform_barrier_everywhere());
+	if (pipe_hot.fences)
+		assert_int_equal(pipe_hot.special, UINT64_MAX);
+	spoor_session_stop(session);
+	spoor_session_free(session);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -77,6 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_arrive),
+		cmocka_unit_test(fences_replace_the_barrier),
 	};
 
 	return cmocka_run_group_tests_name("pipe", tests, set_up, tear_down);
