@@ -19,7 +19,7 @@
 #define SPINS    200
 /* after this time all threads know that they need fences */
 #define FENCES_NS UINT64_C(10000000)
-#define NAP_NS   UINT64_C(1000000) /* events were found: the next pass is this soon */
+#define NAP_NS    UINT64_C(1000000) /* events were found: the next pass is this soon */
 /* no events were found: a ring of 4 MiB fills within 6 ms */
 #define IDLE_NS UINT64_C(5000000)
 /*
@@ -49,7 +49,7 @@ static struct {
 	bool quiet; /* every thread but stuck ones was seen outside of records in this pass */
 	bool stuck; /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
-	uint64_t fences_ns;     /* when the system refused the barrier, in this run; 0: at the start */
+	uint64_t fences_ns; /* when the system refused the barrier, in this run; 0: at the start */
 	uint64_t special_slots; /* slots that need the slow path for a reason of their own */
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);

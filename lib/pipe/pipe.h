@@ -29,7 +29,7 @@ struct pipe_pass {
 	uint64_t cutoff_ns; /* all events up to this time have been written to the sinks */
 	bool quiet;         /* every thread but stuck ones was seen outside of a record */
 	bool stuck;         /* a thread has been inside the same record for 1 s */
-	bool idle; /* no event was found */
+	bool idle;          /* no event was found */
 };
 
 /* Makes one pass. Loop thread. */
