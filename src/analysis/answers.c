@@ -26,6 +26,9 @@ static unsigned takers_of(const struct schema *schema)
 		return 1u << ANSWER_GC;
 	case CLR_ID_ExceptionThrown:
 		return 1u << ANSWER_EXCEPTIONS;
+	case CLR_ID_GCAllocationTick:
+	case CLR_ID_AllocationSampled:
+		return 1u << ANSWER_ALLOC;
 	default:
 		return 0;
 	}
@@ -63,6 +66,8 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return collections_event(&answers->collections, event->event);
 	case ANSWER_EXCEPTIONS:
 		return exceptions_event(&answers->exceptions, event);
+	case ANSWER_ALLOC:
+		return allocations_event(&answers->allocations, event);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -112,6 +117,49 @@ int answers_find(struct answers *answers, struct symbolmap *names)
 	return event_stacks_find(&answers->stacks, names);
 }
 
+static int choose(struct answers *answers)
+{
+	int error = answers->chosen ? 0 : allocations_choose(&answers->allocations);
+
+	answers->chosen = true;
+	return error;
+}
+
+static const struct tally *tally_of(const struct answers *answers, enum answer answer)
+{
+	switch (answer) {
+	case ANSWER_EXCEPTIONS:
+		return &answers->exceptions.tally;
+	case ANSWER_ALLOC:
+		return &answers->allocations.tally;
+	case ANSWER_GC:
+	case ANSWER_COUNT:
+		break;
+	}
+	return NULL;
+}
+
+int answers_fill_profile(struct answers *answers, enum answer answer, struct profile *profile)
+{
+	const struct tally *tally = tally_of(answers, answer);
+	int error = choose(answers);
+
+	for (uint32_t i = 0; tally && i < tally->rows.list.count && !error; i++) {
+		const struct tally_row *row = &tally->rows.list.items[i];
+		struct profile_stack stack = { .process = row->key.process,
+			.weight_ns = row->amount,
+			.count = row->count };
+		if (row->key.stack) {
+			const struct event_stack *known =
+				&answers->stacks.items.items[row->key.stack];
+			stack.stack = known->stack;
+			stack.epoch = known->epoch;
+		}
+		error = profile_add(profile, &stack);
+	}
+	return error;
+}
+
 int answers_finish(struct answers *answers, const struct profile *profile,
 	const struct symbolmap *names, uint64_t duration_ns)
 {
@@ -126,6 +174,10 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 	int error = collections_finish(&answers->collections, profile, duration_ns);
 	if (!error)
 		error = tally_finish(&answers->exceptions.tally, &selection);
+	if (!error)
+		error = choose(answers);
+	if (!error)
+		error = tally_finish(&answers->allocations.tally, &selection);
 	return error;
 }
 
@@ -134,6 +186,7 @@ void answers_done(struct answers *answers)
 	event_stacks_done(&answers->stacks);
 	collections_done(&answers->collections);
 	exceptions_done(&answers->exceptions);
+	allocations_done(&answers->allocations);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

@@ -13,8 +13,10 @@
 #ifndef SPOOR_ANALYSIS_ANSWERS_H
 #define SPOOR_ANALYSIS_ANSWERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/allocations.h"
 #include "analysis/collections.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
@@ -29,6 +31,7 @@ struct trace;
 enum answer {
 	ANSWER_GC,
 	ANSWER_EXCEPTIONS,
+	ANSWER_ALLOC,
 	ANSWER_COUNT,
 };
 
@@ -43,13 +46,21 @@ struct answers {
 	uint64_t span_ns;  /* of the selected time; set by answers_finish() */
 	/* by schema: set of 1 << enum answer, shifted by one; bit 0: it has been asked */
 	VEC(uint16_t) by_schema;
+	bool chosen; /* allocations_choose() was called */
 	struct collections collections;
 	struct exceptions exceptions;
+	struct allocations allocations;
 };
 
 /* 0, or -ENOMEM. */
 int answers_event(struct answers *answers, const struct event *event);
 int answers_find(struct answers *answers, struct symbolmap *names);
+
+/*
+ * Before profile_name(), for a profile that ignores samples: adds the stacks of an analysis with
+ * their amounts, ANSWER_ALLOC bytes. 0, or -ENOMEM.
+ */
+int answers_fill_profile(struct answers *answers, enum answer answer, struct profile *profile);
 
 /* `duration_ns` is of the whole recording. 0, or -ENOMEM. */
 int answers_finish(struct answers *answers, const struct profile *profile,

@@ -69,6 +69,26 @@ static bool is_wanted(const struct profile *profile, const struct event *event)
 	return since_ns >= filter->from_ns && (!filter->to_ns || since_ns < filter->to_ns);
 }
 
+static int count_stack(struct profile *profile, const struct profile_stack *stack)
+{
+	uint64_t hash =
+		hash_u64((uint64_t)stack->process << 32 | stack->stack) + stack->epoch;
+
+	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
+		struct profile_stack *known = &profile->stacks.items[w.value - 1];
+		if (known->process == stack->process && known->stack == stack->stack &&
+			known->epoch == stack->epoch) {
+			known->weight_ns += stack->weight_ns;
+			known->count += stack->count;
+			return 0;
+		}
+	}
+	return vec_add(&profile->stacks, *stack) &&
+			       map_add(&profile->index, hash, profile->stacks.count)
+		       ? 0
+		       : -ENOMEM;
+}
+
 static int take_sample(struct profile *profile, const struct event *event, uint64_t weight_ns)
 {
 	const struct trace *trace = profile->trace;
@@ -83,28 +103,21 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 		return 0;
 
 	uint32_t process = trace->threads.items[event->thread_index].process;
-	uint32_t epoch =
-		process < trace->processes.count ? trace->processes.items[process].code_epoch : 0;
-	uint64_t hash = hash_u64((uint64_t)process << 32 | event->stack_index) + epoch;
-
-	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
-		struct profile_stack *known = &profile->stacks.items[w.value - 1];
-		if (known->process == process && known->stack == event->stack_index &&
-			known->epoch == epoch) {
-			known->weight_ns += weight_ns;
-			known->count++;
-			return 0;
-		}
-	}
-	struct profile_stack *stack = vec_push(&profile->stacks);
-	if (!stack)
-		return -ENOMEM;
-	*stack = (struct profile_stack){ .process = process,
+	const struct profile_stack stack = { .process = process,
 		.stack = event->stack_index,
-		.epoch = epoch,
+		.epoch = process < trace->processes.count
+				 ? trace->processes.items[process].code_epoch
+				 : 0,
 		.weight_ns = weight_ns,
 		.count = 1 };
-	return map_add(&profile->index, hash, profile->stacks.count) ? 0 : -ENOMEM;
+	return count_stack(profile, &stack);
+}
+
+int profile_add(struct profile *profile, const struct profile_stack *stack)
+{
+	profile->all_count += stack->count;
+	profile->all_weight_ns += stack->weight_ns;
+	return count_stack(profile, stack);
 }
 
 /* ---- samples of a runtime ---- */
@@ -240,6 +253,8 @@ int profile_event(void *context, const struct event *event)
 	struct profile *profile = context;
 	const struct trace *trace = profile->trace;
 
+	if (profile->ignores_samples && event->kind == EVENT_SAMPLE)
+		return 0;
 	if (event->kind == EVENT_SAMPLE && event->thread_index < trace->threads.count) {
 		uint64_t weight_ns = event->value ? event->value : trace->recording.period_ns;
 		return take_sample(profile, event, weight_ns ? weight_ns : WEIGHT_UNKNOWN_NS);
@@ -253,6 +268,8 @@ int profile_event(void *context, const struct event *event)
 		return 0;
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 
+	if (profile->ignores_samples)
+		return 0;
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE)
 		return take_runtime_sample(profile, event);
 	return event->schema_index == trace->known_schemas[SPOOR_THREAD_CLOCK] ||

@@ -95,6 +95,7 @@ struct profile {
 	VEC(uint32_t) bodies; /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;
+	bool ignores_samples; /* set by the caller, who adds stacks by profile_add() */
 	struct clock_join join;
 	uint64_t settled_ns;
 	VEC(struct profile_latest) latest;                    /* by thread */
@@ -116,6 +117,9 @@ struct profile {
  * `context` is the profile. 0, or -ENOMEM.
  */
 int profile_event(void *context, const struct event *event);
+
+/* Adds to a stack what the caller has counted. 0, or -ENOMEM. */
+int profile_add(struct profile *profile, const struct profile_stack *stack);
 
 /* Whether the filter lets this process pass, by its pid and name. */
 bool profile_wants_process(const struct profile *profile, uint32_t index);

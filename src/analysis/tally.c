@@ -91,6 +91,30 @@ int tally_add(struct tally *tally, const struct tally_key *key, const struct tal
 	return merge(&tally->rows, &row, members);
 }
 
+static bool has_process(const struct tally *tally, uint32_t process)
+{
+	return process < tally->by_process.count && tally->by_process.items[process];
+}
+
+int tally_add_missing(struct tally *tally, const struct tally *other)
+{
+	for (uint32_t i = 0; i < other->rows.list.count; i++) {
+		const struct tally_row *row = &other->rows.list.items[i];
+		if (!has_process(tally, row->key.process) && !vec_add(&tally->rows.list, *row))
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < other->processes.count; i++) {
+		const struct tally_process *from = &other->processes.items[i];
+		if (has_process(tally, from->process))
+			continue;
+		struct tally_process *process = process_of(tally, from->process);
+		if (!process)
+			return -ENOMEM;
+		process->line = from->line;
+	}
+	return 0;
+}
+
 static int compare_amounts(const struct tally_row *x, const struct tally_row *y)
 {
 	if (x->amount != y->amount)

@@ -91,6 +91,9 @@ enum tally_member {
 /* 0, or -ENOMEM. `place` of the key is ignored. */
 int tally_add(struct tally *tally, const struct tally_key *key, const struct tally_amount *amount);
 
+/* Before tally_finish(): adds those of `other`, of processes of which `tally` has none. 0, or -ENOMEM. */
+int tally_add_missing(struct tally *tally, const struct tally *other);
+
 /* 0, or -ENOMEM. */
 int tally_finish(struct tally *tally, const struct tally_selection *selection);
 

@@ -28,6 +28,7 @@ struct flame_values {
 	unsigned format;
 	bool reverse;
 	bool native;
+	bool alloc;
 	const char *title;
 	uint64_t width;
 	bool quiet;
@@ -44,6 +45,8 @@ const struct option flame_options[] = {
 	{ 0, "native", NULL, "functions without a symbol one by one, not one frame a module",
 		OPTION_FLAG, INTO(struct flame_values, native) },
 	{ 0, "offsets", NULL, "as --native", OPTION_FLAG, INTO(struct flame_values, native) },
+	{ 0, "alloc", NULL, "the bytes that .NET processes allocated, in place of CPU time",
+		OPTION_FLAG, INTO(struct flame_values, alloc) },
 	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT,
 		INTO(struct flame_values, title) },
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
@@ -127,7 +130,8 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	if (!error)
 		error = tree_build(&tree, &s->profile, &s->names, form, NULL);
 	if (!error && format == FORMAT_FOLDED) {
-		folded_write(&tree, &s->trace, &s->names, &out);
+		folded_write(&tree, &s->trace, &s->names,
+			s->report.weighing == REPORT_ALLOCATIONS, &out);
 	} else if (!error) {
 		const struct flame_options options = { .title = values->title,
 			.width = (unsigned)values->width };
@@ -194,6 +198,7 @@ static int refuse_suffix(const char *path, const char *suffix)
 int cmd_flame(const struct verb *self, int argc, char **argv)
 {
 	struct flame_values values = { .format = FORMAT_BY_NAME };
+	struct answers answers = { .wanted = 1u << ANSWER_ALLOC };
 	struct arguments arguments;
 	struct selection selection;
 	const char *suffix;
@@ -208,12 +213,16 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
 	} else {
+		values.selection.answers = values.alloc ? &answers : NULL;
+		values.selection.weighs_answer = values.alloc;
+		values.selection.weighed = ANSWER_ALLOC;
 		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self,
 			&selection);
 		if (code == EXIT_DONE && selection_is_empty(&selection))
 			code = EXIT_FAILED; /* selection_open() said why */
 		if (code == EXIT_DONE)
 			code = write_flame(&values, &selection);
+		answers_done(&answers);
 		selection_close(&selection);
 	}
 	options_done(self, &values, &arguments);

@@ -48,6 +48,8 @@ const struct option report_options[] = {
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_GC]) },
 	{ 0, "exceptions", NULL, "the exceptions of .NET processes: types, messages, methods",
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_EXCEPTIONS]) },
+	{ 0, "alloc", NULL, "the memory that .NET processes allocated, by type and method",
+		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_ALLOC]) },
 	SELECTION_OPTIONS(struct report_values, selection),
 	{ 's', "sort", "KEY[,KEY...]",
 		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",

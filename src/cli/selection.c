@@ -320,6 +320,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	}
 	s->profile.trace = &s->trace;
 	s->answers = values->answers;
+	s->profile.ignores_samples = values->weighs_answer;
 	if (s->answers) {
 		s->answers->trace = &s->trace;
 		s->answers->filter = &s->profile.filter;
@@ -335,6 +336,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 
 	int error =
 		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
+	if (!error && values->weighs_answer)
+		error = answers_fill_profile(s->answers, values->weighed, &s->profile);
 	if (!error && s->answers)
 		error = answers_find(s->answers, &s->names);
 	if (!error)
@@ -355,7 +358,9 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	said |= explain_modules(s);
 	said |= explain_time(s);
 	s->unmatched = said;
-	if (!said && !s->answers && selection_is_empty(s))
+	if (values->weighs_answer)
+		s->report.weighing = REPORT_ALLOCATIONS;
+	if (!said && (!s->answers || values->weighs_answer) && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;

@@ -34,6 +34,9 @@ struct selection_values {
 	uint64_t to_ns;
 	bool raw_names;
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
+	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
+	bool weighs_answer;
+	enum answer weighed;
 };
 
 /* The rows of a verb's option table that choose file, processes and times. */

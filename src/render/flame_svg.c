@@ -348,6 +348,15 @@ static void add_text_member(struct picture *p, struct bytes *scratch, const char
 	bytes_text(p->out, ",\n");
 }
 
+/* For the script: units of the picture's amounts, which are in thousands, and their sizes. */
+static const char *units_of(const struct report *report)
+{
+	if (report->weighing == REPORT_ALLOCATIONS)
+		return "[['GB',1e6],['MB',1e3],['kB',1]]";
+	return report->weighing == REPORT_THREAD_TIME ? "[['thread s',1e6],['thread ms',1e3]]"
+						      : "[['CPU s',1e6],['CPU ms',1e3]]";
+}
+
 static void add_data(struct picture *p, const struct flame_options *options,
 	const struct bytes *title, const struct bytes *facts)
 {
@@ -357,11 +366,11 @@ static void add_data(struct picture *p, const struct flame_options *options,
 	bytes_printf(out,
 		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,top:%u,row:%u,"
 		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64
-		",unit:'%s',keys:%u,key:%u,\n",
+		",units:%s,keys:%u,key:%u,\n",
 		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR,
 		FLAME_WIDTH_MIN, TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
-		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, label_weight(p->report),
-		KEY_Y, KEY_ROW);
+		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, units_of(p->report), KEY_Y,
+		KEY_ROW);
 	add_text_member(p, &scratch, "title", title);
 	add_text_member(p, &scratch, "facts", facts);
 	bytes_text(out, "names:[\n");
@@ -471,6 +480,23 @@ static void add_default_title(struct bytes *out, const struct report *report)
 	}
 }
 
+/* "12.1 CPU s", "103 MB allocated". */
+static void add_amount(struct bytes *out, const struct report *report)
+{
+	double seconds = (double)report->cpu_ns / 1e9;
+
+	if (report->weighing == REPORT_ALLOCATIONS) {
+		text_add_size(out, report->cpu_ns);
+		bytes_text(out, " allocated");
+		return;
+	}
+	bytes_printf(out, "%.*f %s s",
+		seconds >= 99.95   ? 0
+		: seconds >= 9.995 ? 1
+				   : 2,
+		seconds, label_weight(report));
+}
+
 static void add_facts(struct bytes *out, const struct report *report)
 {
 	static const char dot[] = "  \xc2\xb7  ";
@@ -490,12 +516,7 @@ static void add_facts(struct bytes *out, const struct report *report)
 		bytes_printf(out, " at %.0f Hz", report->rate_hz);
 	bytes_text(out, dot);
 	text_add_things(out, report->samples, "sample, ", "samples, ");
-	double seconds = (double)report->cpu_ns / 1e9;
-	bytes_printf(out, "%.*f %s s",
-		seconds >= 99.95   ? 0
-		: seconds >= 9.995 ? 1
-				   : 2,
-		seconds, label_weight(report));
+	add_amount(out, report);
 	bytes_text(out, dot);
 	label_loss(out, report);
 	if (report->selection) {
@@ -552,11 +573,15 @@ static unsigned add_legend(struct picture *p, bool draw)
 		if (draw)
 			bytes_printf(p->out,
 				"<g class=\"key\" data-w=\"%.0f\" transform=\"translate(%.0f,%u)\">"
-				"<title>%.1f %% of the %s time was spent in this code itself</title>"
+				"<title>%.1f %% of the %s in this code itself</title>"
 				"<rect class=\"%s0\" width=\"14\" height=\"14\" rx=\"2\"/>"
 				"<text class=\"l\" x=\"20\" y=\"12\">%s</text></g>\n",
 				room, x, KEY_Y + (lines - 1) * KEY_ROW,
-				key_percent(p->report, shown), label_weight(p->report),
+				key_percent(p->report, shown),
+				p->report->weighing == REPORT_ALLOCATIONS ? "bytes were allocated"
+				: p->report->weighing == REPORT_THREAD_TIME
+					? "thread time was spent"
+					: "CPU time was spent",
 				kinds[shown].letter, bytes_z(&words));
 		x += room + 18;
 	}

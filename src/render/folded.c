@@ -54,7 +54,7 @@ static void add_name(struct folded *f, const struct call_tree *tree, const struc
 }
 
 void folded_write(struct call_tree *tree, const struct trace *trace, const struct symbolmap *names,
-	struct bytes *out)
+	bool by_weight, struct bytes *out)
 {
 	struct folded f = { .trace = trace, .names = names };
 	uint32_t at;
@@ -73,7 +73,8 @@ void folded_write(struct call_tree *tree, const struct trace *trace, const struc
 		f.lengths.items[node->depth - 1] = (uint32_t)f.path.len;
 		if (node->self_count) {
 			bytes_add(out, f.path.data, f.path.len);
-			bytes_printf(out, " %" PRIu64 "\n", node->self_count);
+			bytes_printf(out, " %" PRIu64 "\n", 
+				by_weight ? node->self_ns : node->self_count);
 		}
 		if (node->child) {
 			at = node->child;

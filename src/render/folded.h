@@ -5,16 +5,18 @@
 #ifndef SPOOR_RENDER_FOLDED_H
 #define SPOOR_RENDER_FOLDED_H
 
+#include <stdbool.h>
+
 struct bytes;
 struct call_tree;
 struct symbolmap;
 struct trace;
 
 /*
- * The tree gets sorted. In names ';' becomes ':' and what would break a line or a terminal is
+ * The tree gets sorted. `by_weight`: the numbers are weights in place of samples. In names ';' becomes ':' and what would break a line or a terminal is
  * escaped.
  */
 void folded_write(struct call_tree *tree, const struct trace *trace, const struct symbolmap *names,
-	struct bytes *out);
+	bool by_weight, struct bytes *out);
 
 #endif

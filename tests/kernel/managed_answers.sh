@@ -1,7 +1,18 @@
 #!/bin/sh
-# spoor report --exceptions counts what a .NET program itself counts, with the throwing methods where the events have stacks, and says what is missing where they have none.
+# The analyses of spoor report have the exceptions and bytes that .NET programs themselves count, with the methods where the events have stacks, and name what a recording lacks.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
+
+managed=$app
+program answered
+answered=$program
+
+# begin_answered NAME mode N: begin, of the program answered.
+begin_answered() {
+	app=$answered
+	begin "$@"
+	app=$managed
+}
 
 # answer OPTION FILE: makes FILE.json and FILE.text of an analysis.
 answer() {
@@ -56,3 +67,26 @@ answer exceptions plain
 json plain.json '.processes[0] | .exception_count == 300 and all(.exceptions[]; .stack == null and .method == null)'
 has plain.text '^ +300 +100\.0 %  System\.InvalidOperationException$'
 has plain.text 'the events have no stacks'
+
+# Allocations, by each source: the sum is within 2 % (ticks, which are exact but for the last) or six standard errors (samples) of what the runtime counted.
+allocated() {
+	begin_answered one allocate 100
+	record_opened 1 "$1.nettrace" trace -p $one --providers "$2"
+	work allocated
+	ended "$1"
+	answer alloc "$1"
+	bytes=$(sed -n 's/^allocated //p' ready.one)
+	echo "$1: $(value "$1.json" '.processes[0].allocated_bytes') of $bytes bytes by $(value "$1.json" '.processes[0].events') $(value "$1.json" '.processes[0].source')"
+	json "$1.json" '.processes[0] | .source == $a and .allocated_bytes == .small_bytes + .large_bytes + .pinned_bytes' "$3"
+	json "$1.json" '.processes[0] | ([.timeline.amounts[]] | add) == .allocated_bytes'
+	json "$1.json" '.processes[0].allocated_bytes as $all | ($all - ($a | tonumber) | fabs) < ($b | tonumber) * $all' "$bytes" "$4"
+	json "$1.json" '.processes[0].types[0].type == "System.Int32[]"'
+	json "$1.json" '.processes[0].allocations[0] | .method == "Answered.Small()" and .kind == "small"'
+	json "$1.json" 'any(.processes[0].allocations[]; .method == "Answered.Large()" and .kind == "large" and .type == "System.Byte[]")'
+	has "$1.text" '^ +in Answered\.Large\(\)  Answered\.dll$'
+	"$spoor" flame --alloc "$1.nettrace" -q -o "$1.folded" || fail "flame --alloc of $1"
+	[ "$(frames "$1.folded" .)" = "$(value "$1.json" '.processes[0].allocated_bytes')" ] || fail "flame --alloc has other bytes than report --alloc"
+}
+allocated ticks Microsoft-Windows-DotNETRuntime:0x1:5 ticks 0.02
+allocated samples Microsoft-Windows-DotNETRuntime:0x80000000000:4 samples 0.2
+json ticks.json '.processes[0].large_bytes >= 20002400 and .processes[0].large_bytes < 21000000'

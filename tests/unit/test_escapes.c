@@ -123,7 +123,7 @@ static void test_flame(void **state)
 	(void)state;
 	begin(&f);
 	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
-	folded_write(&tree, &f.trace, &f.names, &f.out);
+	folded_write(&tree, &f.trace, &f.names, false, &f.out);
 	assert_harmless(&f.out, "folded stacks");
 	flame_svg(&tree, &f.report, &(struct flame_options){ 0 }, &f.out);
 	assert_harmless(&f.out, "a flame graph");

@@ -393,7 +393,7 @@ static void test_empty(void **state)
 	assert_clean(&f.out);
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
 	bytes_reset(&f.out);
-	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	folded_write(&f.tree, &f.trace, &f.names, false, &f.out);
 	assert_int_equal(f.out.len, 0);
 	flame_svg(&f.tree, &f.report, &(struct flame_options){ 0 }, &f.out);
 	assert_clean(&f.out);
@@ -422,7 +422,7 @@ static void test_folded(void **state)
 	(void)state;
 	begin(&f, true);
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
-	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	folded_write(&f.tree, &f.trace, &f.names, false, &f.out);
 	compare(&f.out, "stacks.folded");
 	end(&f);
 }
@@ -518,7 +518,7 @@ static void test_fold_unnamed(void **state)
 	assert_int_equal(profile_name(&f.profile, &f.names), 0);
 	assert_int_equal(profile_fold_unnamed(&f.profile, &f.names), 0);
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
-	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	folded_write(&f.tree, &f.trace, &f.names, false, &f.out);
 	assert_string_equal(bytes_z(&f.out),
 		"shop;start_thread;libc.so.6 (no symbols);libcoreclr.so (no symbols) 1\n"
 		"shop;start_thread;libcoreclr.so (no symbols);Shop.Program.Main() 5\n");
@@ -545,7 +545,7 @@ static void test_on_stack_replacement(void **state)
 	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_LONG), 0);
 	assert_int_equal(profile_name(&f.profile, &f.names), 0);
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
-	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	folded_write(&f.tree, &f.trace, &f.names, false, &f.out);
 	assert_string_equal(bytes_z(&f.out),
 		"shop;start_thread;Shop.Program.Main();Shop.Program.Main() 3\n"
 		"shop;start_thread;[caller unknown: on-stack replacement];Shop.Program.Main() 2\n");

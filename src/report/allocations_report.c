@@ -1,0 +1,175 @@
+/* See allocations_report.h. */
+#include "report/allocations_report.h"
+
+#include "analysis/answers.h"
+#include "analysis/profile.h"
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "render/frame_label.h"
+#include "report/answer_parts.h"
+#include "trace/report.h"
+
+static void add_size_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
+{
+	text_add_size(out, span_ns ? (uint64_t)((double)amount / ((double)span_ns / 1e9)) : 0);
+}
+
+static void add_heading(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct tally_process *process)
+{
+	const struct allocations *allocations = &answers->allocations;
+	bool is_sampled = allocations_are_sampled(allocations, process);
+
+	answer_head(out, report, process->process);
+	text_add_size(out, process->amount);
+	bytes_text(out, " allocated in ");
+	text_add_duration(out, (double)answers->span_ns / 1e9);
+	bytes_text(out, ", ");
+	add_size_rate(out, process->amount, answers->span_ns);
+	bytes_text(out, " a second\n  estimated    from ");
+	if (is_sampled)
+		text_add_things(out, process->count, "sampled object, weighted by its probability",
+			"sampled objects, each weighted by its probability");
+	else
+		text_add_things(out, process->count, "tick of about 100 kB",
+			"ticks of about 100 kB");
+	bytes_text(out, "\n  kinds        small objects ");
+	text_add_size(out, allocations_of_kind(allocations, process, ALLOCATION_SMALL));
+	bytes_text(out, ", large ");
+	text_add_size(out, allocations_of_kind(allocations, process, ALLOCATION_LARGE));
+	bytes_text(out, ", pinned ");
+	text_add_size(out, allocations_of_kind(allocations, process, ALLOCATION_PINNED));
+	bytes_text(out, "\n");
+	answer_timeline(out, &process->line, answers->filter->from_ns, answers->span_ns,
+		add_size_rate);
+	bytes_text(out, "\n      bytes    share  type\n");
+}
+
+static void add_row(struct bytes *out, const struct answers *answers, const struct report *report,
+	const struct tally_process *process, const struct tally_row *row)
+{
+	const char *type = event_texts_get(&answers->allocations.types, row->key.text);
+	uint32_t kind = row->key.kind & ~ALLOCATION_IS_SAMPLED;
+
+	answer_size_cell(out, 9, row->amount);
+	answer_share_cell(out, row->amount, process->amount);
+	bytes_text(out, "  ");
+	text_add_safe_z(out, *type ? type : "(type not known)");
+	if (kind != ALLOCATION_SMALL)
+		bytes_printf(out, " (%s objects)", allocation_kind(kind));
+	if (row->key.place) {
+		bytes_printf(out, "\n%22sin ", "");
+		answer_function(out, report, row->key.place);
+	}
+	bytes_text(out, "\n");
+}
+
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct tally_process *process, uint32_t row_count)
+{
+	struct tally_rows rows;
+	int error = tally_group(&answers->allocations.tally, process,
+		TALLY_TEXT | TALLY_KIND | TALLY_PLACE, &rows);
+	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
+
+	add_heading(out, answers, report, process);
+	for (uint32_t i = 0; i < shown; i++)
+		add_row(out, answers, report, process, &rows.list.items[i]);
+	answer_more(out, 9, rows.list.count - shown, "more type and method",
+		"more types and methods");
+	if (!answer_has_stacks(answers, process))
+		bytes_text(out,
+			"\nthe events have no stacks, so the allocating methods are not known; spoor trace --profile gc-verbose records them\n");
+	tally_rows_done(&rows);
+	return error;
+}
+
+int allocations_text(const struct answers *answers, const struct report *report,
+	uint32_t row_count, struct bytes *out)
+{
+	const struct tally *tally = &answers->allocations.tally;
+	int error = 0;
+
+	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
+		if (i)
+			bytes_text(out, "\n");
+		error = add_process(out, answers, report, &tally->processes.items[i],
+			row_count ? row_count : ANSWER_ROWS_DEFAULT);
+	}
+	if (!tally->processes.count)
+		bytes_text(out,
+			"no sample of an allocation is in this selection; spoor trace --profile gc-verbose records them\n");
+	label_loss(out, report);
+	bytes_text(out, "\n");
+	return error;
+}
+
+static void add_json_rows(struct json *j, const struct answers *answers,
+	const struct report *report, const struct tally_process *process)
+{
+	const struct allocations *allocations = &answers->allocations;
+
+	json_array(j, "allocations");
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_row *row =
+			&allocations->tally.rows.list.items[process->row_at + i];
+		json_object(j, NULL);
+		json_z(j, "type", event_texts_get(&allocations->types, row->key.text));
+		json_z(j, "kind", allocation_kind(row->key.kind));
+		json_u64(j, "bytes", row->amount);
+		json_u64(j, "events", row->count);
+		answer_json_stack(j, answers, report, row->key.stack);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_json_process(struct json *j, const struct answers *answers,
+	const struct report *report, const struct tally_process *process,
+	const struct tally_rows *types)
+{
+	const struct allocations *allocations = &answers->allocations;
+
+	answer_json_process(j, report, process->process);
+	json_u64(j, "allocated_bytes", process->amount);
+	json_u64(j, "small_bytes", allocations_of_kind(allocations, process, ALLOCATION_SMALL));
+	json_u64(j, "large_bytes", allocations_of_kind(allocations, process, ALLOCATION_LARGE));
+	json_u64(j, "pinned_bytes", allocations_of_kind(allocations, process, ALLOCATION_PINNED));
+	json_u64(j, "events", process->count);
+	json_z(j, "source", allocations_are_sampled(allocations, process) ? "samples" : "ticks");
+	answer_json_timeline(j, &process->line, answers->span_ns);
+	json_array(j, "types");
+	for (uint32_t i = 0; i < types->list.count; i++) {
+		const struct tally_row *row = &types->list.items[i];
+		json_object(j, NULL);
+		json_z(j, "type", event_texts_get(&allocations->types, row->key.text));
+		json_z(j, "kind", allocation_kind(row->key.kind));
+		json_u64(j, "bytes", row->amount);
+		json_u64(j, "events", row->count);
+		json_end(j);
+	}
+	json_end(j);
+	add_json_rows(j, answers, report, process);
+	json_end(j);
+}
+
+int allocations_json(const struct answers *answers, const struct report *report, struct bytes *out)
+{
+	const struct tally *tally = &answers->allocations.tally;
+	struct json j = { .out = out };
+	int error = 0;
+
+	answer_json_begin(&j, answers);
+	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
+		struct tally_rows types;
+		error = tally_group(tally, &tally->processes.items[i], TALLY_TEXT | TALLY_KIND,
+			&types);
+		add_json_process(&j, answers, report, &tally->processes.items[i], &types);
+		tally_rows_done(&types);
+	}
+	json_end(&j);
+	json_end(&j);
+	bytes_text(out, "\n");
+	return error;
+}
