@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "analysis/profile.h"
+#include "analysis/recording.h"
 #include "analysis/runtime_event.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
@@ -50,6 +51,11 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 	return *known >> 1;
 }
 
+static uint64_t since(uint64_t begin_ns, uint64_t time_ns)
+{
+	return time_ns > begin_ns ? time_ns - begin_ns : 0;
+}
+
 static bool has_thread(const struct profile_filter *filter, uint32_t tid)
 {
 	bool found = !filter->tids.count;
@@ -92,8 +98,7 @@ int answers_event(struct answers *answers, const struct event *event)
 		return 0;
 
 	const struct thread *thread = &trace->threads.items[event->thread_index];
-	uint64_t at_ns =
-		event->time_ns > answers->begin_ns ? event->time_ns - answers->begin_ns : 0;
+	uint64_t at_ns = since(answers->begin_ns, event->time_ns);
 	const struct runtime_event runtime_event = { .event = event,
 		.schema = &trace->schemas.items[event->schema_index],
 		.stacks = &answers->stacks,
@@ -106,6 +111,8 @@ int answers_event(struct answers *answers, const struct event *event)
 			       has_thread(filter, thread->tid) };
 	int error = 0;
 
+	if (at_ns > answers->last_ns)
+		answers->last_ns = at_ns;
 	for (unsigned i = 0; i < ANSWER_COUNT && !error; i++)
 		if (takers & 1u << i)
 			error = pass(answers, (enum answer)i, &runtime_event);
@@ -146,9 +153,9 @@ int answers_fill_profile(struct answers *answers, enum answer answer, struct pro
 
 	for (uint32_t i = 0; tally && i < tally->rows.list.count && !error; i++) {
 		const struct tally_row *row = &tally->rows.list.items[i];
-		struct profile_stack stack = { .process = row->key.process,
-			.weight_ns = row->amount,
-			.count = row->count };
+		struct profile_stack stack = {
+			.process = row->key.process, .weight_ns = row->amount, .count = row->count
+		};
 		if (row->key.stack) {
 			const struct event_stack *known =
 				&answers->stacks.items.items[row->key.stack];
@@ -160,18 +167,37 @@ int answers_fill_profile(struct answers *answers, enum answer answer, struct pro
 	return error;
 }
 
+/* Events may come a little after the sampling: of threads that were late. */
+static void select_time(struct answers *answers, uint64_t duration_ns)
+{
+	const struct profile_filter *filter = answers->filter;
+	uint64_t begin_ns = answers->trace->recording.sync_ns;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	bool known = recording_sampled(answers->trace, &from_ns, &to_ns);
+
+	answers->from_ns = known ? since(begin_ns, from_ns) : 0;
+	answers->to_ns = known ? since(begin_ns, to_ns) : duration_ns;
+	if (answers->to_ns < answers->last_ns)
+		answers->to_ns = answers->last_ns;
+	if (answers->from_ns < filter->from_ns)
+		answers->from_ns = filter->from_ns;
+	if (filter->to_ns && filter->to_ns < answers->to_ns)
+		answers->to_ns = filter->to_ns;
+	answers->span_ns = since(answers->from_ns, answers->to_ns);
+}
+
 int answers_finish(struct answers *answers, const struct profile *profile,
 	const struct symbolmap *names, uint64_t duration_ns)
 {
-	const struct profile_filter *filter = answers->filter;
 	const struct tally_selection selection = {
 		.profile = profile, .names = names, .stacks = &answers->stacks
 	};
-	uint64_t to_ns = filter->to_ns && filter->to_ns < duration_ns ? filter->to_ns : duration_ns;
 
-	answers->span_ns = to_ns > filter->from_ns ? to_ns - filter->from_ns : 0;
+	select_time(answers, duration_ns);
 	event_stacks_place(&answers->stacks, names);
 	int error = collections_finish(&answers->collections, profile, duration_ns);
+	answers->collections.span_ns = answers->span_ns;
 	if (!error)
 		error = tally_finish(&answers->exceptions.tally, &selection);
 	if (!error)

@@ -71,8 +71,7 @@ static bool is_wanted(const struct profile *profile, const struct event *event)
 
 static int count_stack(struct profile *profile, const struct profile_stack *stack)
 {
-	uint64_t hash =
-		hash_u64((uint64_t)stack->process << 32 | stack->stack) + stack->epoch;
+	uint64_t hash = hash_u64((uint64_t)stack->process << 32 | stack->stack) + stack->epoch;
 
 	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
 		struct profile_stack *known = &profile->stacks.items[w.value - 1];

@@ -182,6 +182,13 @@ static uint64_t count_named(const struct trace *trace, const char *name)
 	return 0;
 }
 
+bool recording_sampled(const struct trace *trace, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
+{
+	*ret_from_ns = count_named(trace, "sampled_from_ns");
+	*ret_to_ns = count_named(trace, "sampled_to_ns");
+	return *ret_from_ns && *ret_to_ns > *ret_from_ns;
+}
+
 /*
  * The time that was sampled. A file continues after it: a runtime announces its methods at the end,
  * for seconds where there are many. Files that do not say when sampling ended are taken to end with
@@ -190,11 +197,11 @@ static uint64_t count_named(const struct trace *trace, const char *name)
 static uint64_t sampled_ns(const struct trace *trace, const struct profile *profile,
 	uint64_t begin_ns)
 {
-	uint64_t from_ns = count_named(trace, "sampled_from_ns");
-	uint64_t to_ns = count_named(trace, "sampled_to_ns");
 	uint64_t end_ns = trace->recording.end_ns;
+	uint64_t from_ns;
+	uint64_t to_ns;
 
-	if (from_ns && to_ns > from_ns)
+	if (recording_sampled(trace, &from_ns, &to_ns))
 		return to_ns - from_ns;
 	if (profile->all_count && (trace->recording.end_reason || !trace->recording.tool_version ||
 					  end_ns < profile->last_ns))

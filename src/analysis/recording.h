@@ -4,6 +4,9 @@
 #ifndef SPOOR_ANALYSIS_RECORDING_H
 #define SPOOR_ANALYSIS_RECORDING_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct profile;
 struct report;
 struct symbolmap;
@@ -15,5 +18,8 @@ struct trace;
  */
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile);
+
+/* When sampling began and ended, on the recording's clock; false: the file does not have it. */
+bool recording_sampled(const struct trace *trace, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 
 #endif

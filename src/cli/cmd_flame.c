@@ -130,8 +130,8 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	if (!error)
 		error = tree_build(&tree, &s->profile, &s->names, form, NULL);
 	if (!error && format == FORMAT_FOLDED) {
-		folded_write(&tree, &s->trace, &s->names,
-			s->report.weighing == REPORT_ALLOCATIONS, &out);
+		folded_write(&tree, &s->trace, &s->names, s->report.weighing == REPORT_ALLOCATIONS,
+			&out);
 	} else if (!error) {
 		const struct flame_options options = { .title = values->title,
 			.width = (unsigned)values->width };

@@ -73,7 +73,7 @@ void folded_write(struct call_tree *tree, const struct trace *trace, const struc
 		f.lengths.items[node->depth - 1] = (uint32_t)f.path.len;
 		if (node->self_count) {
 			bytes_add(out, f.path.data, f.path.len);
-			bytes_printf(out, " %" PRIu64 "\n", 
+			bytes_printf(out, " %" PRIu64 "\n",
 				by_weight ? node->self_ns : node->self_count);
 		}
 		if (node->child) {

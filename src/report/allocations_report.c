@@ -2,7 +2,6 @@
 #include "report/allocations_report.h"
 
 #include "analysis/answers.h"
-#include "analysis/profile.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -41,8 +40,7 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 	bytes_text(out, ", pinned ");
 	text_add_size(out, allocations_of_kind(allocations, process, ALLOCATION_PINNED));
 	bytes_text(out, "\n");
-	answer_timeline(out, &process->line, answers->filter->from_ns, answers->span_ns,
-		add_size_rate);
+	answer_timeline(out, answers, &process->line, add_size_rate);
 	bytes_text(out, "\n      bytes    share  type\n");
 }
 
@@ -85,8 +83,8 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	return error;
 }
 
-int allocations_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out)
+int allocations_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
 {
 	const struct tally *tally = &answers->allocations.tally;
 	int error = 0;
@@ -138,7 +136,7 @@ static void add_json_process(struct json *j, const struct answers *answers,
 	json_u64(j, "pinned_bytes", allocations_of_kind(allocations, process, ALLOCATION_PINNED));
 	json_u64(j, "events", process->count);
 	json_z(j, "source", allocations_are_sampled(allocations, process) ? "samples" : "ticks");
-	answer_json_timeline(j, &process->line, answers->span_ns);
+	answer_json_timeline(j, answers, &process->line);
 	json_array(j, "types");
 	for (uint32_t i = 0; i < types->list.count; i++) {
 		const struct tally_row *row = &types->list.items[i];

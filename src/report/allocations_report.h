@@ -12,8 +12,8 @@ struct bytes;
 struct report;
 
 /* At most `row_count` rows a process; 0: ANSWER_ROWS_DEFAULT. 0, or -ENOMEM. */
-int allocations_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out);
+int allocations_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out);
 
 /* 0, or -ENOMEM. */
 int allocations_json(const struct answers *answers, const struct report *report, struct bytes *out);

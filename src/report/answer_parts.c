@@ -2,6 +2,7 @@
 #include "report/answer_parts.h"
 
 #include "analysis/answers.h"
+#include "analysis/profile.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -75,18 +76,26 @@ void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
 		text_add_count(out, (uint64_t)(rate + 0.5));
 }
 
-void answer_timeline(struct bytes *out, const struct timeline *line, uint64_t from_ns,
-	uint64_t span_ns, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns))
+/* Timelines begin with the selected time, and it may be that nothing was recorded so early. */
+static uint32_t interval_count(const struct answers *answers, const struct timeline *line)
+{
+	uint64_t from_ns = answers->filter->from_ns;
+
+	return timeline_count(line, answers->to_ns > from_ns ? answers->to_ns - from_ns : 0);
+}
+
+void answer_timeline(struct bytes *out, const struct answers *answers,
+	const struct timeline *line, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns))
 {
 	uint32_t peak = timeline_peak(line);
 	uint64_t width_ns = timeline_width_ns(line);
 
 	bytes_text(out, "  over time    ");
-	sparkline_add(out, line->amounts, timeline_count(line, span_ns));
+	sparkline_add(out, line->amounts, interval_count(answers, line));
 	bytes_text(out, "\n               most ");
 	(add_rate ? add_rate : answer_rate)(out, line->amounts[peak], width_ns);
 	bytes_text(out, " a second, at ");
-	text_add_duration(out, (double)(from_ns + peak * width_ns) / NS_PER_S);
+	text_add_duration(out, (double)(answers->filter->from_ns + peak * width_ns) / NS_PER_S);
 	bytes_text(out, "\n");
 }
 
@@ -138,9 +147,10 @@ void answer_json_process(struct json *j, const struct report *report, uint32_t p
 	json_z(j, "name", trace_text(report->trace, owner->name));
 }
 
-void answer_json_timeline(struct json *j, const struct timeline *line, uint64_t span_ns)
+void answer_json_timeline(struct json *j, const struct answers *answers,
+	const struct timeline *line)
 {
-	uint32_t count = timeline_count(line, span_ns);
+	uint32_t count = interval_count(answers, line);
 
 	json_object(j, "timeline");
 	json_u64(j, "interval_ns", timeline_width_ns(line));

@@ -37,8 +37,8 @@ void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
  * The line "  over time    .. bars ..  most 120/s at 3.2 s". `add_rate` prints an amount for a
  * second of the given time; NULL: answer_rate().
  */
-void answer_timeline(struct bytes *out, const struct timeline *line, uint64_t from_ns,
-	uint64_t span_ns, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns));
+void answer_timeline(struct bytes *out, const struct answers *answers,
+	const struct timeline *line, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns));
 
 /* "Shop.Parse.Number(string)  Shop.dll"; nothing for function 0. */
 void answer_function(struct bytes *out, const struct report *report, uint32_t function);
@@ -53,7 +53,8 @@ bool answer_has_stacks(const struct answers *answers, const struct tally_process
 /* The array of processes, each with pid and name; the caller ends the objects. */
 void answer_json_begin(struct json *j, const struct answers *answers);
 void answer_json_process(struct json *j, const struct report *report, uint32_t process);
-void answer_json_timeline(struct json *j, const struct timeline *line, uint64_t span_ns);
+void answer_json_timeline(struct json *j, const struct answers *answers,
+	const struct timeline *line);
 
 /* Members "method", "module" (of the stack's own function) and "stack", a list of names. */
 void answer_json_stack(struct json *j, const struct answers *answers, const struct report *report,

@@ -2,7 +2,6 @@
 #include "report/exceptions_report.h"
 
 #include "analysis/answers.h"
-#include "analysis/profile.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -66,7 +65,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	bytes_text(out, ", ");
 	answer_rate(out, process->count, answers->span_ns);
 	bytes_text(out, " a second\n");
-	answer_timeline(out, &process->line, answers->filter->from_ns, answers->span_ns, NULL);
+	answer_timeline(out, answers, &process->line, NULL);
 	bytes_text(out, "\n      count    share  exception\n");
 	for (uint32_t i = 0; i < shown; i++)
 		add_row(out, answers, report, process, &rows.list.items[i]);
@@ -107,7 +106,7 @@ static void add_json_process(struct json *j, const struct answers *answers,
 
 	answer_json_process(j, report, process->process);
 	json_u64(j, "exception_count", process->count);
-	answer_json_timeline(j, &process->line, answers->span_ns);
+	answer_json_timeline(j, answers, &process->line);
 	json_array(j, "types");
 	for (uint32_t i = 0; i < types->list.count; i++) {
 		const struct tally_row *row = &types->list.items[i];

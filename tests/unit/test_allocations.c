@@ -55,7 +55,8 @@ static void test_ticks(void **state)
 	const struct allocations *a = &f.answers.allocations;
 	const struct tally_process *process = &a->tally.processes.items[0];
 	assert_int_equal(process->count, 6);
-	assert_int_equal(process->amount, UINT64_C(5000000000) + 100000 + 110000 + 3000 + 1000 + 700);
+	assert_int_equal(process->amount,
+		UINT64_C(5000000000) + 100000 + 110000 + 3000 + 1000 + 700);
 	assert_int_equal(allocations_of_kind(a, process, ALLOCATION_SMALL), 211000);
 	assert_int_equal(allocations_of_kind(a, process, ALLOCATION_LARGE), UINT64_C(5000000700));
 	assert_int_equal(allocations_of_kind(a, process, ALLOCATION_PINNED), 3000);
@@ -101,8 +102,8 @@ static void test_both(void **state)
 	const struct tally *tally = &f.answers.allocations.tally;
 	assert_int_equal(tally->processes.count, 2);
 	assert_int_equal(tally->processes.items[0].amount, 200000);
-	assert_int_equal(tally->processes.items[0].line.amounts[timeline_peak(
-				 &tally->processes.items[0].line)],
+	assert_int_equal(tally->processes.items[0]
+				 .line.amounts[timeline_peak(&tally->processes.items[0].line)],
 		200000);
 	assert_int_equal(tally->processes.items[1].amount, 102412);
 	assert_int_equal(tally->processes.items[1].count, 1);
