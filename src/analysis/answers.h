@@ -44,9 +44,9 @@ struct answers {
 	struct event_stacks stacks;
 	uint64_t begin_ns; /* of the recording; 0: no event has arrived */
 	uint64_t last_ns;  /* of the events that an analysis took; since begin_ns, as the next */
-	uint64_t from_ns;  /* the selected time, within the recorded time; set by answers_finish() */
+	uint64_t from_ns; /* the selected time, within the recorded time; set by answers_finish() */
 	uint64_t to_ns;
-	uint64_t span_ns;  /* to_ns - from_ns */
+	uint64_t span_ns; /* to_ns - from_ns */
 	/* by schema: set of 1 << enum answer, shifted by one; bit 0: it has been asked */
 	VEC(uint16_t) by_schema;
 	bool chosen; /* allocations_choose() was called */

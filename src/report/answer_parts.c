@@ -84,8 +84,8 @@ static uint32_t interval_count(const struct answers *answers, const struct timel
 	return timeline_count(line, answers->to_ns > from_ns ? answers->to_ns - from_ns : 0);
 }
 
-void answer_timeline(struct bytes *out, const struct answers *answers,
-	const struct timeline *line, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns))
+void answer_timeline(struct bytes *out, const struct answers *answers, const struct timeline *line,
+	void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns))
 {
 	uint32_t peak = timeline_peak(line);
 	uint64_t width_ns = timeline_width_ns(line);

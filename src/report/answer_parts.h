@@ -37,8 +37,8 @@ void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
  * The line "  over time    .. bars ..  most 120/s at 3.2 s". `add_rate` prints an amount for a
  * second of the given time; NULL: answer_rate().
  */
-void answer_timeline(struct bytes *out, const struct answers *answers,
-	const struct timeline *line, void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns));
+void answer_timeline(struct bytes *out, const struct answers *answers, const struct timeline *line,
+	void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns));
 
 /* "Shop.Parse.Number(string)  Shop.dll"; nothing for function 0. */
 void answer_function(struct bytes *out, const struct report *report, uint32_t function);
