@@ -2,8 +2,8 @@
  * spoor events: the events of a recording or trace, one a line, or counted.
  *
  * The file is read as a stream: memory holds only names and the window in which its events are put
- * in order (pipeline/saved_stream.h). Only JSON has stacks, for whose names the whole file is read
- * first. Losses are shown whichever events are chosen.
+ * in order (pipeline/saved_stream.h). Stacks are printed on request and in JSON; for their names the
+ * whole file is read first. Losses are shown whichever events are chosen.
  */
 #include "cli/verbs.h"
 
@@ -43,6 +43,7 @@ struct events_values {
 	uint64_t limit;
 	bool summary;
 	bool json;
+	bool stacks;
 	bool no_stacks;
 	bool quiet;
 };
@@ -59,6 +60,8 @@ const struct option events_options[] = {
 		INTO(struct events_values, summary) },
 	OPTION_ROW_JSON(struct events_values,
 		"one JSON object a line, as spoor-events(1) describes it"),
+	{ 0, "stack", NULL, "below each event the frames of its stack, the innermost first",
+		OPTION_FLAG, INTO(struct events_values, stacks) },
 	{ 0, "no-stacks", NULL, "with --json: leave out stacks, and read the file once",
 		OPTION_FLAG, INTO(struct events_values, no_stacks) },
 	OPTION_ROW_QUIET(struct events_values),
@@ -312,6 +315,8 @@ static int print_event(struct events_run *run, const struct event *event, uint32
 			run->has_names ? &frames : NULL);
 	else if (shown)
 		event_line(&run->lines, &run->trace, event, utc_offset_ns);
+	if (shown && run->values->stacks && !run->values->json)
+		event_line_stack(&run->lines, &run->trace, event, run->has_names ? &frames : NULL);
 	if (run->lines.failed)
 		return -ENOMEM;
 	if (run->lines.len >= LINES_SIZE)
@@ -489,7 +494,8 @@ static int show_file(struct events_run *run, const char *path)
 	struct diag diag = { 0 };
 	uint64_t lost = 0;
 	int code = EXIT_DONE;
-	bool stacks = run->values->json && !run->values->summary && !run->values->no_stacks;
+	bool stacks = !run->values->summary && !run->values->no_stacks &&
+		      (run->values->json || run->values->stacks);
 	int r = stacks ? read_names(run, path, &diag) : 0;
 
 	if (r == 0)
@@ -544,6 +550,9 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 	if (code == EXIT_DONE && values.selection.to_ns &&
 		values.selection.to_ns <= values.selection.from_ns)
 		code = options_misused(self, "--to is not after --from");
+	if (code == EXIT_DONE && values.stacks && (values.no_stacks || values.summary))
+		code = options_misused(self, "--stack and %s exclude each other",
+			values.summary ? "--summary" : "--no-stacks");
 	if (code == EXIT_DONE)
 		code = selection_choose_file(values.selection.input, &arguments, self, path,
 			sizeof(path));

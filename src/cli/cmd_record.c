@@ -31,6 +31,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
 #include "dotnet/reverse.h"
+#include "dotnet/stack_events.h"
 #include "machine/box.h"
 #include "machine/memory_cgroup.h"
 #include "machine/output_file.h"
@@ -74,6 +75,7 @@ struct record_values {
 	bool no_dotnet;
 	bool no_events;
 	struct texts providers;
+	bool event_stacks;
 	bool no_arguments;
 	bool user_only;
 	bool kernel_only;
@@ -127,6 +129,9 @@ const struct option record_options[] = {
 	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
 		"more .NET events; several with commas, may be repeated", OPTION_TEXTS,
 		INTO(struct record_values, providers) },
+	{ 0, "event-stacks", NULL,
+		"exceptions, allocations, contention, waits, pool changes, GC triggers with their call stacks",
+		OPTION_FLAG, INTO(struct record_values, event_stacks) },
 	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets",
 		OPTION_FLAG, INTO(struct record_values, no_arguments) },
 	OPTION_ROW_QUIET(struct record_values),
@@ -740,6 +745,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.providers = run->requested,
 		.provider_count = run->providers.items.count,
 		.providers_text = bytes_z(&run->providers_text),
+		.stack_kinds = values->event_stacks ? STACKS_OF_ALL : 0,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -857,9 +863,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		   (code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) !=
 			   EXIT_DONE) {
 		/* the failed function has printed the error */
-	} else if (values.providers.list.count &&
+	} else if ((values.providers.list.count || values.event_stacks) &&
 		   (values.no_events || values.no_dotnet || values.no_symbols)) {
-		code = options_misused(self, "--providers and %s exclude each other",
+		code = options_misused(self, "%s and %s exclude each other",
+			values.event_stacks ? "--event-stacks" : "--providers",
 			values.no_events   ? "--no-events"
 			: values.no_dotnet ? "--no-dotnet"
 					   : "--no-symbols");

@@ -26,6 +26,7 @@
 #include "dotnet/port.h"
 #include "dotnet/providers.h"
 #include "dotnet/reason.h"
+#include "dotnet/stack_events.h"
 #include "trace/clr.h"
 
 /* A new process gets its socket after some 20 to 50 ms, later on a slow machine. */
@@ -68,6 +69,7 @@ static const uint32_t verbose_ids[] = {
 /* Which session is opened: the values below STEP_DONE are those of enum dotnet_stream. */
 enum step {
 	STEP_LIVE = DOTNET_STREAM_LIVE,
+	STEP_STACKS = DOTNET_STREAM_STACKS,
 	STEP_SAMPLES = DOTNET_STREAM_SAMPLES,
 	STEP_RUNDOWN = DOTNET_STREAM_RUNDOWN,
 	STEP_METHODS = DOTNET_STREAM_METHODS,
@@ -93,6 +95,7 @@ struct dotnet_client {
 	enum ipc_command collect_command;  /* the newest that is not known to be unknown */
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
+	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
 	bool sampled; /* the runtime's own sampler is wanted */
 	bool untold;  /* no events for newly compiled methods */
 	/* the live session is opened before the first method is compiled */
@@ -107,6 +110,8 @@ struct dotnet_client {
 	uint64_t now_ns;    /* of the last turn */
 	struct ipc_provider live[PROVIDERS_MAX]; /* of the live session */
 	uint32_t denied[DENIED_MAX];             /* events of the runtime's own provider */
+	struct ipc_provider stacked;             /* of the session with stacks */
+	uint32_t stacked_ids[STACK_EVENTS_MAX];
 	enum reason_kind reason_kind;
 	/* `reason` is the peer's silence, and is cleared when it answers */
 	bool silent;
@@ -226,14 +231,23 @@ static bool is_denied(const struct dotnet_client *client, uint32_t count, uint32
 	return false;
 }
 
+/* The events of the session with stacks. */
+static struct stack_events stacked_events(const struct dotnet_client *client)
+{
+	return (struct stack_events){ .kinds = client->stack_kinds,
+		.since_10 = client->collect_command == IPC_COLLECT_TRACING_5 };
+}
+
 /* Fills client->denied with the runtime's event ids that are not wanted; their number. */
 static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
 {
-	uint32_t count = 0;
+	const struct stack_events stacked = stacked_events(client);
+	uint32_t count = stack_events_ids(&stacked, client->denied);
 
 	if (wanted->level < METHODS_LEVEL && live_level(client) >= METHODS_LEVEL)
 		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
-			client->denied[count++] = verbose_ids[i];
+			if (!is_denied(client, count, verbose_ids[i]))
+				client->denied[count++] = verbose_ids[i];
 	for (uint32_t i = 0;
 		!wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
 		/* .NET 10 sends nothing of a provider whose filter has an id twice */
@@ -266,12 +280,25 @@ static uint32_t live_providers(struct dotnet_client *client,
 	return count;
 }
 
+/* The provider of the session with stacks; a runtime before .NET 10 cannot filter its events. */
+static void stacked_provider(struct dotnet_client *client)
+{
+	const struct stack_events events = stacked_events(client);
+
+	client->stacked = stack_events_provider(&events);
+	if (!events.since_10)
+		return;
+	client->stacked.event_ids = client->stacked_ids;
+	client->stacked.event_id_count = stack_events_ids(&events, client->stacked_ids);
+	client->stacked.only_event_ids = true;
+}
+
 /* Describes the session as it was requested. */
 static void describe_session(struct dotnet_client *client, struct session *session)
 {
 	enum dotnet_stream stream = session->stream;
 	bool stacked = eventpipe_collect_command(session->pipe) == IPC_COLLECT_TRACING_2 ||
-		       stream == DOTNET_STREAM_SAMPLES;
+		       stream == DOTNET_STREAM_SAMPLES || stream == DOTNET_STREAM_STACKS;
 	const char *stacks = stacked ? "with stacks" : "no stacks";
 	uint32_t live_count = live_providers(client, client->live);
 	struct bytes text = { 0 };
@@ -280,6 +307,9 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
 	if (stream == DOTNET_STREAM_SAMPLES)
 		bytes_printf(&text, "samples %s:0x0:%u", PROVIDER_SAMPLE_NAME, SAMPLE_LEVEL);
+	if (stream == DOTNET_STREAM_STACKS)
+		bytes_printf(&text, "events %s:0x%" PRIx64 ":%" PRIu32, client->stacked.name,
+			client->stacked.keywords, client->stacked.level);
 	if (stream == DOTNET_STREAM_METHODS)
 		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
 			(unsigned)LIVE_KEYWORDS, METHODS_LEVEL);
@@ -344,6 +374,11 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 		options.provider_count = live_providers(client, client->live);
 		options.rundown_keywords = client->from_start ? RUNDOWN_KEYWORDS : 0;
 		break;
+	case STEP_STACKS:
+		stacked_provider(client);
+		options.providers = &client->stacked;
+		options.no_stacks = false;
+		break;
 	case STEP_SAMPLES:
 		options.providers = &sampler;
 		options.no_stacks = false;
@@ -398,6 +433,10 @@ static enum step step_behind(const struct dotnet_client *client)
 {
 	switch (client->step) {
 	case STEP_LIVE:
+		if (client->stack_kinds)
+			return STEP_STACKS;
+		/* fall through */
+	case STEP_STACKS:
 		if (client->sampled)
 			return STEP_SAMPLES;
 		return client->from_start ? STEP_DONE : STEP_RUNDOWN;
@@ -594,6 +633,23 @@ void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *
 		client->collect_command = IPC_COLLECT_TRACING_5;
 }
 
+void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds)
+{
+	client->stack_kinds = kinds;
+}
+
+bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id)
+{
+	const struct stack_events events = stacked_events(client);
+
+	return is_opened(client, DOTNET_STREAM_STACKS) && stack_events_has(&events, event_id);
+}
+
+bool dotnet_client_is_prepared(const struct dotnet_client *client)
+{
+	return client->state != DOTNET_ASKING || client->step > STEP_STACKS;
+}
+
 void dotnet_client_untold(struct dotnet_client *client)
 {
 	client->untold = true;
@@ -651,15 +707,23 @@ void dotnet_client_await(const struct dotnet_client *client, struct poll_set *se
 			eventpipe_await(client->sessions[i].pipe, set);
 }
 
-/* A live stream with little to say is read every REST_NS. */
-static void rest(struct dotnet_client *client, uint64_t before, uint64_t now_ns)
+static uint64_t bytes_of(const struct dotnet_client *client, enum dotnet_stream stream)
 {
-	struct eventpipe *live = client->sessions[DOTNET_STREAM_LIVE].pipe;
-	uint64_t taken = live ? eventpipe_bytes(live) - before : 0;
-	bool brief = live && client->from_start && now_ns < eventpipe_asked_ns(live) + BRIEF_NS;
+	const struct eventpipe *pipe = client->sessions[stream].pipe;
+
+	return pipe ? eventpipe_bytes(pipe) : 0;
+}
+
+/* A stream of events with little to say is read every REST_NS. */
+static void rest(const struct dotnet_client *client, enum dotnet_stream stream, uint64_t before,
+	uint64_t now_ns)
+{
+	struct eventpipe *pipe = client->sessions[stream].pipe;
+	uint64_t taken = bytes_of(client, stream) - before;
+	bool brief = pipe && client->from_start && now_ns < eventpipe_asked_ns(pipe) + BRIEF_NS;
 
 	if (taken && taken <= REST_BYTES && !client->behind && !brief)
-		eventpipe_rest(live, now_ns + REST_NS);
+		eventpipe_rest(pipe, now_ns + REST_NS);
 }
 
 static bool is_behind(const struct dotnet_client *client, enum dotnet_stream stream)
@@ -669,8 +733,8 @@ static bool is_behind(const struct dotnet_client *client, enum dotnet_stream str
 
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns)
 {
-	const struct eventpipe *live = client->sessions[DOTNET_STREAM_LIVE].pipe;
-	uint64_t before = live ? eventpipe_bytes(live) : 0;
+	uint64_t live = bytes_of(client, DOTNET_STREAM_LIVE);
+	uint64_t stacks = bytes_of(client, DOTNET_STREAM_STACKS);
 
 	client->now_ns = now_ns;
 	if (client->state == DOTNET_ENDED || take_round(client, now_ns))
@@ -685,9 +749,11 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	}
 	if (take_round(client, now_ns))
 		return client->state;
-	client->behind =
-		is_behind(client, DOTNET_STREAM_LIVE) || is_behind(client, DOTNET_STREAM_SAMPLES);
-	rest(client, before, now_ns);
+	client->behind = is_behind(client, DOTNET_STREAM_LIVE) ||
+			 is_behind(client, DOTNET_STREAM_STACKS) ||
+			 is_behind(client, DOTNET_STREAM_SAMPLES);
+	rest(client, DOTNET_STREAM_LIVE, live, now_ns);
+	rest(client, DOTNET_STREAM_STACKS, stacks, now_ns);
 	take_rundown(client);
 	judge_state(client, now_ns);
 	judge_end(client, now_ns);

@@ -11,7 +11,8 @@
  *   always:     dotnet_client_free(client);
  *
  * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that
- * are compiled from now on; after dotnet_client_sample(), open a session with the runtime's own
+ * are compiled from now on; after dotnet_client_stacks(), open a session for the events that carry
+ * a stack; after dotnet_client_sample(), open a session with the runtime's own
  * sampler, separate so that its many events fill only their own buffer; open a session for the
  * rundown and stop it immediately, which makes the runtime report all methods that exist. At the
  * end of the rundown the names are known; the live session runs until the stop.
@@ -48,8 +49,10 @@ struct poll_set;
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
 #define DOTNET_STOP_NS   UINT64_C(5000000000)
 
+/* The streams that carry events for the caller come first. */
 enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
+	DOTNET_STREAM_STACKS,  /* events with stacks, after dotnet_client_stacks() */
 	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,
 	/* methods compiled during it, if the live session does not report them */
@@ -95,6 +98,17 @@ void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *
 	uint32_t count);
 
 /*
+ * Events of these kinds (enum stacks_of) come with stacks, in a session of their own. The live
+ * session leaves them out, unless the runtime cannot filter events (before .NET 10): then the
+ * caller ignores those of the live session, see dotnet_client_takes_stacks(). Before its first
+ * turn.
+ */
+void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds);
+
+/* True if the runtime's event of this id arrives with its stack, in the session for it. */
+bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id);
+
+/*
  * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes
  * them: at level 5 a runtime also prepares events of its allocations and of the joins of its
  * collector, whether they are sent or not. At level 4 it still reports, by name, which methods made
@@ -111,6 +125,9 @@ void dotnet_client_from_start(struct dotnet_client *client);
 
 /* The runtime samples its managed threads. Before its first turn. */
 void dotnet_client_sample(struct dotnet_client *client);
+
+/* False while the sessions for events are still to be opened. */
+bool dotnet_client_is_prepared(const struct dotnet_client *client);
 
 /* Adds the descriptors to wait for, and the time to call dotnet_client_advance() at the latest. */
 void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set);

@@ -9,6 +9,7 @@
 #include "recording/process_table.h"
 #include "recording/live_options.h"
 #include "recording/managed.h"
+#include "symbolize/symbolizer.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
@@ -37,6 +38,8 @@ int live_events_open(struct live_events *events, struct process_table *table)
 	if (result == 0)
 		managed_relay(table->managed, events->relay, options->providers,
 			options->provider_count, WAITING_MAX);
+	if (result == 0)
+		managed_stacks(table->managed, options->stack_kinds);
 	return result;
 }
 
@@ -78,6 +81,10 @@ void live_events_hand_over(struct live_events *events, struct pending *item, uin
 	}
 	relay_take(events->relay, item, late_ns, &event);
 	process_table_announce(events->table, process);
+	if (event.stack_index)
+		/* without memory the names are missing, and counted */
+		(void)symbolizer_hit_walked(events->table->symbolizer, process, event.stack_index,
+			event.time_ns);
 	event.thread_index = thread_row(events->table, process, item->tid, late_ns != 0);
 	session_writer_event(events->table->writer, &event);
 	events->count++;

@@ -39,6 +39,8 @@ void live_options_json(const struct live_options *options, const struct recorder
 	json_bool(&j, "dotnet", !options->no_dotnet);
 	if (options->provider_count)
 		json_z(&j, "providers", options->providers_text);
+	if (options->stack_kinds)
+		json_bool(&j, "event_stacks", true);
 	json_bool(&j, "arguments", !options->no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);

@@ -49,6 +49,7 @@ struct live_options {
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
 	const char *providers_text;      /* `providers` as text, for the file */
+	unsigned stack_kinds;            /* enum stacks_of: events with stacks; needs providers */
 	bool no_arguments;               /* write no command lines to the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	uint64_t size_max;               /* approximate limit of the recording; 0: none */

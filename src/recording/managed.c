@@ -128,6 +128,7 @@ struct managed {
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
 	size_t pending_max;
+	unsigned stack_kinds;     /* enum stacks_of */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;
 	VEC(uint8_t) wanted;             /* by schema: enum wish */
@@ -169,6 +170,11 @@ void managed_relay(struct managed *managed, struct relay *relay,
 	managed->providers = providers;
 	managed->provider_count = count;
 	managed->pending_max = pending_max;
+}
+
+void managed_stacks(struct managed *managed, unsigned kinds)
+{
+	managed->stack_kinds = kinds;
 }
 
 void managed_sample(struct managed *managed, managed_sampled *sampled, void *context)
@@ -475,6 +481,13 @@ static void absorb(struct conversation *talk, bool rundown, const struct schema 
 		talk->methods = METHODS_WANTED;
 }
 
+/* True if the session with stacks has this event. */
+static bool is_with_stack(const struct conversation *talk, const struct schema *schema)
+{
+	return schema->provider_kind == PROVIDER_CLR &&
+	       dotnet_client_takes_stacks(talk->client, schema->event_id);
+}
+
 /*
  * Handles an event of the live stream, called by the relay: adds its method to the codemap. Returns
  * true if the user enabled the event.
@@ -488,7 +501,15 @@ static bool on_event(void *context, const struct event *event)
 	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
 		absorb(talk, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
 	return !talk->names_only && is_kept(managed, event->schema_index) &&
-	       !is_stop_to_sample(talk, schema, event);
+	       !is_with_stack(talk, schema) && !is_stop_to_sample(talk, schema, event);
+}
+
+/* Called by the relay for an event of the session with stacks. Runtimes before .NET 10 send more. */
+static bool on_stack_event(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+
+	return is_with_stack(talk, &talk->managed->trace->schemas.items[event->schema_index]);
 }
 
 /* Adds the methods of one stream's events to the codemap. */
@@ -571,8 +592,12 @@ static bool on_sample(void *context, const struct event *event)
 static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
 	size_t size)
 {
+	static bool (*const takers[])(void *context, const struct event *event) = {
+		[DOTNET_STREAM_LIVE] = on_event,
+		[DOTNET_STREAM_STACKS] = on_stack_event,
+		[DOTNET_STREAM_SAMPLES] = on_sample,
+	};
 	struct managed *managed = talk->managed;
-	bool samples = stream == DOTNET_STREAM_SAMPLES;
 	int result = 0;
 
 	if (!size) {
@@ -580,10 +605,10 @@ static int relay_through(struct conversation *talk, enum dotnet_stream stream, c
 		return 0;
 	}
 	if (talk->relayed[stream] < 0) {
-		const struct relay_picking picking = { .wants = samples ? on_sample : on_event,
+		const struct relay_picking picking = { .wants = takers[stream],
 			.context = talk,
 			.pending_max = managed->pending_max,
-			.stacks = samples };
+			.stacks = stream != DOTNET_STREAM_LIVE };
 		struct process *process = &managed->trace->processes.items[talk->process];
 		if (!process->inner_pid)
 			process->inner_pid = talk->inner_pid;
@@ -619,8 +644,9 @@ static void note_reported(struct conversation *talk, enum dotnet_stream stream,
 static int decode_bytes(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
 	size_t size)
 {
-	if ((stream == DOTNET_STREAM_LIVE || stream == DOTNET_STREAM_SAMPLES) &&
-		talk->managed->relay)
+	bool events = stream <= DOTNET_STREAM_SAMPLES;
+
+	if (events && talk->managed->relay)
 		return relay_through(talk, stream, data, size);
 	if (!size) {
 		if (talk->decoders[stream])
@@ -766,6 +792,8 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	talk->again_ns = now_ns + FIRST_AGAIN_NS;
 	if (talk->managed->sampled)
 		dotnet_client_sample(talk->client);
+	if (!talk->names_only)
+		dotnet_client_stacks(talk->client, talk->managed->stack_kinds);
 }
 
 void managed_miss(struct managed *managed, uint32_t process)
@@ -788,9 +816,7 @@ void managed_miss(struct managed *managed, uint32_t process)
 static void advance_hold(struct conversation *talk, uint64_t now_ns)
 {
 	const struct dotnet_client *client = talk->client;
-	bool opening = client ? dotnet_client_state(client) == DOTNET_ASKING &&
-					!dotnet_client_session(client, DOTNET_STREAM_LIVE)
-			      : talk->state != CONNECTION_OVER && !talk->reported;
+	bool opening = client ? !dotnet_client_is_prepared(client) : talk->state != CONNECTION_OVER && !talk->reported;
 
 	if (!talk->held.waits)
 		return;

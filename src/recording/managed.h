@@ -86,6 +86,12 @@ void managed_relay(struct managed *managed, struct relay *relay,
 	const struct ipc_provider *providers, uint32_t count, size_t pending_max);
 
 /*
+ * Events of these kinds (enum stacks_of, dotnet/stack_events.h) are enabled as well, and have
+ * stacks. Called after managed_relay(), before the first managed_watch().
+ */
+void managed_stacks(struct managed *managed, unsigned kinds);
+
+/*
  * Lets the runtimes sample their managed threads, and reports each sample: `stack` is an index of
  * the trace's stack table, `runs` is true if the thread was in managed code. Called after
  * managed_relay(), before the first managed_watch().

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "render/event_text.h"
 #include "trace/event.h"
 #include "trace/schema.h"
@@ -164,9 +165,10 @@ static void add_activity(struct json *j, const char *name, const uint8_t *guid)
 }
 
 /* `function` is NULL where nothing is known. */
-static void add_frame(struct json *j, const struct trace *trace, const struct function *function,
+static void add_frame(void *context, const struct trace *trace, const struct function *function,
 	uint64_t address)
 {
+	struct json *j = context;
 	char text[24];
 
 	json_object(j, NULL);
@@ -183,8 +185,12 @@ static void add_frame(struct json *j, const struct trace *trace, const struct fu
 	json_end(j);
 }
 
-static void add_stack(struct json *j, const struct trace *trace, const struct event *event,
-	const struct event_frames *frames)
+/* Calls `each` for the frames of the event's stack, the innermost first. */
+static void for_each_frame(const struct trace *trace, const struct event *event,
+	const struct event_frames *frames,
+	void (*each)(void *context, const struct trace *trace, const struct function *function,
+		uint64_t address),
+	void *context)
 {
 	const struct thread *thread = thread_of(trace, event);
 	uint32_t count;
@@ -193,15 +199,12 @@ static void add_stack(struct json *j, const struct trace *trace, const struct ev
 	/* less when the file has grown since */
 	bool named = frames && thread && thread->process < frames->names->trace->processes.count;
 
-	if (!event->stack_index || !count)
-		return;
 	const struct trace *trace_of_names = named ? frames->names->trace : trace;
 
 	bool by_frame_pointers = event->kind == EVENT_SAMPLE &&
 				 !trace_options_say(trace, "\"event\":\"thread-clocks\"");
 	uint32_t above = 0;
 
-	json_array(j, "stack");
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t function = named ? symbolmap_find(frames->names, thread->process,
 						    addresses[i], frames->code_epoch)
@@ -210,10 +213,42 @@ static void add_stack(struct json *j, const struct trace *trace, const struct ev
 			symbolmap_is_replaced(frames->names, above, function))
 			function = symbolmap_lost_caller(frames->names);
 		above = function;
-		add_frame(j, trace_of_names,
+		each(context, trace_of_names,
 			function ? &frames->names->functions.items[function] : NULL, addresses[i]);
 	}
-	json_end(j);
+}
+
+static bool has_stack(const struct trace *trace, const struct event *event)
+{
+	uint32_t count;
+
+	(void)stack_table_get(&trace->stacks, event->stack_index, &count);
+	return event->stack_index && count;
+}
+
+static void add_frame_line(void *context, const struct trace *trace,
+	const struct function *function, uint64_t address)
+{
+	struct bytes *out = context;
+
+	bytes_text(out, "    ");
+	if (function && (function->named || function->module))
+		text_add_safe(out, trace_text(trace, function->name),
+			strtab_len(&trace->strings, function->name));
+	else
+		bytes_printf(out, "0x%" PRIx64, address);
+	if (function && function->named && function->module) {
+		bytes_text(out, "  ");
+		text_add_safe(out, trace_text(trace, function->module),
+			strtab_len(&trace->strings, function->module));
+	}
+	bytes_text(out, "\n");
+}
+
+void event_line_stack(struct bytes *out, const struct trace *trace, const struct event *event,
+	const struct event_frames *frames)
+{
+	for_each_frame(trace, event, frames, add_frame_line, out);
 }
 
 void event_line_json(struct bytes *out, const struct trace *trace, const struct event *event,
@@ -237,7 +272,11 @@ void event_line_json(struct bytes *out, const struct trace *trace, const struct 
 	json_u64(&j, "bytes", event->payload_size);
 	if (!event_text_json(&j, trace, event))
 		json_bool(&j, "broken", true);
-	add_stack(&j, trace, event, frames);
+	if (has_stack(trace, event)) {
+		json_array(&j, "stack");
+		for_each_frame(trace, event, frames, add_frame, &j);
+		json_end(&j);
+	}
 	json_end(&j);
 	bytes_text(out, "\n");
 	out->failed |= name.failed;

@@ -29,6 +29,13 @@ struct event_frames {
 };
 
 /*
+ * Appends the frames of the event's stack, the innermost first: a line for each with its function
+ * and module, or its address. Nothing for an event without a stack.
+ */
+void event_line_stack(struct bytes *out, const struct trace *trace, const struct event *event,
+	const struct event_frames *frames);
+
+/*
  * As a JSON object: {"time":...,"pid":...,"fields":{...}}, as spoor-events(1) describes it. Of an
  * event with a stack the frames are in it, by name with `frames`, else by address.
  */

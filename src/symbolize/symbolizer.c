@@ -909,10 +909,10 @@ static uint32_t common_root(const struct symbolizer *symbolizer, uint32_t proces
 
 /*
  * Adds each frame of a new stack as a sampled address. *ret_sound: number of frames before the
- * first one that is no code.
+ * first one that is no code; all of them if a runtime walked the stack.
  */
 static int hit_frames(struct symbolizer *symbolizer, uint32_t process, const uint64_t *frames,
-	uint32_t count, uint64_t time_ns, uint32_t *ret_sound)
+	uint32_t count, uint64_t time_ns, bool walked, uint32_t *ret_sound)
 {
 	struct trace *trace = symbolizer->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
@@ -931,7 +931,7 @@ static int hit_frames(struct symbolizer *symbolizer, uint32_t process, const uin
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);
-		if (!kernel && !mapping && mapped && i && !symbolizer->options.sound) {
+		if (!kernel && !mapping && mapped && i && !walked) {
 			*ret_sound = i;
 			return 0;
 		}
@@ -954,8 +954,8 @@ static int hit_frames(struct symbolizer *symbolizer, uint32_t process, const uin
 	return 0;
 }
 
-int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
-	uint64_t time_ns, uint32_t *ret_stack_index)
+static int take_stack(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
+	uint64_t time_ns, bool walked, uint32_t *ret_stack_index)
 {
 	struct trace *trace = symbolizer->options.trace;
 	uint32_t epoch = trace->processes.items[process].code_epoch;
@@ -982,7 +982,7 @@ int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t sta
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&trace->stacks, stack_index, &count);
 	uint32_t sound;
-	int result = hit_frames(symbolizer, process, frames, count, time_ns, &sound);
+	int result = hit_frames(symbolizer, process, frames, count, time_ns, walked, &sound);
 
 	if (result < 0)
 		return result;
@@ -1000,6 +1000,19 @@ int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t sta
 	}
 	*ret_stack_index = pair->sound_index;
 	return 0;
+}
+
+int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
+	uint64_t time_ns, uint32_t *ret_stack_index)
+{
+	return take_stack(symbolizer, process, stack_index, time_ns, symbolizer->options.sound,
+		ret_stack_index);
+}
+
+int symbolizer_hit_walked(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
+	uint64_t time_ns)
+{
+	return take_stack(symbolizer, process, stack_index, time_ns, true, &stack_index);
 }
 
 static void answer_waiting(struct symbolizer *symbolizer, uint64_t now_ns, bool last)

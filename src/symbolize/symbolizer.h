@@ -200,6 +200,10 @@ struct symbolizer_process *symbolizer_process(struct symbolizer *symbolizer, uin
 int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
 	uint64_t time_ns, uint32_t *ret_stack_index);
 
+/* As symbolizer_hit(), for a stack that a runtime walked: it is never cut. */
+int symbolizer_hit_walked(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
+	uint64_t time_ns);
+
 /*
  * Calls `each` for every body that was removed since the last call, in no order. `code` is an index
  * in the process's codemap; the body is borrowed. The caller puts the removal into the reorder

@@ -18,6 +18,8 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/runtime_client.h"
+#include "dotnet/stack_events.h"
+#include "trace/clr_event.h"
 
 #define MS UINT64_C(1000000)
 #define S  UINT64_C(1000000000)
@@ -851,6 +853,58 @@ static void test_denied_id_twice(void **state)
 }
 
 /*
+ * Events with stacks have a session of their own. A runtime of .NET 10 gets their ids, and no id of
+ * them for the session without stacks; an older one gets the keywords of events that it has.
+ */
+static void test_stacks(void **state)
+{
+	static const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime",
+		.keywords = 0x8001,
+		.level = 4 };
+	static const struct {
+		enum ipc_command newest;
+		const char *log;
+		const char *session;
+		bool has_ticks; /* allocation ticks instead of sampled allocations */
+	} cases[] = {
+		{ IPC_COLLECT_TRACING_5, "408 206 206 206 201 ",
+			"events Microsoft-Windows-DotNETRuntime:0x80200000000:4, 16 MB, with stacks",
+			false },
+		{ IPC_COLLECT_TRACING_4, "408 206 205 205 205 201 ",
+			"events Microsoft-Windows-DotNETRuntime:0x200000001:5, 16 MB, with stacks",
+			true },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture t;
+		begin(&t);
+		t.peer.newest_collect = cases[i].newest;
+		dotnet_client_ask(t.client, &wanted, 1);
+		dotnet_client_stacks(t.client, STACKS_OF_EXCEPTIONS | STACKS_OF_ALLOCATIONS);
+		assert_false(dotnet_client_is_prepared(t.client));
+		assert_false(dotnet_client_takes_stacks(t.client, CLR_ID_ExceptionThrown_V1));
+		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
+		assert_true(dotnet_client_is_prepared(t.client));
+		assert_string_equal(t.peer.log, cases[i].log);
+		assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_STACKS),
+			cases[i].session);
+		assert_string_equal(t.received.text[DOTNET_STREAM_STACKS], "RUN");
+		assert_true(dotnet_client_takes_stacks(t.client, CLR_ID_ExceptionThrown_V1));
+		assert_int_equal(dotnet_client_takes_stacks(t.client, CLR_ID_AllocationSampled),
+			!cases[i].has_ticks);
+		assert_int_equal(dotnet_client_takes_stacks(t.client, CLR_ID_GCAllocationTick),
+			cases[i].has_ticks);
+		assert_false(dotnet_client_takes_stacks(t.client, CLR_ID_ContentionStart_V2));
+		dotnet_client_stop(t.client, t.now_ns);
+		assert_int_equal(turns(&t, 60, MS), DOTNET_ENDED);
+		for (unsigned s = 0; s < t.peer.opened; s++)
+			assert_int_equal(t.peer.stop_requests[s], 1);
+		finish(&t);
+	}
+}
+
+/*
  * Whatever the answer to StopTracing, it was sent once for each session, and the end has a time
  * limit.
  */
@@ -1034,6 +1088,7 @@ int main(void)
 		cmocka_unit_test(test_stop_at_once),
 		cmocka_unit_test(test_stop_before_first_turn),
 		cmocka_unit_test(test_denied_id_twice),
+		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_free_at_once),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_refused_bytes),
