@@ -96,8 +96,8 @@ struct dotnet_client {
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
 	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
-	bool sampled; /* the runtime's own sampler is wanted */
-	bool untold;  /* no events for newly compiled methods */
+	bool sampled;         /* the runtime's own sampler is wanted */
+	bool untold;          /* no events for newly compiled methods */
 	/* the live session is opened before the first method is compiled */
 	bool from_start;
 	bool named;         /* all methods that existed have been reported */

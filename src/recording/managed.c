@@ -816,7 +816,8 @@ void managed_miss(struct managed *managed, uint32_t process)
 static void advance_hold(struct conversation *talk, uint64_t now_ns)
 {
 	const struct dotnet_client *client = talk->client;
-	bool opening = client ? !dotnet_client_is_prepared(client) : talk->state != CONNECTION_OVER && !talk->reported;
+	bool opening = client ? !dotnet_client_is_prepared(client)
+			      : talk->state != CONNECTION_OVER && !talk->reported;
 
 	if (!talk->held.waits)
 		return;

@@ -858,9 +858,9 @@ static void test_denied_id_twice(void **state)
  */
 static void test_stacks(void **state)
 {
-	static const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime",
-		.keywords = 0x8001,
-		.level = 4 };
+	static const struct ipc_provider wanted = {
+		.name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x8001, .level = 4
+	};
 	static const struct {
 		enum ipc_command newest;
 		const char *log;
