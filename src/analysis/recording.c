@@ -240,6 +240,19 @@ static void sum_kinds(struct report *report, const struct symbolmap *names,
 	}
 }
 
+static void read_unwinding(struct report *report, const struct trace *trace)
+{
+	static const char *const names[UNWIND_END_COUNT] = {
+#define UNWIND_END(name, text, word) [UNWIND_##name] = "unwound_" text,
+#include "code/unwind_ends.def"
+#undef UNWIND_END
+	};
+
+	report->unwound_stacks = count_named(trace, "unwound");
+	for (int i = 0; i < UNWIND_END_COUNT; i++)
+		report->unwound_ends[i] = count_named(trace, names[i]);
+}
+
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile)
 {
@@ -276,6 +289,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->samples = profile->count;
 	report->cpu_ns = profile->weight_ns;
 	sum_kinds(report, names, profile);
+	read_unwinding(report, trace);
 	report->frames = profile->frame_count;
 	report->named_frames = profile->named_frame_count;
 	/* Other writers say nothing about an end. */

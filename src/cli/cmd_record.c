@@ -39,6 +39,7 @@
 #include "machine/rights.h"
 #include "perf/recorder.h"
 #include "recording/live.h"
+#include "render/unwind_label.h"
 #include "target/targets.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
@@ -57,6 +58,9 @@
 #define VIEWER_CPU_MAX  255u
 #define OWN_TRIES       5
 #define MEMORY_LEFT_MIN UINT64_C(64000000)
+
+/* The words of --call-graph, in their order. */
+enum call_graph { CALL_GRAPH_FP, CALL_GRAPH_DWARF };
 
 struct record_values {
 	struct target_values targets;
@@ -79,7 +83,8 @@ struct record_values {
 	bool no_arguments;
 	bool user_only;
 	bool kernel_only;
-	bool call_graph;
+	bool stacks; /* perf's -g */
+	unsigned call_graph;
 	struct texts symbol_paths;
 	bool quiet;
 	bool verbose;
@@ -116,7 +121,10 @@ const struct option record_options[] = {
 		INTO(struct record_values, user_only) },
 	{ 0, "all-kernel", NULL, "the kernel only, without user code", OPTION_FLAG,
 		INTO(struct record_values, kernel_only) },
-	{ 'g', "call-graph", NULL, "accepted; stacks are always recorded", OPTION_FLAG,
+	{ 'g', "stacks", NULL, "accepted; stacks are always recorded", OPTION_FLAG,
+		INTO(struct record_values, stacks) },
+	{ 0, "call-graph", "fp|dwarf",
+		"find callers by frame pointers, or by unwind tables as well", OPTION_CHOICE,
 		INTO(struct record_values, call_graph) },
 	{ 0, "symbol-path", "DIR", "look for separate debug files here too; may be repeated",
 		OPTION_TEXTS, INTO(struct record_values, symbol_paths) },
@@ -499,6 +507,11 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
 	}
 	say_names(&counts, &text);
+	if (counts.unwound) {
+		bytes_text(&text, "stacks     ");
+		label_unwinding(&text, counts.unwound, counts.unwound_ends);
+		bytes_text(&text, "\n");
+	}
 	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report &&
 		!run->outputs.temporary) {
 		bool events_only = !counts.samples && counts.events;
@@ -739,6 +752,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.frequency_hz = (uint32_t)values->frequency_hz,
 		.user_only = values->user_only,
 		.kernel_only = values->kernel_only,
+		.unwind = values->call_graph == CALL_GRAPH_DWARF,
 		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,

@@ -153,7 +153,7 @@ static const struct unwind_cache_entry *find_row(struct unwind *unwind, uint16_t
 	uint64_t key = address | (uint64_t)space << ADDRESS_BITS;
 	uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
 	struct unwind_cache_entry *entry = &unwind->cache[hash >> 40 & (CACHE_ENTRIES - 1)];
-	struct unwind_place place;
+	struct unwind_place place = { .table = NULL };
 
 	if (__builtin_expect(entry->key == key, 1))
 		return entry;
@@ -161,7 +161,7 @@ static const struct unwind_cache_entry *find_row(struct unwind *unwind, uint16_t
 		return NULL;
 	unwind->rows_made++;
 	make_row(unwind, &place, entry);
-	entry->key = key;
+	entry->key = place.transient ? 0 : key;
 	return entry;
 }
 
@@ -323,7 +323,7 @@ static enum unwind_end step_complex(struct unwind *unwind, uint64_t address,
 	struct unwind_registers *registers, const struct unwind_stack *stack, bool *ret_signal)
 {
 	uint64_t before = registers->values[unwind->arch->stack_register];
-	struct unwind_place place;
+	struct unwind_place place = { .table = NULL };
 	struct unwind_rules rules;
 
 	if (!unwind->locate(unwind->context, address, &place) || !place.table)

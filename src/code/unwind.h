@@ -36,6 +36,7 @@ struct unwind_place {
 	const struct unwind_table
 		*table; /* NULL: code with frame pointers; borrowed for the walk */
 	uint64_t vaddr; /* the address in the file's own numbering */
+	bool transient; /* the table may still come: nothing is kept */
 };
 
 /* False: the address is in no executable mapping. */

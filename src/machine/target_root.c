@@ -156,6 +156,19 @@ int target_root_open_file(const struct target_root *root, const char *path, uint
 	return r < 0 ? refuse(r, path, root->pid, diag) : 0;
 }
 
+int target_file_open(uint32_t pid, const char *path, uint64_t size_max, int *ret_fd,
+	uint64_t *ret_size_bytes, struct diag *diag)
+{
+	struct target_root root = { .fd = -1 };
+	int result = pid ? target_root_open(&root, pid, diag) : target_root_open_here(&root, diag);
+
+	if (result < 0)
+		return result;
+	result = target_root_open_file(&root, path, size_max, ret_fd, ret_size_bytes, diag);
+	target_root_close(&root);
+	return result;
+}
+
 int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd,
 	struct diag *diag)
 {

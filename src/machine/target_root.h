@@ -34,6 +34,10 @@ bool target_root_is_ours(const struct target_root *root);
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
+/* The same in one step, for one file of a target (pid 0: of our own root). */
+int target_file_open(uint32_t pid, const char *path, uint64_t size_max, int *ret_fd,
+	uint64_t *ret_size_bytes, struct diag *diag);
+
 /* *ret_fd is an O_PATH descriptor, which the caller closes. */
 int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd,
 	struct diag *diag);

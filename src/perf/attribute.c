@@ -134,6 +134,13 @@ int attribute_probe(struct perf_event_attr *ret_attr, bool cycles, uint32_t freq
 	return 0;
 }
 
+void attribute_copy_stacks(struct perf_event_attr *attr, uint64_t registers, uint32_t size_bytes)
+{
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = registers;
+	attr->sample_stack_user = size_bytes;
+}
+
 void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_attr *sampling)
 {
 	memset(ret_attr, 0, sizeof(*ret_attr));
@@ -146,7 +153,8 @@ void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_
 	/* All events that write into one ring must use the same clock. */
 	ret_attr->use_clockid = 1;
 	ret_attr->clockid = sampling->clockid;
-	ret_attr->sample_type = sampling->sample_type;
+	ret_attr->sample_type =
+		sampling->sample_type & ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
 	ret_attr->sample_id_all = 1;
 	ret_attr->watermark = 1;
 	ret_attr->wakeup_watermark = sampling->wakeup_watermark;

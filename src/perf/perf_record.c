@@ -2,11 +2,14 @@
  * The layouts of perf_event_open(2). A sample's fields have a fixed order after the header; other
  * records have their own body, and with sample_id_all a trailer:
  *
- *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN?
+ *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN? REGS_USER?
+ *            STACK_USER?
  *   trailer  TID? TIME? ID? STREAM_ID? CPU? IDENTIFIER?
  *
  * Each field takes 8 bytes (TID: pid and tid; CPU: cpu and 4 reserved), except for the callchain: a
- * count, and that many 64-bit words.
+ * count, and that many 64-bit words; REGS_USER: the kind of program, and unless that is 0 a word for each
+ * bit of sample_regs_user; STACK_USER: a size, and unless that is 0 so many bytes and the number of those
+ * that are valid.
  */
 #include "perf/perf_record.h"
 
@@ -29,7 +32,10 @@
 #define KNOWN_BITS                                                                      \
 	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |        \
 		    PERF_BIT_CALLCHAIN | PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD | \
-		    PERF_BIT_STREAM_ID | PERF_BIT_IDENTIFIER))
+		    PERF_BIT_STREAM_ID | PERF_BIT_USER_REGISTERS | PERF_BIT_USER_STACK |      \
+		    PERF_BIT_IDENTIFIER))
+
+#define USER_ABI_64 2u /* PERF_SAMPLE_REGS_ABI_64 */
 
 static inline uint64_t word(const uint8_t *at)
 {
@@ -74,9 +80,42 @@ static unsigned field_count(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-static int decode_sample(uint64_t type, const uint8_t *at, const uint8_t *end,
+static int decode_user(const struct perf_layout *layout, const uint8_t *at, const uint8_t *end,
 	struct perf_record *record)
 {
+	if (layout->sample_type & PERF_BIT_USER_REGISTERS) {
+		size_t size = field_count(layout->user_registers) * FIELD;
+		if ((size_t)(end - at) < FIELD)
+			return -EBADMSG;
+		uint64_t abi = word(at);
+		at += FIELD;
+		if (abi && (size_t)(end - at) < size)
+			return -EBADMSG;
+		record->user_registers = abi ? at : NULL;
+		record->user_is_64 = abi == USER_ABI_64;
+		at += abi ? size : 0;
+	}
+	if (layout->sample_type & PERF_BIT_USER_STACK) {
+		if ((size_t)(end - at) < FIELD)
+			return -EBADMSG;
+		uint64_t size = word(at);
+		at += FIELD;
+		if (!size)
+			return 0;
+		if (size > (size_t)(end - at) || (size_t)(end - at) - size < FIELD)
+			return -EBADMSG;
+		uint64_t valid = word(at + size);
+		record->user_stack = at;
+		record->user_stack_size = (uint32_t)(valid < size ? valid : size);
+	}
+	return 0;
+}
+
+static int decode_sample(const struct perf_layout *layout, const uint8_t *at, const uint8_t *end,
+	struct perf_record *record)
+{
+	uint64_t type = layout->sample_type;
+
 	/* One check for the fields of fixed size, and one for the callchain's words. */
 	if ((size_t)(end - at) < field_count(type) * FIELD)
 		return -EBADMSG;
@@ -105,8 +144,9 @@ static int decode_sample(uint64_t type, const uint8_t *at, const uint8_t *end,
 			return -EBADMSG;
 		record->callchain = at;
 		record->callchain_count = (uint32_t)count; /* a record has at most 64 KiB */
+		at += count * FIELD;
 	}
-	return 0;
+	return decode_user(layout, at, end, record);
 }
 
 /* Removes the trailer; *end becomes the end of the body. */
@@ -279,7 +319,7 @@ int perf_record_decode(const struct perf_layout *layout, const uint8_t *data, si
 	const uint8_t *end = data + size;
 	int r;
 	if (record.type == PERF_TYPE_SAMPLE) {
-		r = decode_sample(layout->sample_type, at, end, &record);
+		r = decode_sample(layout, at, end, &record);
 	} else {
 		r = decode_trailer(layout, at, &end, &record);
 		if (r >= 0)

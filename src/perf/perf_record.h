@@ -44,6 +44,8 @@ enum perf_sample_bit {
 	PERF_BIT_CPU = 1 << 7,
 	PERF_BIT_PERIOD = 1 << 8,
 	PERF_BIT_STREAM_ID = 1 << 9,
+	PERF_BIT_USER_REGISTERS = 1 << 12,
+	PERF_BIT_USER_STACK = 1 << 13,
 	PERF_BIT_IDENTIFIER = 1 << 16,
 };
 
@@ -61,6 +63,7 @@ enum perf_sample_bit {
 
 struct perf_layout {
 	uint64_t sample_type;
+	uint64_t user_registers; /* which ones a sample has, one bit each (sample_regs_user) */
 	bool sample_id_all;
 };
 
@@ -82,6 +85,12 @@ struct perf_record {
 	/* callchain_count native 64-bit words with context markers, for perf_callchain_flatten() */
 	const uint8_t *callchain;
 	uint32_t callchain_count;
+	/* one word for each bit of the layout's user_registers; NULL: none, as in a kernel thread */
+	const uint8_t *user_registers;
+	bool user_is_64; /* the registers are those of a 64-bit program */
+	/* the end of the user stack, user_stack_size bytes from the stack pointer on */
+	const uint8_t *user_stack;
+	uint32_t user_stack_size;
 
 	/* PERF_TYPE_MMAP, PERF_TYPE_MMAP2 */
 	uint64_t address;

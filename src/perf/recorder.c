@@ -386,6 +386,9 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 	recorder->info.clock = cycles ? RECORD_CLOCK_CYCLES : RECORD_CLOCK_CPU;
 	recorder->info.period_ns = cycles ? 1000000000ull / recorder->options.frequency_hz
 					  : recorder->attr.sample_period;
+	if (recorder->options.user_stack_bytes)
+		attribute_copy_stacks(&recorder->attr, recorder->options.user_registers,
+			recorder->options.user_stack_bytes);
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
 		/* for the detection of inherited events (twins.h) */
@@ -535,6 +538,7 @@ static void fill_info(struct recorder *recorder)
 	info->cpu_max = highest_cpu(&recorder->cpus);
 	info->event_count = recorder->events.count;
 	info->ring_bytes = recorder->ring_bytes;
+	info->user_stack_bytes = recorder->attr.sample_stack_user;
 	info->kernel_excluded = recorder->attr.exclude_kernel;
 	/* A halted CPU counts no cycles. */
 	info->idle_excluded = recorder->attr.exclude_idle || info->clock == RECORD_CLOCK_CYCLES;

@@ -9,7 +9,7 @@
  *
  * One ring for each CPU holds the samples and the sideband (mmap2, comm, fork, exit, lost,
  * throttle) of that CPU, ordered by time, in the layout of info->sample_type (with sample_id_all):
- * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN}, and all other records end with {TID
+ * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN [REGS_USER STACK_USER]}, and all other records end with {TID
  * TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only
  * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC.
  */
@@ -60,6 +60,12 @@ struct recorder_options {
 	bool kernel_only;     /* exclude user code and user stacks */
 	/* RECORD_CHILD: recorder_start() starts it, instead of the child's exec */
 	bool late_start;
+	/*
+	 * bytes of the user stack to copy with each sample, a multiple of 8 below 64 KiB, and the user
+	 * registers (sample_regs_user); 0: none
+	 */
+	uint32_t user_stack_bytes;
+	uint64_t user_registers;
 	bool no_hardware; /* cpu-clock even if there are hardware cycles */
 	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
 	const struct diag *instead;
@@ -80,6 +86,7 @@ struct recorder_info {
 	uint32_t event_count;  /* open perf events */
 	uint32_t thread_count; /* RECORD_PIDS without filter_by_pid: threads found when opening */
 	size_t ring_bytes;     /* of each ring */
+	uint32_t user_stack_bytes; /* of the stack in each sample; 0: no copies */
 	bool kernel_excluded;  /* user code and user stacks only */
 	bool idle_excluded;    /* no samples of idle CPUs */
 	bool build_ids;        /* mmap2 records carry them */

@@ -13,6 +13,8 @@
 #include "pipeline/reorder_window.h"
 #include "recording/pid_filter.h"
 #include "recording/process_table.h"
+#include "recording/samples.h"
+#include "recording/stack_unwinder.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
@@ -60,6 +62,27 @@ static void take_mapping(struct intake *intake, const struct perf_record *record
 	item->side = side;
 }
 
+/*
+ * Replaces the user frames of the chain by those found in the copy of the stack. Returns what
+ * SAMPLES_END_SHIFT describes.
+ */
+static uint64_t unwind_chain(struct intake *intake, const struct perf_record *record,
+	struct perf_callchain *chain)
+{
+	enum unwind_end end;
+
+	if (!intake->unwinder ||
+		!stack_unwinder_replace(intake->unwinder, record, intake->frames,
+			chain->kernel_count, &chain->count, INTAKE_FRAMES_MAX, &end))
+		return 0;
+	chain->flags &= ~(uint32_t)(PERF_CHAIN_CUT | PERF_CHAIN_BROKEN);
+	if (end == UNWIND_COPY || end == UNWIND_FRAMES || end == UNWIND_SWITCHED)
+		chain->flags |= PERF_CHAIN_CUT;
+	else if (end != UNWIND_START)
+		chain->flags |= PERF_CHAIN_BROKEN;
+	return (uint64_t)end + 1;
+}
+
 static void take_sample(struct intake *intake, const struct perf_record *record)
 {
 	const struct recorder_info *info = recorder_info(intake->recorder);
@@ -69,6 +92,7 @@ static void take_sample(struct intake *intake, const struct perf_record *record)
 		return;
 	struct perf_callchain chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
 		info->max_stack, intake->frames, INTAKE_FRAMES_MAX);
+	uint64_t end = unwind_chain(intake, record, &chain);
 	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
@@ -81,7 +105,8 @@ static void take_sample(struct intake *intake, const struct perf_record *record)
 	item->stack_index = stack_table_intern(&intake->trace->stacks, intake->frames, chain.count);
 	item->value = (chain.flags & PERF_CHAIN_CUT ? SAMPLE_STACK_CUT : 0u) |
 		      (chain.flags & PERF_CHAIN_BROKEN ? SAMPLE_WALK_STOPPED : 0u) |
-		      (chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u);
+		      (chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u) |
+		      end << SAMPLES_END_SHIFT;
 }
 
 static void take_simple(struct intake *intake, const struct perf_record *record,
@@ -109,6 +134,8 @@ static void take_record(struct intake *intake, const uint8_t *data, uint32_t siz
 	if (recorder_info(intake->recorder)->filter_by_pid &&
 		pid_filter_sift(intake->filter, &record))
 		return;
+	if (intake->unwinder)
+		stack_unwinder_note(intake->unwinder, &record);
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:
 		take_sample(intake, &record);
@@ -159,4 +186,6 @@ void intake_drain(struct intake *intake)
 			take_record(intake, data, size);
 		ring_end(ring);
 	}
+	if (intake->unwinder)
+		stack_unwinder_pass(intake->unwinder);
 }

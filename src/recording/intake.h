@@ -12,6 +12,7 @@
 struct arch;
 struct pid_filter;
 struct recorder;
+struct stack_unwinder;
 struct reorder_window;
 struct trace;
 
@@ -24,6 +25,7 @@ struct intake {
 	struct reorder_window *window;
 	struct pid_filter *filter;
 	const struct arch *arch;
+	struct stack_unwinder *unwinder; /* NULL: the kernel's chains are taken as they are */
 	struct perf_layout layout;
 	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch */
 };

@@ -31,6 +31,7 @@
 #include "recording/machine_changes.h"
 #include "recording/managed.h"
 #include "recording/samples.h"
+#include "recording/stack_unwinder.h"
 #include "recording/throttling.h"
 #include "trace/clr.h"
 #include "trace/event.h"
@@ -45,6 +46,9 @@
 #endif
 #define LARGE_BLOCK_BYTES (128 << 10)
 #define SLOW_HZ           1000u
+/* limits of a ring with one second of stack copies */
+#define COPY_RING_BYTES_MIN (2u << 20)
+#define COPY_RING_BYTES_MAX (16u << 20)
 /* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
 #define SLOW_RING_BYTES (1u << 20)
 #define REST_BOUND_NS   UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
@@ -63,6 +67,7 @@ struct live {
 	struct managed *managed;
 	struct recorder *recorder;
 	struct intake intake;
+	struct stack_unwinder *unwinder; /* NULL: call chains by frame pointers only */
 	struct process_table table;
 	struct samples samples;
 	struct live_events events;
@@ -330,6 +335,17 @@ static void connect_parts(struct live *live)
 	live->intake.arch = arch_here();
 }
 
+static size_t ring_bytes(const struct live_options *options, bool copies)
+{
+	uint64_t second = (uint64_t)options->frequency_hz * STACK_COPY_BYTES;
+
+	if (!copies)
+		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
+	return second < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
+	       : second > COPY_RING_BYTES_MAX ? COPY_RING_BYTES_MAX
+					      : (size_t)second;
+}
+
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag)
 {
 	keep_large_blocks_apart();
@@ -372,6 +388,18 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		diag_set(diag, result, "cannot record: %m");
 		goto fail;
 	}
+	bool unwinds = options->unwind && !options->instead && !options->kernel_only;
+	if (unwinds) {
+		result = stack_unwinder_new(&live->trace.strings, &live->table.proc, arch_here(),
+			&live->unwinder);
+		if (result < 0) {
+			diag_set(diag, result,
+				result == -ENOTSUP
+					? "stacks cannot be unwound on this processor: only x86-64 and arm64 are supported"
+					: "cannot record: %m");
+			goto fail;
+		}
+	}
 	struct recorder_options recorder_options = {
 		.scope = options->machine     ? RECORD_MACHINE
 			 : options->tid_count ? RECORD_THREADS
@@ -383,8 +411,9 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.cpus = options->cpus,
 		.cpu_count = options->cpu_count,
 		.late_start = options->late_start,
-		.ring_bytes =
-			options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
+		.ring_bytes = ring_bytes(options, unwinds),
+		.user_stack_bytes = unwinds ? STACK_COPY_BYTES : 0,
+		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
 		.user_only = options->user_only,
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
@@ -400,11 +429,13 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	if (result < 0)
 		goto fail;
 	live->intake.recorder = live->recorder;
+	live->intake.unwinder = live->unwinder;
 	live->changes.recorder = live->recorder;
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
 	live->intake.layout =
 		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
+			.user_registers = recorder_options.user_registers,
 			.sample_id_all = true };
 	if (!process_table_entry(&live->table, live->writer.recorder_process)) {
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
@@ -434,7 +465,7 @@ uint32_t live_rights(const struct live *live)
 		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* open events on CPUs that come online */
 	if (options->child)
 		rights |= RIGHT_KILL; /* the command may run as another user */
-	if (!options->no_names)
+	if (!options->no_names || live->unwinder)
 		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* read images */
 	if (!options->no_names && !options->no_dotnet)
 		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket requires write permission */
@@ -664,6 +695,10 @@ static void emit_end(struct live *live, const char *reason)
 		{ "unnamed_kernel_hidden", live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
 		{ "unnamed_no_memory", live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
 		{ "events", sink->events },
+		{ "unwound", live->samples.unwound },
+#define UNWIND_END(name, text, word) { "unwound_" text, live->samples.unwound_ends[UNWIND_##name] },
+#include "code/unwind_ends.def"
+#undef UNWIND_END
 		/*
 		 * Times on the recording's clock, not counts: events after sampled_to_ns were
 		 * written when sampling had stopped.
@@ -735,7 +770,10 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.targets_left = recorder_targets_left(live->recorder),
 		.memory_full = live->symbolizer.full,
 		.limit = live->writer.limit.reached,
+		.unwound = live->samples.unwound,
 	};
+	memcpy(ret_counts->unwound_ends, live->samples.unwound_ends,
+		sizeof(ret_counts->unwound_ends));
 	memcpy(ret_counts->unnamed, live->symbolizer.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
 	ret_counts->dotnet_withheld = managed_withheld(live->managed);
@@ -752,6 +790,7 @@ void live_close(struct live *live)
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);
+	stack_unwinder_free(live->unwinder);
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);
 	throttling_done(&live->throttling);

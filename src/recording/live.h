@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "code/unwind.h"
 #include "pipeline/output_limit.h"
 #include "recording/live_options.h"
 #include "symbolize/symbolizer.h"
@@ -62,6 +63,8 @@ struct live_counts {
 	uint32_t targets_left;
 	bool memory_full;
 	enum output_limit_kind limit; /* the limit that was reached */
+	uint64_t unwound; /* samples whose stack was unwound, and how those ended */
+	uint64_t unwound_ends[UNWIND_END_COUNT];
 };
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);

@@ -34,6 +34,7 @@ void live_options_json(const struct live_options *options, const struct recorder
 						   : "cpu-clock");
 	json_bool(&j, "kernel", !info->kernel_excluded);
 	json_bool(&j, "user", !options->kernel_only);
+	json_z(&j, "call_graph", info->user_stack_bytes ? "dwarf" : "fp");
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !options->no_names);
 	json_bool(&j, "dotnet", !options->no_dotnet);

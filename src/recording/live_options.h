@@ -33,6 +33,7 @@ struct live_options {
 	uint32_t frequency_hz;
 	bool user_only;
 	bool kernel_only;
+	bool unwind; /* copy user stacks, and unwind them by tables */
 	/*
 	 * listen port of the command's runtimes, which connect before their first instruction;
 	 * NULL: none. Borrowed until live_close()

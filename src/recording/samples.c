@@ -74,11 +74,17 @@ void samples_write(struct samples *samples, const struct pending *item, uint64_t
 		samples->cut++;
 		return;
 	}
+	uint64_t end = item->value >> SAMPLES_END_SHIFT;
+
+	samples->unwound += end != 0;
+	if (end)
+		samples->unwound_ends[end - 1]++;
 	process_table_announce(table, process);
 	process_table_adopt_mappings(table, process);
 	write_sample(samples, item, process,
-		(struct payload_cpu){
-			.weight_ns = samples->period_ns, .count = 1, .flags = item->value },
+		(struct payload_cpu){ .weight_ns = samples->period_ns,
+			.count = 1,
+			.flags = (uint32_t)item->value },
 		&cpu->carry_ns, samples->period_ns, late_ns);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "code/unwind.h"
 
 struct live_options;
 struct pending;
@@ -19,6 +20,9 @@ struct recorder_info;
 #define SAMPLES_SHARE_COUNT_SHIFT 48u
 #define SAMPLES_SHARE_COUNT_MAX   UINT64_C(0xffff)
 #define SAMPLES_SHARE_NS_MAX      ((UINT64_C(1) << SAMPLES_SHARE_COUNT_SHIFT) - 1)
+
+/* PENDING_SAMPLE, value: enum sample_flag in the lower bits; above, 1 + enum unwind_end, or 0: not unwound. */
+#define SAMPLES_END_SHIFT 32u
 
 struct sample_cpu {
 	uint64_t carry_ns;    /* remainder of sample weights below one millisecond */
@@ -34,6 +38,8 @@ struct samples {
 	uint64_t count;    /* written */
 	uint64_t late;
 	uint64_t lost;
+	uint64_t unwound;                         /* written samples whose stack was unwound, */
+	uint64_t unwound_ends[UNWIND_END_COUNT]; /* by how that ended */
 	/* dropped because the file size limit was reached, since the last report */
 	uint64_t cut;
 };

@@ -173,6 +173,21 @@ static void add_names(struct json *j, const struct report *report)
 	json_end(j);
 }
 
+/* Absent where call chains are those of the kernel. */
+static void add_unwinding(struct json *j, const struct report *report)
+{
+	if (!report->unwound_stacks)
+		return;
+	json_object(j, "unwinding");
+	json_u64(j, "stacks", report->unwound_stacks);
+	json_object(j, "ends");
+#define UNWIND_END(name, text, word) json_u64(j, text, report->unwound_ends[UNWIND_##name]);
+#include "code/unwind_ends.def"
+#undef UNWIND_END
+	json_end(j);
+	json_end(j);
+}
+
 /*
  * The tier of most of a method's own time; where it has none, the last one, which replaced the
  * others.
@@ -340,6 +355,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_sessions(j, report);
 	add_limits(j, report);
 	add_names(j, report);
+	add_unwinding(j, report);
 	json_array(j, "events");
 	for (uint32_t i = 0; i < report->events.count; i++) {
 		const struct event event = { .schema_index = report->events.items[i].schema };

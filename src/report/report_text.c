@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "render/event_text.h"
 #include "render/frame_label.h"
+#include "render/unwind_label.h"
 #include "trace/call_tree.h"
 #include "trace/clr.h"
 #include "trace/report.h"
@@ -478,6 +479,10 @@ static void add_trust(struct page *page)
 	}
 	bytes_text(out, "\n");
 	add_symbols_needed(page);
+	if (report->unwound_stacks) {
+		label_unwinding(out, report->unwound_stacks, report->unwound_ends);
+		bytes_text(out, "\n");
+	}
 	if (report->weighing == REPORT_CPU_CLOCKS)
 		bytes_text(out,
 			report->no_stacks

@@ -217,30 +217,14 @@ static int take_note(struct name_tables *tables, int result)
 	return result;
 }
 
-static int open_here(struct name_tables *tables, const char *path, int *ret_fd)
-{
-	struct target_root root = { .fd = -1 };
-	struct diag quiet = { 0 };
-	uint64_t size;
-
-	if (target_root_open_here(&root, &quiet) < 0)
-		return quiet.error;
-	int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet);
-	target_root_close(&root);
-	return take_note(tables, result);
-}
-
+/* In the target's root, or with pid 0 in our own. */
 static int open_there(struct name_tables *tables, uint32_t pid, const char *path, int *ret_fd)
 {
-	struct target_root root = { .fd = -1 };
 	struct diag quiet = { 0 };
 	uint64_t size;
 
-	if (target_root_open(&root, pid, &quiet) < 0)
-		return quiet.error;
-	int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet);
-	target_root_close(&root);
-	return take_note(tables, result);
+	return take_note(tables,
+		target_file_open(pid, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet));
 }
 
 /*
@@ -275,7 +259,7 @@ static int open_for_symbols(void *context, const char *path)
 	int result = open_there(search->tables, search->pid, path, &fd);
 
 	if (result < 0)
-		result = open_here(search->tables, path, &fd);
+		result = open_there(search->tables, 0, path, &fd);
 	return result < 0 ? result : fd;
 }
 
@@ -341,7 +325,7 @@ static int open_mapped_file(struct name_tables *tables, const struct name_questi
 	case FILE_HERE:
 		*gone = question->ended || !has_root(question->pid);
 		if (*gone)
-			result = open_here(tables, question->path, &fd);
+			result = open_there(tables, 0, question->path, &fd);
 		break;
 	default:
 		break;

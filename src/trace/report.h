@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "code/unwind.h"
 #include "trace/symbolmap.h"
 
 struct trace;
@@ -127,6 +128,9 @@ struct report {
 	uint64_t lost_samples; /* of the whole recording */
 	bool loss_unknown;     /* more was lost than the numbers say */
 	bool killed;           /* the recorder did not end it */
+	/* of the whole recording: stacks that were unwound, and how those ended (enum unwind_end) */
+	uint64_t unwound_stacks;
+	uint64_t unwound_ends[UNWIND_END_COUNT];
 	VEC(struct report_loss) losses;
 	VEC(struct report_unnamed) unnamed;   /* most frames first */
 	VEC(struct report_process) processes; /* most CPU first */

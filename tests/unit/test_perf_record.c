@@ -149,6 +149,49 @@ static void test_chain_garbage(void **state)
 	assert_int_equal(flat.flags, PERF_CHAIN_BROKEN);
 }
 
+/* User registers and the copy of a stack, of which 8 of 16 bytes are valid. */
+static void test_user_stack(void **state)
+{
+	static const struct perf_layout layout = {
+		.sample_type = PERF_BIT_TID | PERF_BIT_CALLCHAIN | PERF_BIT_USER_REGISTERS |
+			       PERF_BIT_USER_STACK,
+		.user_registers = 5,
+	};
+	struct bytes b = { 0 };
+	struct perf_record record;
+
+	(void)state;
+	begin_record(&b, PERF_TYPE_SAMPLE, PERF_MISC_USER);
+	bytes_u32(&b, 100);
+	bytes_u32(&b, 101);
+	bytes_u64(&b, 0);
+	bytes_u64(&b, 2); /* a program of 64 bits */
+	bytes_u64(&b, 0x11);
+	bytes_u64(&b, 0x22);
+	bytes_u64(&b, 16);
+	bytes_u64(&b, 0x33);
+	bytes_u64(&b, 0x44);
+	bytes_u64(&b, 8);
+	assert_int_equal(decode(&b, &layout, &record), 0);
+	assert_true(record.user_is_64);
+	assert_int_equal(record.user_registers[8], 0x22);
+	assert_int_equal(record.user_stack[0], 0x33);
+	assert_int_equal(record.user_stack_size, 8);
+	cut_everywhere(&b, &layout);
+
+	/* a thread of the kernel has neither */
+	begin_record(&b, PERF_TYPE_SAMPLE, PERF_MISC_KERNEL);
+	bytes_u64(&b, 0);
+	bytes_u64(&b, 0);
+	bytes_u64(&b, 0);
+	bytes_u64(&b, 0);
+	assert_int_equal(decode(&b, &layout, &record), 0);
+	assert_null(record.user_registers);
+	assert_null(record.user_stack);
+	assert_int_equal(record.user_stack_size, 0);
+	bytes_done(&b);
+}
+
 static void begin_mapping(struct bytes *b, uint16_t misc)
 {
 	begin_record(b, PERF_TYPE_MMAP2, misc);
@@ -301,7 +344,7 @@ static void test_layouts(void **state)
 	assert_int_equal(record.cpu, 8);
 	assert_int_equal(record.period, 9);
 	assert_int_equal(record.callchain_count, 0);
-	layout.sample_type |= 1u << 13; /* STACK_USER */
+	layout.sample_type |= 1u << 11; /* BRANCH_STACK */
 	assert_false(perf_layout_known(&layout));
 	assert_int_equal(decode(&b, &layout, &record), -EBADMSG);
 	bytes_done(&b);
@@ -312,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_chain_garbage),
+		cmocka_unit_test(test_user_stack),
 		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_small_records),
 		cmocka_unit_test(test_layouts),

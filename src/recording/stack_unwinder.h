@@ -1,0 +1,49 @@
+/*
+ * Unwinds the user stacks of samples while they are in the ring: the copied bytes are never kept.
+ *
+ *   stack_unwinder_new(strings, proc, arch, &unwinder);
+ *   for each record of the rings: stack_unwinder_note(unwinder, &record);
+ *   for each sample:              count = stack_unwinder_replace(unwinder, &record, frames, ...);
+ *   after all rings were read:    stack_unwinder_pass(unwinder);
+ *
+ * The frames found replace the user part of the kernel's chain, which follows frame pointers. Where the
+ * copy ends, the kernel's chain continues: from the outermost frame that both have.
+ *
+ * Images are read by a thread, since a file system of a target may never answer. An image that takes
+ * longer than a moment is unwound by frame pointers until it is there.
+ */
+#ifndef SPOOR_RECORDING_STACK_UNWINDER_H
+#define SPOOR_RECORDING_STACK_UNWINDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "code/unwind.h"
+
+struct arch;
+struct perf_record;
+struct proc_reader;
+struct stack_unwinder;
+struct strtab;
+
+#define STACK_COPY_BYTES 16384u
+
+/* -ENOTSUP: not for this processor. `strings` and `proc` are borrowed. */
+int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const struct arch *arch,
+	struct stack_unwinder **ret_unwinder);
+void stack_unwinder_free(struct stack_unwinder *unwinder);
+
+void stack_unwinder_note(struct stack_unwinder *unwinder, const struct perf_record *record);
+void stack_unwinder_pass(struct stack_unwinder *unwinder);
+
+/*
+ * Replaces the user frames, those from `kernel_count` to `count`, and returns the new count, at most
+ * `room`. *ret_end is how the walk ended. A sample without user registers keeps its frames: false.
+ */
+bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_record *record,
+	uint64_t *frames, uint32_t kernel_count, uint32_t *count, uint32_t room,
+	enum unwind_end *ret_end);
+
+uint64_t stack_unwinder_size_bytes(const struct stack_unwinder *unwinder);
+
+#endif
