@@ -29,10 +29,10 @@
 
 #define FIRST_CODE_ADDRESS 4096u /* the first page is never mapped */
 
-#define KNOWN_BITS                                                                      \
-	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |        \
-		    PERF_BIT_CALLCHAIN | PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD | \
-		    PERF_BIT_STREAM_ID | PERF_BIT_USER_REGISTERS | PERF_BIT_USER_STACK |      \
+#define KNOWN_BITS                                                                       \
+	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |         \
+		    PERF_BIT_CALLCHAIN | PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD |  \
+		    PERF_BIT_STREAM_ID | PERF_BIT_USER_REGISTERS | PERF_BIT_USER_STACK | \
 		    PERF_BIT_IDENTIFIER))
 
 #define USER_ABI_64 2u /* PERF_SAMPLE_REGS_ABI_64 */

@@ -87,10 +87,10 @@ struct recorder_info {
 	uint32_t thread_count; /* RECORD_PIDS without filter_by_pid: threads found when opening */
 	size_t ring_bytes;     /* of each ring */
 	uint32_t user_stack_bytes; /* of the stack in each sample; 0: no copies */
-	bool kernel_excluded;  /* user code and user stacks only */
-	bool idle_excluded;    /* no samples of idle CPUs */
-	bool build_ids;        /* mmap2 records carry them */
-	bool lost_counts;      /* recorder_read_lost() is supported */
+	bool kernel_excluded;      /* user code and user stacks only */
+	bool idle_excluded;        /* no samples of idle CPUs */
+	bool build_ids;            /* mmap2 records carry them */
+	bool lost_counts;          /* recorder_read_lost() is supported */
 	/* the rings are machine-wide: the caller drops records of other processes */
 	bool filter_by_pid;
 	/* limit.error: a right is missing, so less is recorded; with a remedy */

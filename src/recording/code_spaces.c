@@ -68,7 +68,8 @@ static uint32_t add_space(struct code_spaces *spaces, uint32_t pid, uint64_t tim
 
 	if (spaces->free.count)
 		index = spaces->free.items[--spaces->free.count];
-	else if (spaces->spaces.count < SPACES_MAX && (spaces->spaces.count || vec_push(&spaces->spaces)) && vec_push(&spaces->spaces))
+	else if (spaces->spaces.count < SPACES_MAX &&
+		 (spaces->spaces.count || vec_push(&spaces->spaces)) && vec_push(&spaces->spaces))
 		index = spaces->spaces.count - 1;
 	if (!index || !map_put(&spaces->by_pid, pid, index))
 		return 0;
@@ -273,7 +274,8 @@ struct code_mapping *code_spaces_find(struct code_spaces *spaces, struct code_sp
 uint64_t code_spaces_size_bytes(const struct code_spaces *spaces)
 {
 	return spaces->spaces.capacity * sizeof(struct code_space) +
-	       spaces->mapping_count * sizeof(struct code_mapping) + map_size_bytes(&spaces->by_pid);
+	       spaces->mapping_count * sizeof(struct code_mapping) +
+	       map_size_bytes(&spaces->by_pid);
 }
 
 void code_spaces_done(struct code_spaces *spaces)

@@ -42,7 +42,7 @@ struct code_space {
 	uint16_t number; /* not 0; another one after each change of what an address holds */
 	bool shared;     /* a child or parent has the same number */
 	bool ended;
-	uint64_t read_ns; /* older records are included already */
+	uint64_t read_ns;                  /* older records are included already */
 	VEC(struct code_mapping) mappings; /* by address; no two overlap */
 	/* the user's, emptied with the mappings */
 	struct outer_frame outer[CODE_SPACE_OUTER_MAX];
@@ -54,8 +54,8 @@ struct code_spaces {
 	struct strtab *strings;
 	VEC(struct code_space) spaces; /* item 0 unused */
 	VEC(uint32_t) free;
-	VEC(uint32_t) ended;      /* dropped after the next pass, */
-	uint32_t ended_before;    /* or after this one, if their number is lower */
+	VEC(uint32_t) ended;   /* dropped after the next pass, */
+	uint32_t ended_before; /* or after this one, if their number is lower */
 	struct map by_pid;
 	uint32_t mapping_count;
 	uint16_t last_number;

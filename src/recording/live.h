@@ -63,7 +63,7 @@ struct live_counts {
 	uint32_t targets_left;
 	bool memory_full;
 	enum output_limit_kind limit; /* the limit that was reached */
-	uint64_t unwound; /* samples whose stack was unwound, and how those ended */
+	uint64_t unwound;             /* samples whose stack was unwound, and how those ended */
 	uint64_t unwound_ends[UNWIND_END_COUNT];
 };
 

@@ -28,7 +28,7 @@ struct stack_unwinder {
 	struct unwind unwind;
 	struct code_spaces spaces;
 	struct unwind_images *images;
-	struct code_space *space; /* of the current walk */
+	struct code_space *space;    /* of the current walk */
 	uint64_t frames[FRAMES_MAX]; /* scratch */
 };
 
@@ -263,8 +263,8 @@ static bool complete(struct stack_unwinder *unwinder, uint32_t *count)
 			break;
 		unwinder->frames[(*count)++] = space->outer[i].caller;
 	}
-	return *count && unwind_is_start(&unwinder->unwind, space->number,
-				 unwinder->frames[*count - 1]);
+	return *count &&
+	       unwind_is_start(&unwinder->unwind, space->number, unwinder->frames[*count - 1]);
 }
 
 bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_record *record,

@@ -92,8 +92,8 @@ static int open_mapped(const struct request *request, int *ret_fd)
 {
 	struct diag quiet = { 0 };
 	uint64_t size;
-	int result = target_file_open(request->pid, request->path, FILE_SIZE_MAX, ret_fd, &size,
-		&quiet);
+	int result =
+		target_file_open(request->pid, request->path, FILE_SIZE_MAX, ret_fd, &size, &quiet);
 	bool ended = result == -ESRCH;
 
 	if (result == 0 && is_that_file(request, *ret_fd))
@@ -269,11 +269,10 @@ uint32_t unwind_images_number(struct unwind_images *images, const struct code_ma
 	}
 	uint32_t number = images->items.count;
 	if (number >= IMAGES_MAX ||
-		!vec_add(&images->items,
-		    ((struct image){ .path = mapping->path,
-			    .build_id = mapping->build_id,
-			    .device = identity[2],
-			    .inode = identity[3] })) ||
+		!vec_add(&images->items, ((struct image){ .path = mapping->path,
+						 .build_id = mapping->build_id,
+						 .device = identity[2],
+						 .inode = identity[3] })) ||
 		!map_add(&images->index, hash, number))
 		return 0;
 	return number;
