@@ -2,8 +2,8 @@
 #include "analysis/event_stacks.h"
 
 #include <errno.h>
-#include <string.h>
 
+#include "analysis/own_function.h"
 #include "analysis/profile.h"
 #include "trace/event.h"
 #include "trace/symbolmap.h"
@@ -62,25 +62,6 @@ int event_stacks_find(struct event_stacks *stacks, struct symbolmap *names)
 	return 0;
 }
 
-static bool is_of_framework(const char *module)
-{
-	static const char *const starts[] = { "System.", "Microsoft.", "netstandard", "mscorlib" };
-
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (strncmp(module, starts[i], strlen(starts[i])) == 0)
-			return true;
-	return false;
-}
-
-static bool is_own(const struct event_stacks *stacks, const struct symbolmap *names,
-	uint32_t function)
-{
-	const struct function *f = &names->functions.items[function];
-
-	return f->named && (f->kind == FUNCTION_JIT || f->kind == FUNCTION_READYTORUN) &&
-	       !is_of_framework(trace_text(stacks->trace, f->module));
-}
-
 void event_stacks_place(struct event_stacks *stacks, const struct symbolmap *names)
 {
 	for (uint32_t i = 1; i < stacks->items.count; i++) {
@@ -89,7 +70,7 @@ void event_stacks_place(struct event_stacks *stacks, const struct symbolmap *nam
 		for (uint32_t f = 0; f < stack->frame_count; f++)
 			functions[f] = names->functions.items[functions[f]].method;
 		uint32_t own = 0;
-		while (own < stack->frame_count && !is_own(stacks, names, functions[own]))
+		while (own < stack->frame_count && !own_function(names, functions[own]))
 			own++;
 		stack->leaf = stack->frame_count ? functions[0] : 0;
 		stack->own = own < stack->frame_count ? functions[own] : stack->leaf;

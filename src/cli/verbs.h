@@ -48,6 +48,8 @@ int cmd_recover(const struct verb *self, int argc, char **argv);
 extern const struct option recover_options[];
 int cmd_symbols(const struct verb *self, int argc, char **argv);
 extern const struct option symbols_options[];
+int cmd_diagnose(const struct verb *self, int argc, char **argv);
+extern const struct option diagnose_options[];
 int cmd_doctor(const struct verb *self, int argc, char **argv);
 extern const struct option doctor_options[];
 int cmd_help(const struct verb *self, int argc, char **argv);

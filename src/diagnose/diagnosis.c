@@ -1,0 +1,257 @@
+/* See diagnosis.h. */
+#include "diagnose/diagnosis.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "diagnose/facts.h"
+#include "diagnose/findings.h"
+
+#define COLUMNS_LEAST 40u
+#define INDENT        9u /* of the texts of a finding */
+
+/* Parts of a verdict's first line; those whose facts are unknown are left out. */
+static const char *const summary_parts[] = { "CPU {cpu_share} of {cpu_count} CPUs|CPU {cpus} CPUs",
+	"GC {pause_share}", "over {span}" };
+
+/* In the order of the process's findings. */
+static uint32_t count_findings(const struct diagnosis *diagnosis, uint32_t process,
+	uint32_t *ret_first)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < diagnosis->findings->items.count; i++) {
+		if (diagnosis->findings->items.items[i].process != process)
+			continue;
+		if (!count++)
+			*ret_first = i;
+	}
+	return count;
+}
+
+static void add_process(const struct diagnosis *diagnosis, const struct process_facts *process,
+	struct bytes *out)
+{
+	const struct strtab *texts = &diagnosis->facts->texts;
+
+	text_add_safe(out, strtab_get(texts, process->name), strtab_len(texts, process->name));
+	bytes_printf(out, process->name ? " (%" PRIu32 ")" : "pid %" PRIu32, process->pid);
+}
+
+static void add_verdict(const struct diagnosis *diagnosis, const struct process_facts *process,
+	uint32_t count, struct bytes *out)
+{
+	bool judged = process->known[FACT_cpus] || process->known[FACT_pause_share];
+	const char *separator = count ? ": " : "healthy: ";
+
+	if (!count && !judged) {
+		bytes_text(out, "no verdict: neither CPU time nor collections of it were recorded");
+		return;
+	}
+	if (count)
+		text_add_things(out, count, "finding", "findings");
+	for (size_t i = 0; i < sizeof(summary_parts) / sizeof(summary_parts[0]); i++) {
+		struct bytes part = { 0 };
+		const char *at = summary_parts[i];
+		if (rule_line(diagnosis->facts, process, &at, &part)) {
+			bytes_text(out, separator);
+			bytes_add(out, part.data, part.len);
+			separator = ", ";
+		}
+		bytes_done(&part);
+	}
+}
+
+/* Words, broken into lines; the first line has `used` columns already. */
+static void add_wrapped(struct bytes *out, const char *text, size_t used, unsigned columns)
+{
+	while (*text) {
+		size_t len = strcspn(text, " ");
+		size_t width = text_columns(text, len);
+		if (used > INDENT && used + 1 + width > columns) {
+			bytes_printf(out, "\n%*s", INDENT, "");
+			used = INDENT;
+		} else if (used > INDENT) {
+			bytes_text(out, " ");
+			used++;
+		}
+		bytes_add(out, text, len);
+		used += width;
+		text += len + strspn(text + len, " ");
+	}
+	bytes_text(out, "\n");
+}
+
+static void add_lines(const struct diagnosis *diagnosis, const struct process_facts *process,
+	const char *label, const char *text, unsigned columns, struct bytes *out)
+{
+	const char *at = text;
+	struct bytes line = { 0 };
+
+	while (rule_line(diagnosis->facts, process, &at, &line)) {
+		bytes_printf(out, "   %-6s", label);
+		add_wrapped(out, bytes_z(&line), INDENT, columns);
+		bytes_reset(&line);
+		label = "";
+	}
+	bytes_done(&line);
+}
+
+static void add_command(const struct diagnosis *diagnosis, const struct finding *finding,
+	struct bytes *out)
+{
+	bytes_printf(out, "spoor %s ", finding->rule->see[0]);
+	text_add_shell_word(out, diagnosis->file);
+	bytes_printf(out, " -p %" PRIu32 "%s",
+		diagnosis->facts->processes.items[finding->process].pid, finding->rule->see[1]);
+}
+
+static void add_finding(const struct diagnosis *diagnosis, const struct finding *finding,
+	uint32_t number, unsigned columns, struct bytes *out)
+{
+	const struct rule *rule = finding->rule;
+	const struct process_facts *process = &diagnosis->facts->processes.items[finding->process];
+	struct bytes head = { 0 };
+
+	bytes_printf(&head, "%" PRIu32 "  %s: %s", number, rule->kind, rule->title);
+	bytes_printf(out, "\n%s", bytes_z(&head));
+	struct bytes tail = { 0 };
+	if (finding->cost > 0)
+		bytes_printf(&tail, "%.*f %% of %s, ", finding->cost >= 0.0995 ? 0 : 1,
+			100 * finding->cost, cost_words(rule->cost_of));
+	bytes_printf(&tail, "confidence %.2f", finding->confidence);
+	if (text_columns((const char *)head.data, head.len) + 3 + tail.len > columns)
+		bytes_printf(out, "\n   ");
+	else
+		bytes_printf(out, "   ");
+	bytes_add(out, tail.data, tail.len);
+	bytes_text(out, "\n");
+	add_lines(diagnosis, process, "", rule->evidence, columns, out);
+	add_lines(diagnosis, process, "do", rule->advice, columns, out);
+	bytes_printf(out, "   %-6s", "see");
+	add_command(diagnosis, finding, out);
+	bytes_text(out, "\n");
+	bytes_done(&head);
+	bytes_done(&tail);
+}
+
+void diagnosis_text(const struct diagnosis *diagnosis, unsigned columns, struct bytes *out)
+{
+	const struct facts *facts = diagnosis->facts;
+
+	if (columns < COLUMNS_LEAST)
+		columns = COLUMNS_LEAST;
+	for (uint32_t p = 0; p < facts->processes.count; p++) {
+		uint32_t first = 0;
+		uint32_t count = count_findings(diagnosis, p, &first);
+		bytes_text(out, p ? "\n" : "");
+		add_process(diagnosis, &facts->processes.items[p], out);
+		bytes_text(out, "  ");
+		add_verdict(diagnosis, &facts->processes.items[p], count, out);
+		bytes_text(out, "\n");
+		for (uint32_t i = 0; i < count; i++)
+			add_finding(diagnosis, &diagnosis->findings->items.items[first + i], i + 1,
+				columns, out);
+	}
+}
+
+static void json_line(struct json *j, const char *name, struct bytes *line)
+{
+	json_text(j, name, (const char *)line->data, line->len);
+	bytes_reset(line);
+}
+
+static void json_finding(const struct diagnosis *diagnosis, const struct finding *finding,
+	struct json *j)
+{
+	const struct facts *facts = diagnosis->facts;
+	const struct rule *rule = finding->rule;
+	const struct process_facts *process = &facts->processes.items[finding->process];
+	const struct place *place = finding_place(facts, finding);
+	struct bytes line = { 0 };
+	const char *at = rule->evidence;
+
+	json_object(j, NULL);
+	json_z(j, "kind", rule->kind);
+	json_z(j, "title", rule->title);
+	json_f64(j, "confidence", finding->confidence);
+	json_object(j, "cost");
+	json_f64(j, "share", finding->cost);
+	json_z(j, "of", cost_words(rule->cost_of));
+	json_end(j);
+	json_z(j, "method", strtab_get(&facts->texts, place->method));
+	json_array(j, "conditions");
+	for (size_t i = 0; i < RULE_CONDITIONS_MAX && rule->when[i].reason; i++) {
+		json_object(j, NULL);
+		json_z(j, "fact", fact_name(rule->when[i].fact));
+		json_f64(j, "value", process->numbers[rule->when[i].fact]);
+		json_f64(j, "least", rule->when[i].least);
+		json_z(j, "reason", rule->when[i].reason);
+		json_end(j);
+	}
+	json_end(j);
+	json_array(j, "evidence");
+	while (rule_line(facts, process, &at, &line))
+		json_line(j, NULL, &line);
+	json_end(j);
+	at = rule->advice;
+	(void)rule_line(facts, process, &at, &line); /* without the facts it is empty */
+	json_line(j, "advice", &line);
+	add_command(diagnosis, finding, &line);
+	json_line(j, "see", &line);
+	json_array(j, "stacks");
+	if (place->frame_count) {
+		json_array(j, NULL);
+		for (uint32_t i = 0; i < place->frame_count; i++)
+			json_z(j, NULL,
+				strtab_get(&facts->texts,
+					facts->frames.items[place->frame_at + i]));
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	bytes_done(&line);
+}
+
+static void json_facts(const struct process_facts *process, struct json *j)
+{
+	json_object(j, "facts");
+	for (uint32_t i = 0; i < FACT_KINDS; i++)
+		if (process->known[i])
+			json_f64(j, fact_name((enum fact)i), process->numbers[i]);
+	json_end(j);
+}
+
+void diagnosis_json(const struct diagnosis *diagnosis, struct bytes *out)
+{
+	const struct facts *facts = diagnosis->facts;
+	struct json j = { .out = out };
+	struct bytes line = { 0 };
+
+	json_object(&j, NULL);
+	json_array(&j, "processes");
+	for (uint32_t p = 0; p < facts->processes.count; p++) {
+		const struct process_facts *process = &facts->processes.items[p];
+		uint32_t first = 0;
+		uint32_t count = count_findings(diagnosis, p, &first);
+		json_object(&j, NULL);
+		json_u64(&j, "pid", process->pid);
+		json_z(&j, "name", strtab_get(&facts->texts, process->name));
+		json_z(&j, "runtime_version", strtab_get(&facts->texts, process->runtime_version));
+		add_verdict(diagnosis, process, count, &line);
+		json_line(&j, "verdict", &line);
+		json_array(&j, "findings");
+		for (uint32_t i = 0; i < count; i++)
+			json_finding(diagnosis, &diagnosis->findings->items.items[first + i], &j);
+		json_end(&j);
+		json_facts(process, &j);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	bytes_text(out, "\n");
+	bytes_done(&line);
+}

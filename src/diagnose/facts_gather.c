@@ -1,0 +1,230 @@
+/* See facts_gather.h. */
+#include "diagnose/facts_gather.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/answers.h"
+#include "analysis/collections.h"
+#include "analysis/profile.h"
+#include "diagnose/cpu_topics.h"
+#include "diagnose/event_places.h"
+#include "diagnose/facts.h"
+#include "trace/report.h"
+#include "trace/trace.h"
+
+#define NS_PER_S 1e9
+
+/* Numbers of collection_reason(). */
+static const bool is_induced[COLLECTION_REASONS] = {
+	[1] = true, [7] = true, [10] = true, [17] = true
+};
+static const bool is_for_large_objects[COLLECTION_REASONS] = {
+	[4] = true, [6] = true, [15] = true
+};
+
+static struct process_facts *row_of(const struct facts *facts, const struct trace *trace,
+	uint32_t process)
+{
+	return facts_find(facts, trace->processes.items[process].pid);
+}
+
+/* The part of the selected time in which the process existed. */
+static double observed_s(const struct process *process, const struct profile *profile,
+	const struct report *report)
+{
+	uint64_t from_ns = report->begin_ns + profile->filter.from_ns;
+	uint64_t to_ns = report->begin_ns + report->duration_ns;
+
+	if (profile->filter.to_ns && report->begin_ns + profile->filter.to_ns < to_ns)
+		to_ns = report->begin_ns + profile->filter.to_ns;
+	if (!process->existed && process->begin_ns > from_ns)
+		from_ns = process->begin_ns;
+	if (process->end_ns && process->end_ns < to_ns)
+		to_ns = process->end_ns;
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / NS_PER_S : 0;
+}
+
+static int add_row(struct facts *facts, const struct process *process,
+	const struct profile *profile, const struct report *report)
+{
+	struct process_facts *row = facts_process(facts, process->pid);
+
+	if (!row)
+		return -ENOMEM;
+	row->name = strtab_add_z(&facts->texts, trace_text(profile->trace, process->name));
+	row->runtime_version =
+		strtab_add_z(&facts->texts, trace_text(profile->trace, process->runtime_version));
+	row->managed = process->runtime_kind == RUNTIME_CORECLR;
+	facts_set(row, FACT_span, observed_s(process, profile, report));
+	facts_set(row, FACT_age, row->numbers[FACT_span]);
+	if (report->cpu_count)
+		facts_set(row, FACT_cpu_count, (double)report->cpu_count);
+	if (report->busy >= 0)
+		facts_set(row, FACT_machine_share, report->busy);
+	return 0;
+}
+
+static int add_rows(struct facts *facts, const struct profile *profile, const struct report *report)
+{
+	const struct trace *trace = profile->trace;
+	bool chosen = profile->filter.pids.count || profile->filter.process_names.count;
+	int error = 0;
+
+	/* A child that has not replaced its program yet looks like its parent, without a version. */
+	for (uint32_t i = 1; i < trace->processes.count && !error; i++)
+		if (profile_wants_process(profile, i) &&
+			(chosen || trace->processes.items[i].runtime_version))
+			error = add_row(facts, &trace->processes.items[i], profile, report);
+	for (uint32_t i = 0; i < report->processes.count && !error && !facts->processes.count; i++)
+		error = add_row(facts, &trace->processes.items[report->processes.items[i].process],
+			profile, report);
+	return error;
+}
+
+static void set_cpu(struct facts *facts, const struct profile *profile, const struct report *report)
+{
+	double all_s = (double)profile->all_weight_ns / NS_PER_S;
+
+	if (report->weighing == REPORT_THREAD_TIME)
+		return; /* no CPU time is known */
+	for (uint32_t i = 0; i < facts->processes.count; i++)
+		facts_set(&facts->processes.items[i], FACT_cpus, 0);
+	for (uint32_t i = 0; i < report->processes.count; i++) {
+		const struct report_process *process = &report->processes.items[i];
+		struct process_facts *row = row_of(facts, profile->trace, process->process);
+		if (row && row->numbers[FACT_span] > 0)
+			facts_add(row, FACT_cpus,
+				(double)process->cpu_ns / NS_PER_S / row->numbers[FACT_span]);
+	}
+	for (uint32_t i = 0; i < facts->processes.count; i++) {
+		struct process_facts *row = &facts->processes.items[i];
+		double span_s = row->numbers[FACT_span];
+		double cpus = row->numbers[FACT_cpus];
+		facts_set(row, FACT_demand_cpus, cpus);
+		if (!report->cpu_count)
+			continue;
+		facts_set(row, FACT_cpu_share, cpus / (double)report->cpu_count);
+		if (report->scope == REPORT_MACHINE && span_s > 0 &&
+			profile_filter_is_empty(&profile->filter))
+			facts_set(row, FACT_others_share,
+				(all_s / span_s - cpus) / (double)report->cpu_count);
+	}
+}
+
+static void add_collection(struct process_facts *row, const struct collection *collection)
+{
+	double span_s = row->numbers[FACT_span];
+	double pause_s = (double)collection->pause_ns / NS_PER_S;
+	enum fact share = is_induced[collection->reason]             ? FACT_induced_pause_share
+			  : is_for_large_objects[collection->reason] ? FACT_large_pause_share
+								     : FACT_pressure_pause_share;
+	enum fact rate = share == FACT_induced_pause_share ? FACT_induced_rate
+			 : share == FACT_large_pause_share ? FACT_large_rate
+							   : FACT_pressure_rate;
+
+	facts_add(row, FACT_collections, 1);
+	if (span_s <= 0)
+		return;
+	facts_add(row, FACT_pause_share, pause_s / span_s);
+	facts_add(row, share, pause_s / span_s);
+	facts_add(row, rate, 1 / span_s);
+}
+
+static void set_collections(struct facts *facts, const struct collections *collections)
+{
+	for (uint32_t i = 0; i < collections->processes.count; i++) {
+		const struct collections_process *process = &collections->processes.items[i];
+		const struct collection *rows = &collections->rows.items[process->row_at];
+		struct process_facts *row = row_of(facts, collections->trace, process->process);
+		if (!row)
+			continue;
+		for (uint32_t r = 0; r < process->row_count; r++)
+			add_collection(row, &rows[r]);
+		facts_set(row, FACT_longest_pause,
+			(double)collections->rows.items[process->longest].pause_ns / NS_PER_S);
+		facts_set(row, FACT_heap, (double)process->heap_last_bytes);
+	}
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	const double *x = a;
+	const double *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Processes that a row's process started during the recording, and how long those lived that ended. */
+static int set_children(struct facts *facts, const struct trace *trace)
+{
+	VEC(double) lives = { 0 };
+	int error = 0;
+
+	for (uint32_t i = 0; i < facts->processes.count; i++)
+		facts_set(&facts->processes.items[i], FACT_children, 0);
+	for (uint32_t i = 1; i < trace->processes.count; i++) {
+		const struct process *child = &trace->processes.items[i];
+		struct process_facts *row =
+			child->existed ? NULL : facts_find(facts, child->parent_pid);
+		if (row)
+			facts_add(row, FACT_children, 1);
+	}
+	for (uint32_t i = 0; i < facts->processes.count && !error; i++) {
+		struct process_facts *row = &facts->processes.items[i];
+		if (row->numbers[FACT_children] < 3 || row->numbers[FACT_span] <= 0)
+			continue;
+		facts_set(row, FACT_child_rate,
+			row->numbers[FACT_children] / row->numbers[FACT_span]);
+		vec_reset(&lives);
+		for (uint32_t c = 1; c < trace->processes.count && !error; c++) {
+			const struct process *child = &trace->processes.items[c];
+			if (child->parent_pid == row->pid && !child->existed && child->end_ns &&
+				!vec_add(&lives,
+					(double)(child->end_ns - child->begin_ns) / NS_PER_S))
+				error = -ENOMEM;
+		}
+		if (!lives.count)
+			continue;
+		qsort(lives.items, lives.count, sizeof(double), compare_doubles);
+		facts_set(row, FACT_child_life, lives.items[lives.count / 2]);
+	}
+	vec_done(&lives);
+	return error;
+}
+
+/* The control group of a process is known by its container, or because it is the only one. */
+static void set_throttling(struct facts *facts, const struct trace *trace)
+{
+	for (uint32_t i = 0; i < facts->processes.count; i++) {
+		struct process_facts *row = &facts->processes.items[i];
+		uint32_t process = trace_find_process(trace, row->pid);
+		uint32_t container = process ? trace->processes.items[process].container : 0;
+		for (uint32_t g = 1; g < trace->cpu_grants.count; g++) {
+			const struct cpu_grant *grant = &trace->cpu_grants.items[g];
+			if (!grant->periods ||
+				(trace->cpu_grants.count > 2 &&
+					(!container || grant->container != container)))
+				continue;
+			facts_set(row, FACT_throttled_share,
+				(double)grant->throttled_periods / (double)grant->periods);
+			facts_set(row, FACT_throttled, (double)grant->throttled_ns / NS_PER_S);
+		}
+	}
+}
+
+int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
+	const struct answers *answers)
+{
+	int error = add_rows(facts, profile, report);
+
+	if (error)
+		return error;
+	set_cpu(facts, profile, report);
+	set_collections(facts, &answers->collections);
+	set_throttling(facts, profile->trace);
+	error = set_children(facts, profile->trace);
+	if (!error)
+		error = cpu_topics_gather(facts, profile, report->names);
+	return error ? error : event_places_gather(facts, answers, report->names);
+}

@@ -1,0 +1,76 @@
+#!/bin/sh
+# spoor diagnose names each fault of examples/faults, and of console programs, with the method of the user that causes it, as its first finding, from a
+# recording; a healthy program has no finding.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+program faults
+faults=$program
+load=$(dirname "$spoor")/examples/load
+[ -x "$load" ] || skip "the examples are not built"
+
+# serve ROUTE: starts the web API and three clients of one route. Sets $subject.
+serve() {
+	rm -f port
+	start subject dotnet "$faults" "$scratch/port"
+	until_true test -s port || fail "the web API does not start"
+	start clients "$load" "$(cat port)" 600 "/$1=3" >/dev/null
+}
+
+# first KIND METHOD: the first finding of x.json, the only process, is of this kind and names this method.
+first() {
+	[ "$(value x.json '.processes[0].findings[0] | "\(.kind) \(.method)"')" = "$1 $2" ]
+}
+
+# diagnosed KIND METHOD: records $subject, longer and longer, until its first finding is this one. A busy machine may give it too little time at first.
+diagnosed() {
+	for seconds in 6 12 30; do
+		code_of "$spoor" record -q -p $subject -o x.nettrace --duration ${seconds}s
+		expect_code 0 "record"
+		code_of "$spoor" diagnose x.nettrace --json
+		expect_code 0 "diagnose --json"
+		cp out x.json
+		! first "$1" "$2" || break
+	done
+	first "$1" "$2" || {
+		"$spoor" diagnose x.nettrace
+		fail "the first finding is not $1 in $2"
+	}
+	json x.json '.processes[0].findings[0] | .confidence > 0.5 and .confidence <= 1 and (.evidence | length) > 0 and .advice != "" and .cost.share >= 0'
+	code_of "$spoor" diagnose x.nettrace --fail-on "$1"
+	expect_code 1 "--fail-on of a kind that was found"
+	has out "^1  $1: "
+	[ -z "$2" ] || has out "$2"
+	kill -9 $subject
+}
+
+served() {
+	serve "$1"
+	diagnosed "$2" "$3"
+	kill -9 $clients
+}
+
+served hotspot cpu-hotspot Faults.Pricing.Quote
+served garbage gc-pressure Faults.Basket.Fill
+served collect induced-gc Faults.Cache.Trim
+served large large-object-churn ''
+served throw exception-storm Faults.Payment.Parse
+served jit jit-load Faults.Rules.Compile
+served spawn process-churn Faults.Mail.Send
+
+serve healthy
+code_of "$spoor" record -q -p $subject -o x.nettrace --duration 6s
+expect_code 0 "record"
+code_of "$spoor" diagnose x.nettrace --fail-on cpu-hotspot --fail-on gc-pressure
+expect_code 0 "a healthy program"
+has out '^Faults \([0-9]+\)  healthy: CPU [0-9.]+ % of [0-9]+ CPUs, .*over [0-9.]+ s$'
+kill -9 $subject $clients
+
+# Programs of another shape: no server, no pool.
+console() {
+	rm -f go end
+	begin subject "$1" 100000
+	touch go
+	diagnosed "$2" "$3"
+}
+console paced induced-gc Hot.Run
+console throws exception-storm Told.Throw

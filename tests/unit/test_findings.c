@@ -1,0 +1,196 @@
+/* Rules of spoor diagnose: thresholds, unknown facts, order, what one finding leaves out of another, and the page. */
+#include "unit/test.h"
+
+#include "base/bytes.h"
+#include "base/nearest.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/facts.h"
+#include "diagnose/findings.h"
+#include "unit/json_check.h"
+
+struct fixture {
+	struct facts facts;
+	struct findings findings;
+	struct bytes out;
+};
+
+static struct process_facts *set_up(struct fixture *f)
+{
+	*f = (struct fixture){ 0 };
+	struct process_facts *process = facts_process(&f->facts, 4711);
+
+	assert_non_null(process);
+	process->name = strtab_add_z(&f->facts.texts, "shop");
+	facts_set(process, FACT_span, 10);
+	facts_set(process, FACT_cpu_count, 2);
+	facts_set(process, FACT_cpus, 0.682);
+	facts_set(process, FACT_cpu_share, 0.341);
+	facts_set(process, FACT_demand_cpus, 0.682);
+	return process;
+}
+
+static void tear_down(struct fixture *f)
+{
+	findings_done(&f->findings);
+	facts_done(&f->facts);
+	bytes_done(&f->out);
+}
+
+static void find(struct fixture *f)
+{
+	findings_done(&f->findings);
+	assert_int_equal(findings_make(&f->findings, &f->facts), 0);
+}
+
+static const char *kind_at(const struct fixture *f, uint32_t i)
+{
+	return i < f->findings.items.count ? f->findings.items.items[i].rule->kind : "none";
+}
+
+static void set_method(struct fixture *f, struct process_facts *process, enum place_kind place,
+	const char *method)
+{
+	process->places[place].method = strtab_add_z(&f->facts.texts, method);
+}
+
+static void test_thresholds(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "none");
+	/* One of two conditions is not enough; an unknown fact meets none. */
+	facts_set(process, FACT_pressure_pause_share, 0.06);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "none");
+	facts_set(process, FACT_pressure_rate, 0.99);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "none");
+	facts_set(process, FACT_pressure_rate, 1);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "gc-pressure");
+	double at_threshold = f.findings.items.items[0].confidence;
+	facts_set(process, FACT_pressure_rate, 20);
+	facts_set(process, FACT_pressure_pause_share, 0.5);
+	find(&f);
+	assert_true(f.findings.items.items[0].confidence > at_threshold);
+	assert_true(f.findings.items.items[0].confidence <= 1);
+	tear_down(&f);
+}
+
+static void test_order(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	facts_set(process, FACT_hot_share, 0.5);
+	set_method(&f, process, PLACE_hot, "Shop.Burn");
+	facts_set(process, FACT_exception_rate, 500);
+	facts_set(process, FACT_exception_share, 0.2);
+	set_method(&f, process, PLACE_thrower, "Shop.Parse");
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "cpu-hotspot");
+	assert_string_equal(kind_at(&f, 1), "exception-storm");
+	/* A finding that says more about the same method replaces the hotspot. */
+	set_method(&f, process, PLACE_thrower, "Shop.Burn");
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "exception-storm");
+	assert_string_equal(kind_at(&f, 1), "none");
+	tear_down(&f);
+}
+
+static void test_expand(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	assert_true(facts_expand(&f.facts, process, "CPU {cpu_share} of {cpu_count}.", &f.out));
+	assert_string_equal(bytes_z(&f.out), "CPU 34 % of 2.");
+	assert_false(facts_expand(&f.facts, process, "{span}, {heap}", &f.out));
+	assert_false(facts_expand(&f.facts, process, "{span}, {hot}", &f.out));
+	assert_string_equal(bytes_z(&f.out), "CPU 34 % of 2.");
+	set_method(&f, process, PLACE_hot, "Evil\x1b[31m");
+	bytes_reset(&f.out);
+	assert_true(facts_expand(&f.facts, process, "{hot}", &f.out));
+	assert_string_equal(bytes_z(&f.out), "Evil\\x1b[31m");
+	tear_down(&f);
+}
+
+/* With all facts known each rule has evidence, advice and reasons, and no name in its texts is wrong. */
+static void test_texts(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	for (unsigned i = 0; i < FACT_KINDS; i++)
+		facts_set(process, (enum fact)i, 1);
+	for (unsigned i = 0; i < PLACE_KINDS; i++)
+		set_method(&f, process, (enum place_kind)i, "Shop.Do");
+	for (unsigned i = 0; i < WORD_KINDS; i++)
+		process->words[i] = strtab_add_z(&f.facts.texts, "word");
+	for (const struct rule *rule = diagnose_rules; rule->kind; rule++) {
+		const char *evidence = rule->evidence;
+		const char *advice = rule->advice;
+		assert_true(rule_line(&f.facts, process, &evidence, &f.out));
+		assert_true(rule_line(&f.facts, process, &advice, &f.out));
+		assert_non_null(rule->when[0].reason);
+		assert_true(rule->confidence > 0 && rule->confidence <= 1);
+		assert_true(rule_kind_exists(rule->kind,
+			&(struct nearest){ .wanted = rule->kind }));
+	}
+	assert_false(rule_kind_exists("cpu", &(struct nearest){ .wanted = "cpu" }));
+	tear_down(&f);
+}
+
+static void test_page(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+	const struct diagnosis diagnosis = {
+		.facts = &f.facts, .findings = &f.findings, .file = "a b.nettrace"
+	};
+
+	(void)state;
+	find(&f);
+	diagnosis_text(&diagnosis, 80, &f.out);
+	assert_string_equal(bytes_z(&f.out),
+		"shop (4711)  healthy: CPU 34 % of 2 CPUs, over 10.0 s\n");
+	bytes_reset(&f.out);
+	facts_set(process, FACT_induced_rate, 5);
+	facts_set(process, FACT_induced_pause_share, 0.031);
+	set_method(&f, process, PLACE_collector, "Shop.Trim");
+	find(&f);
+	diagnosis_text(&diagnosis, 60, &f.out);
+	assert_string_equal(bytes_z(&f.out),
+		"shop (4711)  1 finding: CPU 34 % of 2 CPUs, over 10.0 s\n"
+		"\n"
+		"1  induced-gc: collections that the program induces\n"
+		"   3.1 % of the time, confidence 0.91\n"
+		"         5.00 collections a second are induced; they stop\n"
+		"         all threads for 3.1 % of the time.\n"
+		"         Shop.Trim calls GC.Collect.\n"
+		"   do    remove the calls of GC.Collect from Shop.Trim\n"
+		"   see   spoor report 'a b.nettrace' -p 4711 --gc\n");
+	bytes_reset(&f.out);
+	diagnosis_json(&diagnosis, &f.out);
+	assert_true(json_is_valid((const char *)f.out.data, f.out.len - 1));
+	tear_down(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_thresholds),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
