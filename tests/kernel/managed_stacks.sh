@@ -31,9 +31,12 @@ has out '^    Program\.Main\(string\[\]\) +Managed$'
 # A starved pool: its workers wait for a task, also where the work item itself is code of System.Threading. One worker is idle: it has no work item on its stack.
 begin starve starve 3
 until_true grep -q starved ready.starve || fail "the pool does not starve"
-code_of "$spoor" stacks -p $starve --timeout 60s
-expect_code 0 "stacks of a starved pool"
-[ "$(grep -cE '^3 threads  waiting for a task(,|$)' out)" = 2 ] || fail "$(grep -E 'threads  |TP Worker' out)"
+all_starve() {
+	code_of "$spoor" stacks -p $starve --timeout 60s
+	expect_code 0 "stacks of a starved pool"
+	[ "$(grep -cE '^3 threads  waiting for a task(,|$)' out)" = 2 ]
+}
+until_true all_starve || fail "$(grep -E 'threads  |TP Worker' out)"
 
 # A thread that moves all the time: its system call belongs to its frames, or "same_moment" is false. The workers do not move.
 code_of "$spoor" stacks -p $starve --json --every 1ms --count 30 --timeout 60s
