@@ -30,6 +30,12 @@ static unsigned takers_of(const struct schema *schema)
 	case CLR_ID_GCAllocationTick:
 	case CLR_ID_AllocationSampled:
 		return 1u << ANSWER_ALLOC;
+	case CLR_ID_ContentionStart_V1:
+	case CLR_ID_ContentionStop:
+		return 1u << ANSWER_LOCKS;
+	case CLR_ID_WaitHandleWaitStart:
+	case CLR_ID_WaitHandleWaitStop:
+		return 1u << ANSWER_WAITS;
 	default:
 		return 0;
 	}
@@ -74,6 +80,10 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return exceptions_event(&answers->exceptions, event);
 	case ANSWER_ALLOC:
 		return allocations_event(&answers->allocations, event);
+	case ANSWER_LOCKS:
+		return waits_event(&answers->locks, event);
+	case ANSWER_WAITS:
+		return waits_event(&answers->handles, event);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -124,21 +134,29 @@ int answers_find(struct answers *answers, struct symbolmap *names)
 	return event_stacks_find(&answers->stacks, names);
 }
 
-static int choose(struct answers *answers)
+/* Once, when all events have arrived. */
+static int settle(struct answers *answers, uint64_t end_ns)
 {
-	int error = answers->chosen ? 0 : allocations_choose(&answers->allocations);
-
-	answers->chosen = true;
-	return error;
+	if (answers->is_settled)
+		return 0;
+	answers->is_settled = true;
+	int error = allocations_choose(&answers->allocations);
+	if (!error)
+		error = waits_settle(&answers->locks, end_ns);
+	return error ? error : waits_settle(&answers->handles, end_ns);
 }
 
-static const struct tally *tally_of(const struct answers *answers, enum answer answer)
+static struct tally *tally_of(struct answers *answers, enum answer answer)
 {
 	switch (answer) {
 	case ANSWER_EXCEPTIONS:
 		return &answers->exceptions.tally;
 	case ANSWER_ALLOC:
 		return &answers->allocations.tally;
+	case ANSWER_LOCKS:
+		return &answers->locks.tally;
+	case ANSWER_WAITS:
+		return &answers->handles.tally;
 	case ANSWER_GC:
 	case ANSWER_COUNT:
 		break;
@@ -149,7 +167,7 @@ static const struct tally *tally_of(const struct answers *answers, enum answer a
 int answers_fill_profile(struct answers *answers, enum answer answer, struct profile *profile)
 {
 	const struct tally *tally = tally_of(answers, answer);
-	int error = choose(answers);
+	int error = settle(answers, answers->last_ns);
 
 	for (uint32_t i = 0; tally && i < tally->rows.list.count && !error; i++) {
 		const struct tally_row *row = &tally->rows.list.items[i];
@@ -199,11 +217,12 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 	int error = collections_finish(&answers->collections, profile, duration_ns);
 	answers->collections.span_ns = answers->span_ns;
 	if (!error)
-		error = tally_finish(&answers->exceptions.tally, &selection);
-	if (!error)
-		error = choose(answers);
-	if (!error)
-		error = tally_finish(&answers->allocations.tally, &selection);
+		error = settle(answers, answers->to_ns);
+	for (unsigned i = 0; i < ANSWER_COUNT && !error; i++) {
+		struct tally *tally = tally_of(answers, (enum answer)i);
+		if (tally)
+			error = tally_finish(tally, &selection);
+	}
 	return error;
 }
 
@@ -213,6 +232,8 @@ void answers_done(struct answers *answers)
 	collections_done(&answers->collections);
 	exceptions_done(&answers->exceptions);
 	allocations_done(&answers->allocations);
+	waits_done(&answers->locks);
+	waits_done(&answers->handles);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

@@ -20,6 +20,7 @@
 #include "analysis/collections.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
+#include "analysis/waits.h"
 #include "base/vec.h"
 
 struct event;
@@ -32,6 +33,8 @@ enum answer {
 	ANSWER_GC,
 	ANSWER_EXCEPTIONS,
 	ANSWER_ALLOC,
+	ANSWER_LOCKS,
+	ANSWER_WAITS,
 	ANSWER_COUNT,
 };
 
@@ -49,10 +52,12 @@ struct answers {
 	uint64_t span_ns; /* to_ns - from_ns */
 	/* by schema: set of 1 << enum answer, shifted by one; bit 0: it has been asked */
 	VEC(uint16_t) by_schema;
-	bool chosen; /* allocations_choose() was called */
+	bool is_settled;
 	struct collections collections;
 	struct exceptions exceptions;
 	struct allocations allocations;
+	struct waits locks;
+	struct waits handles;
 };
 
 /* 0, or -ENOMEM. */
@@ -61,7 +66,7 @@ int answers_find(struct answers *answers, struct symbolmap *names);
 
 /*
  * Before profile_name(), for a profile that ignores samples: adds the stacks of an analysis with
- * their amounts, ANSWER_ALLOC bytes. 0, or -ENOMEM.
+ * their amounts: bytes, ns or events. 0, or -ENOMEM.
  */
 int answers_fill_profile(struct answers *answers, enum answer answer, struct profile *profile);
 

@@ -85,9 +85,12 @@ int tally_add(struct tally *tally, const struct tally_key *key, const struct tal
 
 	if (!process)
 		return -ENOMEM;
-	timeline_add(&process->line,
-		amount->at_ns > amount->from_ns ? amount->at_ns - amount->from_ns : 0,
-		amount->amount);
+	uint64_t since_ns = amount->at_ns > amount->from_ns ? amount->at_ns - amount->from_ns : 0;
+
+	if (amount->lasts)
+		timeline_add_time(&process->line, since_ns, amount->amount);
+	else
+		timeline_add(&process->line, since_ns, amount->amount);
 	return merge(&tally->rows, &row, members);
 }
 

@@ -69,6 +69,7 @@ struct tally_amount {
 	uint64_t amount;
 	uint64_t at_ns;   /* since the recording's begin */
 	uint64_t from_ns; /* likewise: the begin of the selected time */
+	bool lasts;       /* the amount is a time that begins at at_ns */
 };
 
 /* What tally_finish() keeps: processes of the filter, and stacks with a module of the filter. */

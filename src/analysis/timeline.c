@@ -19,14 +19,33 @@ static void double_width(struct timeline *line)
 	line->doublings++;
 }
 
+static void make_room(struct timeline *line, uint64_t time_ns)
+{
+	while (time_ns / WIDTH_MIN_NS >> line->doublings >= TIMELINE_PLACES &&
+		line->doublings < DOUBLINGS_MAX)
+		double_width(line);
+}
+
 void timeline_add(struct timeline *line, uint64_t time_ns, uint64_t amount)
 {
-	uint64_t place = time_ns / WIDTH_MIN_NS;
-
-	while (place >> line->doublings >= TIMELINE_PLACES && line->doublings < DOUBLINGS_MAX)
-		double_width(line);
-	place >>= line->doublings;
+	make_room(line, time_ns);
+	uint64_t place = time_ns / timeline_width_ns(line);
 	line->amounts[place < TIMELINE_PLACES ? place : TIMELINE_PLACES - 1] += amount;
+}
+
+void timeline_add_time(struct timeline *line, uint64_t time_ns, uint64_t lasts_ns)
+{
+	make_room(line, lasts_ns < UINT64_MAX - time_ns ? time_ns + lasts_ns : UINT64_MAX);
+	while (lasts_ns) {
+		uint64_t left_ns = timeline_width_ns(line) - time_ns % timeline_width_ns(line);
+		uint64_t part_ns = time_ns / timeline_width_ns(line) < TIMELINE_PLACES - 1 &&
+						   lasts_ns > left_ns
+					   ? left_ns
+					   : lasts_ns;
+		timeline_add(line, time_ns, part_ns);
+		time_ns += part_ns;
+		lasts_ns -= part_ns;
+	}
 }
 
 uint32_t timeline_count(const struct timeline *line, uint64_t span_ns)

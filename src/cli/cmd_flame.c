@@ -19,6 +19,7 @@
 #include "cli/words.h"
 #include "render/flame_svg.h"
 #include "render/folded.h"
+#include "report/answer_report.h"
 
 enum flame_format { FORMAT_SVG, FORMAT_FOLDED, FORMAT_BY_NAME };
 
@@ -28,7 +29,7 @@ struct flame_values {
 	unsigned format;
 	bool reverse;
 	bool native;
-	bool alloc;
+	bool answers[ANSWER_COUNT];
 	const char *title;
 	uint64_t width;
 	bool quiet;
@@ -46,7 +47,11 @@ const struct option flame_options[] = {
 		OPTION_FLAG, INTO(struct flame_values, native) },
 	{ 0, "offsets", NULL, "as --native", OPTION_FLAG, INTO(struct flame_values, native) },
 	{ 0, "alloc", NULL, "the bytes that .NET processes allocated, in place of CPU time",
-		OPTION_FLAG, INTO(struct flame_values, alloc) },
+		OPTION_FLAG, INTO(struct flame_values, answers[ANSWER_ALLOC]) },
+	{ 0, "locks", NULL, "the time that .NET threads waited for locks, in place of CPU time",
+		OPTION_FLAG, INTO(struct flame_values, answers[ANSWER_LOCKS]) },
+	{ 0, "waits", NULL, "the time that .NET threads waited for handles, likewise", OPTION_FLAG,
+		INTO(struct flame_values, answers[ANSWER_WAITS]) },
 	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT,
 		INTO(struct flame_values, title) },
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
@@ -130,7 +135,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	if (!error)
 		error = tree_build(&tree, &s->profile, &s->names, form, NULL);
 	if (!error && format == FORMAT_FOLDED) {
-		folded_write(&tree, &s->trace, &s->names, s->report.weighing == REPORT_ALLOCATIONS,
+		folded_write(&tree, &s->trace, &s->names, values->selection.weighs_answer,
 			&out);
 	} else if (!error) {
 		const struct flame_options options = { .title = values->title,
@@ -198,24 +203,31 @@ static int refuse_suffix(const char *path, const char *suffix)
 int cmd_flame(const struct verb *self, int argc, char **argv)
 {
 	struct flame_values values = { .format = FORMAT_BY_NAME };
-	struct answers answers = { .wanted = 1u << ANSWER_ALLOC };
+	struct answers answers = { 0 };
 	struct arguments arguments;
 	struct selection selection;
+	enum answer answer;
+	bool several;
 	const char *suffix;
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
+	answer = answer_report_requested(values.answers, &several);
 	if ((suffix = foreign_suffix(values.output))) {
 		code = refuse_suffix(values.output, suffix);
 	} else if (values.width &&
 		   (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
+	} else if (several) {
+		code = options_misused(self, "--%s does not go with another analysis",
+			answer_reports[answer].option);
 	} else {
-		values.selection.answers = values.alloc ? &answers : NULL;
-		values.selection.weighs_answer = values.alloc;
-		values.selection.weighed = ANSWER_ALLOC;
+		values.selection.answers = answer != ANSWER_COUNT ? &answers : NULL;
+		values.selection.weighs_answer = answer != ANSWER_COUNT;
+		values.selection.weighed = answer;
+		answers.wanted = answer != ANSWER_COUNT ? 1u << answer : 0;
 		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self,
 			&selection);
 		if (code == EXIT_DONE && selection_is_empty(&selection))

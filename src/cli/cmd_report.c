@@ -50,6 +50,10 @@ const struct option report_options[] = {
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_EXCEPTIONS]) },
 	{ 0, "alloc", NULL, "the memory that .NET processes allocated, by type and method",
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_ALLOC]) },
+	{ 0, "locks", NULL, "the waits of .NET processes for locks, with owners and methods",
+		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_LOCKS]) },
+	{ 0, "waits", NULL, "the waits of .NET processes for handles, and in Monitor.Wait",
+		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_WAITS]) },
 	SELECTION_OPTIONS(struct report_values, selection),
 	{ 's', "sort", "KEY[,KEY...]",
 		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
@@ -166,21 +170,6 @@ static uint32_t row_count_of(const struct report_values *values)
 	return values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
 }
 
-/* The analysis that was requested; ANSWER_COUNT: none. *ret_several: more than one. */
-static enum answer requested_answer(const struct report_values *values, bool *ret_several)
-{
-	enum answer found = ANSWER_COUNT;
-
-	*ret_several = false;
-	for (unsigned i = 0; i < ANSWER_COUNT; i++) {
-		if (!values->answers[i])
-			continue;
-		*ret_several = found != ANSWER_COUNT;
-		found = (enum answer)i;
-	}
-	return found;
-}
-
 static int write_answer(const struct report_values *values, enum answer answer,
 	const struct answers *answers, const struct selection *s)
 {
@@ -262,7 +251,7 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
-	answer = requested_answer(&values, &several);
+	answer = answer_report_requested(values.answers, &several);
 	if (values.sort && (bad_key = parse_sort(values.sort, &sorting, &len))) {
 		code = options_misused(self,
 			"--sort takes self, total, name, module, or any of comm, pid, dso, sym with commas between, not '%.*s'",

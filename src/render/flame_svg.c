@@ -349,12 +349,14 @@ static void add_text_member(struct picture *p, struct bytes *scratch, const char
 }
 
 /* For the script: units of the picture's amounts, which are in thousands, and their sizes. */
-static const char *units_of(const struct report *report)
+static void add_units(struct bytes *out, const struct report *report)
 {
+	const char *word = label_weight(report);
+
 	if (report->weighing == REPORT_ALLOCATIONS)
-		return "[['GB',1e6],['MB',1e3],['kB',1]]";
-	return report->weighing == REPORT_THREAD_TIME ? "[['thread s',1e6],['thread ms',1e3]]"
-						      : "[['CPU s',1e6],['CPU ms',1e3]]";
+		bytes_text(out, "units:[['GB',1e6],['MB',1e3],['kB',1]],");
+	else
+		bytes_printf(out, "units:[['%s s',1e6],['%s ms',1e3]],", word, word);
 }
 
 static void add_data(struct picture *p, const struct flame_options *options,
@@ -366,11 +368,12 @@ static void add_data(struct picture *p, const struct flame_options *options,
 	bytes_printf(out,
 		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,top:%u,row:%u,"
 		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64
-		",units:%s,keys:%u,key:%u,\n",
+		",keys:%u,key:%u,\n",
 		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR,
 		FLAME_WIDTH_MIN, TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
-		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, units_of(p->report), KEY_Y,
-		KEY_ROW);
+		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, KEY_Y, KEY_ROW);
+	add_units(out, p->report);
+	bytes_text(out, "\n");
 	add_text_member(p, &scratch, "title", title);
 	add_text_member(p, &scratch, "facts", facts);
 	bytes_text(out, "names:[\n");
@@ -553,6 +556,7 @@ static double key_percent(const struct report *report, unsigned kind)
  */
 static unsigned add_legend(struct picture *p, bool draw)
 {
+	bool in_bytes = p->report->weighing == REPORT_ALLOCATIONS;
 	struct bytes words = { 0 };
 	unsigned lines = 1;
 	double x = MARGIN;
@@ -573,15 +577,13 @@ static unsigned add_legend(struct picture *p, bool draw)
 		if (draw)
 			bytes_printf(p->out,
 				"<g class=\"key\" data-w=\"%.0f\" transform=\"translate(%.0f,%u)\">"
-				"<title>%.1f %% of the %s in this code itself</title>"
+				"<title>%.1f %% of the %s%s in this code itself</title>"
 				"<rect class=\"%s0\" width=\"14\" height=\"14\" rx=\"2\"/>"
 				"<text class=\"l\" x=\"20\" y=\"12\">%s</text></g>\n",
 				room, x, KEY_Y + (lines - 1) * KEY_ROW,
 				key_percent(p->report, shown),
-				p->report->weighing == REPORT_ALLOCATIONS ? "bytes were allocated"
-				: p->report->weighing == REPORT_THREAD_TIME
-					? "thread time was spent"
-					: "CPU time was spent",
+				in_bytes ? "bytes" : label_weight(p->report),
+				in_bytes ? " were allocated" : " time was spent",
 				kinds[shown].letter, bytes_z(&words));
 		x += room + 18;
 	}

@@ -155,7 +155,9 @@ const char *label_unnamed(const struct trace *trace, uint32_t module, uint8_t fu
 
 const char *label_weight(const struct report *report)
 {
-	return report->weighing == REPORT_THREAD_TIME ? "thread" : "CPU";
+	return report->weighing == REPORT_THREAD_TIME ? "thread"
+	       : report->weighing == REPORT_WAITING   ? "waiting"
+						      : "CPU";
 }
 
 /* Where the arguments begin; what opens with "(" is a kind of stub and has none. */

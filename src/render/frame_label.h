@@ -16,7 +16,7 @@ struct trace;
 /* "shop (4711)", or "pid 4711" when it has no name. */
 void label_process(struct bytes *out, const struct trace *trace, uint32_t process);
 
-/* "CPU", "thread": seconds of what the weights are. */
+/* "CPU", "thread", "waiting": seconds of what the weights are. */
 const char *label_weight(const struct report *report);
 
 /* "shop". */

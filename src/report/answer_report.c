@@ -4,6 +4,7 @@
 #include "report/allocations_report.h"
 #include "report/collections_report.h"
 #include "report/exceptions_report.h"
+#include "report/waits_report.h"
 
 static bool has_collections(const struct answers *answers)
 {
@@ -20,8 +21,34 @@ static bool has_allocations(const struct answers *answers)
 	return answers->allocations.tally.processes.count > 0;
 }
 
+static bool has_locks(const struct answers *answers)
+{
+	return answers->locks.tally.processes.count > 0;
+}
+
+static bool has_waits(const struct answers *answers)
+{
+	return answers->handles.tally.processes.count > 0;
+}
+
 const struct answer_report answer_reports[ANSWER_COUNT] = {
 	[ANSWER_GC] = { "gc", collections_text, collections_json, has_collections },
 	[ANSWER_EXCEPTIONS] = { "exceptions", exceptions_text, exceptions_json, has_exceptions },
 	[ANSWER_ALLOC] = { "alloc", allocations_text, allocations_json, has_allocations },
+	[ANSWER_LOCKS] = { "locks", locks_text, locks_json, has_locks },
+	[ANSWER_WAITS] = { "waits", waits_text, waits_json, has_waits },
 };
+
+enum answer answer_report_requested(const bool *flags, bool *ret_several)
+{
+	enum answer found = ANSWER_COUNT;
+
+	*ret_several = false;
+	for (unsigned i = 0; i < ANSWER_COUNT; i++) {
+		if (!flags[i])
+			continue;
+		*ret_several = found != ANSWER_COUNT;
+		found = (enum answer)i;
+	}
+	return found;
+}

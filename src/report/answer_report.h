@@ -22,4 +22,10 @@ struct answer_report {
 /* By enum answer. */
 extern const struct answer_report answer_reports[ANSWER_COUNT];
 
+/*
+ * The analysis of which `flags`, by enum answer, are true; ANSWER_COUNT: none. *ret_several: there
+ * are more.
+ */
+enum answer answer_report_requested(const bool *flags, bool *ret_several);
+
 #endif

@@ -87,6 +87,7 @@ enum report_weighing {
 	/* ... by the threads' CPU clocks, divided among stacks that runtimes sampled */
 	REPORT_CPU_CLOCKS,
 	REPORT_THREAD_TIME, /* time that threads were there, whether they ran or waited */
+	REPORT_WAITING,     /* time that threads waited */
 	REPORT_ALLOCATIONS, /* allocated bytes, although the fields are named for times */
 };
 

@@ -90,3 +90,28 @@ allocated() {
 allocated ticks Microsoft-Windows-DotNETRuntime:0x1:5 ticks 0.02
 allocated samples Microsoft-Windows-DotNETRuntime:0x80000000000:4 samples 0.2
 json ticks.json '.processes[0].large_bytes >= 20002400 and .processes[0].large_bytes < 21000000'
+
+# Waits for a lock, as many as the runtime counted, by one thread for one lock that the main thread holds.
+begin_answered one contend 20
+record_opened 1 locks.nettrace trace -p $one --clrevents contention
+work contended
+ended locks
+grep -q 'contended 20$' ready.one || fail "the program waited otherwise: $(cat ready.one)"
+answer locks locks
+json locks.json '.processes[0] | .wait_count == 20 and .unfinished_count == 0 and .incomplete_count == 0 and (.locks | length == 1 and .[0].count == 20)'
+json locks.json '.processes[0].pid as $pid | .processes[0].waits | all(.method == ("Answered.Request(AutoResetEvent, AutoResetEvent)") and .owner_tid == $pid and .kind == "lock" and .finished)'
+json locks.json '.processes[0] | .waited_ns == ([.timeline.amounts[]] | add) and .waited_ns >= 20 * 5000000 and .locks[0].longest_ns >= 5000000'
+has locks.text '^Answered \([0-9]+\), \.NET [0-9.]+: 20 waits for locks in .*, together '
+has locks.text "held by thread $one"
+"$spoor" flame --locks locks.nettrace -q -o locks.folded || fail "flame --locks"
+[ "$(frames locks.folded 'Answered\.Request')" = "$(value locks.json '.processes[0].waited_ns')" ] || fail "flame --locks has another time than report --locks"
+
+# Waits for a handle and for a pulse.
+begin_answered one wait 10
+record_opened 1 waits.nettrace trace -p $one --providers Microsoft-Windows-DotNETRuntime:0x40000000000:5
+work waited
+ended waits
+answer waits waits
+json waits.json '[.processes[0].waits[] | select(.method | test("^Answered.WaitEvent")) | select(.kind == "handle") | .count] | add == 10'
+json waits.json '[.processes[0].waits[] | select(.method == "Answered.WaitPulse()" and .kind == "Monitor.Wait") | .count] | add == 10'
+has waits.text '^ +in Answered\.WaitPulse\(\)  Answered\.dll$'

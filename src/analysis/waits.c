@@ -1,0 +1,163 @@
+/* See waits.h. */
+#include "analysis/waits.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/event_stacks.h"
+#include "analysis/runtime_event.h"
+#include "trace/clr_event.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+
+#define IS_NATIVE      1u /* ContentionFlags */
+#define IS_MONITOR     1u /* WaitSource */
+#define LONGEST_NS_MAX 1e18
+
+static int add(struct waits *waits, const struct wait_begun *wait, uint64_t lasts_ns)
+{
+	const struct tally_amount amount = {
+		.amount = lasts_ns, .at_ns = wait->at_ns, .from_ns = wait->from_ns, .lasts = true
+	};
+
+	return wait->is_selected ? tally_add(&waits->tally, &wait->key, &amount) : 0;
+}
+
+/* What the event says about its wait; without stack. */
+static struct wait_begun wait_of(const struct runtime_event *event)
+{
+	return (struct wait_begun){ .key = { .process = event->process },
+		.at_ns = event->at_ns,
+		.from_ns = event->from_ns,
+		.is_open = true,
+		.is_selected = event->is_selected };
+}
+
+/*
+ * ContentionStart: u8 flags, u16 instance; from version 2 on u64 lock, u64 object, u64 thread id of
+ * the owner. WaitHandleWaitStart: u8 source, u64 object, u16 instance.
+ */
+static int begin(struct waits *waits, struct wait_begun *open, const struct runtime_event *event)
+{
+	bool is_lock = event->schema->event_id == CLR_ID_ContentionStart_V1;
+	struct wait_begun wait = wait_of(event);
+	struct cursor c = event->payload;
+	uint8_t source = cursor_u8(&c);
+	int error = 0;
+
+	if (is_lock)
+		wait.key.kind = source == IS_NATIVE ? WAIT_NATIVE_LOCK : WAIT_LOCK;
+	else
+		wait.key.kind = source == IS_MONITOR ? WAIT_MONITOR : WAIT_HANDLE;
+	if (is_lock && event->schema->version >= 2) {
+		cursor_skip(&c, 2);
+		wait.key.id = cursor_u64(&c);
+		cursor_skip(&c, 8);
+		wait.key.text = (uint32_t)cursor_u64(&c);
+	}
+	if (c.short_read)
+		return 0;
+	if (open->is_open) {
+		open->key.kind |= WAIT_UNKNOWN;
+		error = add(waits, open, 0);
+	}
+	if (!error)
+		error = event_stacks_add(event->stacks, event->process, event->event,
+			&wait.key.stack);
+	*open = wait;
+	return error;
+}
+
+/* ContentionStop: u8 flags, u16 instance; from version 1 on f64 duration in ns. */
+static bool read_duration(const struct runtime_event *event, uint64_t *ret_ns)
+{
+	struct cursor c = event->payload;
+	double duration_ns;
+
+	if (event->schema->event_id != CLR_ID_ContentionStop || !event->schema->version)
+		return false;
+	cursor_skip(&c, 1 + 2);
+	uint64_t bits = cursor_u64(&c);
+	memcpy(&duration_ns, &bits, sizeof(duration_ns));
+	if (c.short_read || !(duration_ns >= 0 && duration_ns < LONGEST_NS_MAX))
+		return false;
+	*ret_ns = (uint64_t)duration_ns;
+	return true;
+}
+
+static int end(struct waits *waits, struct wait_begun *open, const struct runtime_event *event)
+{
+	bool is_lock = event->schema->event_id == CLR_ID_ContentionStop;
+	uint64_t lasts_ns = event->at_ns > open->at_ns ? event->at_ns - open->at_ns : 0;
+	bool is_known = read_duration(event, &lasts_ns);
+	int error = 0;
+
+	if (!open->is_open) {
+		struct wait_begun wait = wait_of(event);
+		wait.key.kind = (is_lock ? WAIT_LOCK : WAIT_HANDLE) | WAIT_UNKNOWN;
+		if (!is_known)
+			lasts_ns = 0;
+		wait.at_ns = event->at_ns > lasts_ns ? event->at_ns - lasts_ns : 0;
+		error = event_stacks_add(event->stacks, event->process, event->event,
+			&wait.key.stack);
+		*open = wait;
+	}
+	open->is_open = false;
+	return error ? error : add(waits, open, lasts_ns);
+}
+
+int waits_event(struct waits *waits, const struct runtime_event *event)
+{
+	uint32_t thread = event->event->thread_index;
+
+	while (waits->by_thread.count <= thread)
+		if (!vec_push(&waits->by_thread))
+			return -ENOMEM;
+	struct wait_begun *open = &waits->by_thread.items[thread];
+
+	return event->schema->event_id == CLR_ID_ContentionStart_V1 ||
+			       event->schema->event_id == CLR_ID_WaitHandleWaitStart
+		       ? begin(waits, open, event)
+		       : end(waits, open, event);
+}
+
+int waits_settle(struct waits *waits, uint64_t end_ns)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < waits->by_thread.count && !error; i++) {
+		struct wait_begun *open = &waits->by_thread.items[i];
+		if (!open->is_open)
+			continue;
+		open->key.kind |= WAIT_UNFINISHED;
+		error = add(waits, open, end_ns > open->at_ns ? end_ns - open->at_ns : 0);
+	}
+	vec_done(&waits->by_thread);
+	return error;
+}
+
+uint64_t waits_with(const struct waits *waits, const struct tally_process *process,
+	enum wait_flag flag)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_row *row = &waits->tally.rows.list.items[process->row_at + i];
+		if (row->key.kind & (unsigned)flag)
+			count += row->count;
+	}
+	return count;
+}
+
+const char *wait_source(uint32_t kind)
+{
+	static const char *const words[] = { "lock", "native lock", "handle", "Monitor.Wait" };
+
+	return words[kind & WAIT_SOURCE];
+}
+
+void waits_done(struct waits *waits)
+{
+	tally_done(&waits->tally);
+	vec_done(&waits->by_thread);
+}

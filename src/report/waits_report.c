@@ -1,0 +1,288 @@
+/* See waits_report.h. */
+#include "report/waits_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/answers.h"
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "render/frame_label.h"
+#include "report/answer_parts.h"
+#include "trace/report.h"
+#include "trace/trace.h"
+
+/* What the reports of the two kinds of waits differ in. */
+struct wait_words {
+	const char *one;
+	const char *many;
+	const char *heading; /* of the last column */
+	const char *none;
+	const char *no_stacks;
+	unsigned members; /* of the rows */
+};
+
+static const struct wait_words lock_words = {
+	"wait for a lock",
+	"waits for locks",
+	"lock",
+	"no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and spoor trace --clrevents contention with their stacks\n",
+	"\nthe events have no stacks, so the waiting methods are not known; spoor trace --clrevents contention records them\n",
+	TALLY_ID | TALLY_KIND | TALLY_PLACE,
+};
+
+static const struct wait_words handle_words = {
+	"wait",
+	"waits",
+	"for",
+	"no wait for a handle is in this selection; spoor trace --providers Microsoft-Windows-DotNETRuntime:0x40000000000:5 records those of .NET 9 and later\n",
+	"\nthe events have no stacks, so the waiting methods are not known; spoor trace records them\n",
+	TALLY_KIND | TALLY_PLACE,
+};
+
+static void add_time_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
+{
+	text_add_duration(out, span_ns ? (double)amount / (double)span_ns : 0);
+}
+
+/* The name of a process's thread; "" when it is not known. */
+static const char *thread_name(const struct report *report, uint32_t process, uint32_t tid)
+{
+	const struct trace *trace = report->trace;
+
+	for (uint32_t i = 1; i < trace->threads.count; i++)
+		if (trace->threads.items[i].tid == tid &&
+			trace->threads.items[i].process == process)
+			return trace_text(trace, trace->threads.items[i].name);
+	return "";
+}
+
+static bool has_other_owners(const struct tally *tally, const struct tally_process *process,
+	const struct tally_key *key)
+{
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_key *other = &tally->rows.list.items[process->row_at + i].key;
+		if (other->id == key->id && other->place == key->place && other->text != key->text)
+			return true;
+	}
+	return false;
+}
+
+static void add_owner(struct bytes *out, const struct report *report, const struct tally *tally,
+	const struct tally_process *process, const struct tally_key *key)
+{
+	const char *name = thread_name(report, process->process, key->text);
+
+	if (!key->text)
+		return;
+	bytes_text(out, ", held by ");
+	if (*name) {
+		text_add_safe_z(out, name);
+		bytes_printf(out, " (%" PRIu32 ")", key->text);
+	} else {
+		bytes_printf(out, "thread %" PRIu32, key->text);
+	}
+	if (has_other_owners(tally, process, key))
+		bytes_text(out, " and others");
+}
+
+static void add_row(struct bytes *out, const struct report *report, const struct tally *tally,
+	const struct tally_process *process, const struct tally_row *row)
+{
+	answer_duration_cell(out, 9, row->amount);
+	answer_share_cell(out, row->amount, process->amount);
+	answer_count_cell(out, 7, row->count);
+	answer_duration_cell(out, 8, row->most);
+	bytes_printf(out, "  %s", wait_source(row->key.kind));
+	if (row->key.id)
+		bytes_printf(out, " 0x%" PRIx64, row->key.id);
+	add_owner(out, report, tally, process, &row->key);
+	if (row->key.kind & WAIT_UNFINISHED)
+		bytes_text(out, "; had not ended");
+	if (row->key.place) {
+		bytes_printf(out, "\n%41sin ", "");
+		answer_function(out, report, row->key.place);
+	}
+	bytes_text(out, "\n");
+}
+
+static void add_heading(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct waits *waits,
+	const struct tally_process *process, const struct wait_words *words)
+{
+	const struct tally_row *longest = &waits->tally.rows.list.items[process->row_at];
+	uint64_t unfinished = waits_with(waits, process, WAIT_UNFINISHED);
+
+	for (uint32_t i = 1; i < process->row_count; i++) {
+		const struct tally_row *row = &waits->tally.rows.list.items[process->row_at + i];
+		if (row->most > longest->most)
+			longest = row;
+	}
+	answer_head(out, report, process->process);
+	text_add_things(out, process->count, words->one, words->many);
+	bytes_text(out, " in ");
+	text_add_duration(out, (double)answers->span_ns / 1e9);
+	bytes_text(out, ", together ");
+	text_add_duration(out, (double)process->amount / 1e9);
+	bytes_text(out, "\n  longest      ");
+	text_add_duration(out, (double)longest->most / 1e9);
+	bytes_text(out, " at ");
+	text_add_duration(out, (double)longest->most_at_ns / 1e9);
+	bytes_text(out, "\n");
+	if (unfinished) {
+		bytes_text(out, "  not ended    ");
+		text_add_things(out, unfinished, words->one, words->many);
+		bytes_text(out, " at the end of the recording\n");
+	}
+	answer_timeline(out, answers, &process->line, add_time_rate);
+	bytes_printf(out, "\n     waited    share    waits   longest  %s\n", words->heading);
+}
+
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct waits *waits,
+	const struct tally_process *process, const struct wait_words *words, uint32_t row_count)
+{
+	struct tally_rows rows;
+	int error = tally_group(&waits->tally, process, words->members, &rows);
+	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
+
+	add_heading(out, answers, report, waits, process, words);
+	for (uint32_t i = 0; i < shown; i++)
+		add_row(out, report, &waits->tally, process, &rows.list.items[i]);
+	answer_more(out, 9, rows.list.count - shown, "more row", "more rows");
+	if (!answer_has_stacks(answers, process))
+		bytes_text(out, words->no_stacks);
+	tally_rows_done(&rows);
+	return error;
+}
+
+static int add_text(const struct answers *answers, const struct report *report,
+	const struct waits *waits, const struct wait_words *words, uint32_t row_count,
+	struct bytes *out)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < waits->tally.processes.count && !error; i++) {
+		if (i)
+			bytes_text(out, "\n");
+		error = add_process(out, answers, report, waits, &waits->tally.processes.items[i],
+			words, row_count ? row_count : ANSWER_ROWS_DEFAULT);
+	}
+	if (!waits->tally.processes.count)
+		bytes_text(out, words->none);
+	label_loss(out, report);
+	bytes_text(out, "\n");
+	return error;
+}
+
+int locks_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
+{
+	return add_text(answers, report, &answers->locks, &lock_words, row_count, out);
+}
+
+int waits_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
+{
+	return add_text(answers, report, &answers->handles, &handle_words, row_count, out);
+}
+
+static void add_json_lock(struct json *j, const struct tally_key *key)
+{
+	char text[24];
+
+	if (!key->id) {
+		json_null(j, "lock");
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, key->id);
+	json_z(j, "lock", text);
+}
+
+static void add_json_amounts(struct json *j, const struct tally_row *row)
+{
+	json_u64(j, "count", row->count);
+	json_u64(j, "waited_ns", row->amount);
+	json_u64(j, "longest_ns", row->most);
+	json_u64(j, "longest_at_ns", row->most_at_ns);
+}
+
+static void add_json_wait(struct json *j, const struct answers *answers,
+	const struct report *report, const struct tally_process *process,
+	const struct tally_row *row)
+{
+	json_object(j, NULL);
+	json_z(j, "kind", wait_source(row->key.kind));
+	add_json_lock(j, &row->key);
+	if (row->key.text) {
+		json_u64(j, "owner_tid", row->key.text);
+		json_z(j, "owner_name", thread_name(report, process->process, row->key.text));
+	} else {
+		json_null(j, "owner_tid");
+		json_null(j, "owner_name");
+	}
+	json_bool(j, "finished", !(row->key.kind & WAIT_UNFINISHED));
+	add_json_amounts(j, row);
+	answer_json_stack(j, answers, report, row->key.stack);
+	json_end(j);
+}
+
+static void add_json_process(struct json *j, const struct answers *answers,
+	const struct report *report, const struct waits *waits,
+	const struct tally_process *process, const struct tally_rows *locks)
+{
+	answer_json_process(j, report, process->process);
+	json_u64(j, "wait_count", process->count);
+	json_u64(j, "waited_ns", process->amount);
+	json_u64(j, "unfinished_count", waits_with(waits, process, WAIT_UNFINISHED));
+	json_u64(j, "incomplete_count", waits_with(waits, process, WAIT_UNKNOWN));
+	answer_json_timeline(j, answers, &process->line);
+	if (waits == &answers->locks)
+		json_array(j, "locks");
+	for (uint32_t i = 0; i < locks->list.count; i++) {
+		json_object(j, NULL);
+		add_json_lock(j, &locks->list.items[i].key);
+		add_json_amounts(j, &locks->list.items[i]);
+		json_end(j);
+	}
+	if (waits == &answers->locks)
+		json_end(j);
+	json_array(j, "waits");
+	for (uint32_t i = 0; i < process->row_count; i++)
+		add_json_wait(j, answers, report, process,
+			&waits->tally.rows.list.items[process->row_at + i]);
+	json_end(j);
+	json_end(j);
+}
+
+static int add_json(const struct answers *answers, const struct report *report,
+	const struct waits *waits, struct bytes *out)
+{
+	struct json j = { .out = out };
+	int error = 0;
+
+	answer_json_begin(&j, answers);
+	for (uint32_t i = 0; i < waits->tally.processes.count && !error; i++) {
+		const struct tally_process *process = &waits->tally.processes.items[i];
+		struct tally_rows locks = { 0 };
+		if (waits == &answers->locks)
+			error = tally_group(&waits->tally, process, TALLY_ID, &locks);
+		add_json_process(&j, answers, report, waits, process, &locks);
+		tally_rows_done(&locks);
+	}
+	json_end(&j);
+	json_end(&j);
+	bytes_text(out, "\n");
+	return error;
+}
+
+int locks_json(const struct answers *answers, const struct report *report, struct bytes *out)
+{
+	return add_json(answers, report, &answers->locks, out);
+}
+
+int waits_json(const struct answers *answers, const struct report *report, struct bytes *out)
+{
+	return add_json(answers, report, &answers->handles, out);
+}
