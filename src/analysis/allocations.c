@@ -77,9 +77,9 @@ int allocations_event(struct allocations *allocations, const struct runtime_even
 		error = event_stacks_add(event->stacks, event->process, event->event, &key.stack);
 	if (error)
 		return error;
-	const struct tally_amount amount = { .amount = allocation.weight_bytes,
-		.at_ns = event->at_ns,
-		.from_ns = event->from_ns };
+	const struct tally_amount amount = {
+		.amount = allocation.weight_bytes, .at_ns = event->at_ns, .from_ns = event->from_ns
+	};
 	return tally_add(sampled ? &allocations->tally : &allocations->ticks, &key, &amount);
 }
 

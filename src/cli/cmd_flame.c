@@ -135,8 +135,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	if (!error)
 		error = tree_build(&tree, &s->profile, &s->names, form, NULL);
 	if (!error && format == FORMAT_FOLDED) {
-		folded_write(&tree, &s->trace, &s->names, values->selection.weighs_answer,
-			&out);
+		folded_write(&tree, &s->trace, &s->names, values->selection.weighs_answer, &out);
 	} else if (!error) {
 		const struct flame_options options = { .title = values->title,
 			.width = (unsigned)values->width };

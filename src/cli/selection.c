@@ -359,8 +359,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	said |= explain_time(s);
 	s->unmatched = said;
 	if (values->weighs_answer)
-		s->report.weighing = values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS
-								     : REPORT_WAITING;
+		s->report.weighing =
+			values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS : REPORT_WAITING;
 	if (!said && (!s->answers || values->weighs_answer) && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);

@@ -108,8 +108,8 @@ static void add_row(struct bytes *out, const struct report *report, const struct
 }
 
 static void add_heading(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct waits *waits,
-	const struct tally_process *process, const struct wait_words *words)
+	const struct report *report, const struct waits *waits, const struct tally_process *process,
+	const struct wait_words *words)
 {
 	const struct tally_row *longest = &waits->tally.rows.list.items[process->row_at];
 	uint64_t unfinished = waits_with(waits, process, WAIT_UNFINISHED);
@@ -140,8 +140,8 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 }
 
 static int add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct waits *waits,
-	const struct tally_process *process, const struct wait_words *words, uint32_t row_count)
+	const struct report *report, const struct waits *waits, const struct tally_process *process,
+	const struct wait_words *words, uint32_t row_count)
 {
 	struct tally_rows rows;
 	int error = tally_group(&waits->tally, process, words->members, &rows);
@@ -229,8 +229,8 @@ static void add_json_wait(struct json *j, const struct answers *answers,
 }
 
 static void add_json_process(struct json *j, const struct answers *answers,
-	const struct report *report, const struct waits *waits,
-	const struct tally_process *process, const struct tally_rows *locks)
+	const struct report *report, const struct waits *waits, const struct tally_process *process,
+	const struct tally_rows *locks)
 {
 	answer_json_process(j, report, process->process);
 	json_u64(j, "wait_count", process->count);
