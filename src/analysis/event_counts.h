@@ -14,7 +14,6 @@
 #ifndef SPOOR_ANALYSIS_EVENT_COUNTS_H
 #define SPOOR_ANALYSIS_EVENT_COUNTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,7 +6,6 @@
 #define SPOOR_ANALYSIS_TREE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "trace/call_tree.h"
 

@@ -8,7 +8,6 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,16 +2,13 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "analysis/top.h"
 #include "analysis/tree.h"
 #include "base/bytes.h"
-#include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/options.h"

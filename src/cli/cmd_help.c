@@ -8,7 +8,6 @@
  * An option line holds the verb, the long name, the letter or -, the argument (without spaces) or
  * -, and the help.
  */
-#include <stdio.h>
 
 #include "cli/options.h"
 #include "cli/verbs.h"

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"

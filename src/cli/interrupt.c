@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* spoor VERB ...: finds the verb and calls its function. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/diag.h"

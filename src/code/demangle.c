@@ -4,7 +4,6 @@
  */
 #include "code/demangle.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <libiberty/demangle.h>

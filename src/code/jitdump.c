@@ -11,7 +11,6 @@
 #include "code/jitdump.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"

@@ -13,7 +13,6 @@
 #define SPOOR_COUNTERS_COUNTER_CHOICE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/arena.h"
 #include "base/vec.h"

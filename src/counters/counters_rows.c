@@ -2,7 +2,6 @@
 #include "counters/counters_rows.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -26,7 +26,6 @@
 #define SPOOR_COUNTERS_COUNTING_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct counter_choice;

@@ -30,7 +30,6 @@
 #ifndef SPOOR_DOTNET_GUARD_H
 #define SPOOR_DOTNET_GUARD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct diag;

@@ -14,7 +14,6 @@
 #define SPOOR_DOTNET_HELD_RUNTIME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "dotnet/exchange.h"

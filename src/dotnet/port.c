@@ -28,7 +28,6 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
-#include "base/text.h"
 #include "dotnet/reason.h"
 #include "machine/proc.h"
 #include "machine/rights.h"

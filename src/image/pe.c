@@ -16,11 +16,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/json.h"

@@ -8,7 +8,6 @@
 #ifndef SPOOR_MACHINE_KERNEL_SYMBOL_H
 #define SPOOR_MACHINE_KERNEL_SYMBOL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct kernel_symbols;

@@ -20,7 +20,6 @@
 #define SPOOR_MACHINE_OUTPUT_FILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct diag;

@@ -14,7 +14,6 @@
  */
 #include "nettrace/packed_file.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

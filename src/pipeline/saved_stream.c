@@ -8,7 +8,6 @@
 
 #include "base/diag.h"
 #include "base/input.h"
-#include "nettrace/nettrace_read.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/saved.h"
 #include "trace/event.h"

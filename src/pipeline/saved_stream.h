@@ -11,7 +11,6 @@
 #ifndef SPOOR_PIPELINE_SAVED_STREAM_H
 #define SPOOR_PIPELINE_SAVED_STREAM_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct diag;

@@ -24,7 +24,6 @@
 #define SPOOR_PIPELINE_THREAD_CLOCKS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct thread_clocks;

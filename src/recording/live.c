@@ -5,8 +5,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clocks.h"
 #include "base/diag.h"

@@ -1,7 +1,6 @@
 /* See process_table.h. */
 #include "recording/process_table.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>

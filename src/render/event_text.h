@@ -7,7 +7,6 @@
 #define SPOOR_RENDER_EVENT_TEXT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct bytes;

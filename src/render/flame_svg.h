@@ -5,7 +5,6 @@
 #ifndef SPOOR_RENDER_FLAME_SVG_H
 #define SPOOR_RENDER_FLAME_SVG_H
 
-#include <stdint.h>
 
 struct bytes;
 struct call_tree;

@@ -13,7 +13,6 @@
 #define SPOOR_SYMBOLIZE_NAME_TABLES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "image/elf.h"

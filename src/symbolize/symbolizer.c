@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/diag.h"
-#include "base/text.h"
 #include "code/arch.h"
 #include "code/mapping_kind.h"
 #include "code/symbol_file.h"

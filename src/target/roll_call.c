@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
-#include "base/text.h"
 #include "dotnet/exchange.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"

@@ -7,7 +7,6 @@
 #define SPOOR_TRACE_CLR_EVENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "trace/schema.h"

@@ -1,7 +1,6 @@
 /* See schema.h. */
 #include "trace/schema.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "trace/event.h"

@@ -13,7 +13,6 @@
 #include <strings.h>
 
 #include "base/bytes.h"
-#include "base/text.h"
 #include "code/arch.h"
 #include "code/codemap.h"
 #include "code/function_bounds.h"

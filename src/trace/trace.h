@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/map.h"
 #include "base/strtab.h"
 #include "base/vec.h"
