@@ -53,15 +53,6 @@ void *arena_alloc(struct arena *arena, size_t size)
 	return piece;
 }
 
-void *arena_zalloc(struct arena *arena, size_t size)
-{
-	void *piece = arena_alloc(arena, size);
-
-	if (piece)
-		memset(piece, 0, size);
-	return piece;
-}
-
 void *arena_copy(struct arena *arena, const void *data, size_t size)
 {
 	void *piece = arena_alloc(arena, size);
@@ -69,22 +60,6 @@ void *arena_copy(struct arena *arena, const void *data, size_t size)
 	if (piece && size)
 		memcpy(piece, data, size);
 	return piece;
-}
-
-void arena_reset(struct arena *arena)
-{
-	struct arena_block *keep = arena->block;
-
-	if (!keep)
-		return;
-	for (struct arena_block *block = keep->next; block;) {
-		struct arena_block *next = block->next;
-		free(block);
-		block = next;
-	}
-	keep->next = NULL;
-	arena->used = 0;
-	arena->total_bytes = keep->size + sizeof(*keep);
 }
 
 void arena_done(struct arena *arena)

@@ -20,14 +20,8 @@ struct arena {
 /* Not initialised; NULL when there is no memory. */
 void *arena_alloc(struct arena *arena, size_t size);
 
-/* As arena_alloc(), all zero. */
-void *arena_zalloc(struct arena *arena, size_t size);
-
 /* NULL when there is no memory. */
 void *arena_copy(struct arena *arena, const void *data, size_t size);
-
-/* Frees all pieces and keeps the largest block for reuse. */
-void arena_reset(struct arena *arena);
 
 void arena_done(struct arena *arena);
 

@@ -524,11 +524,6 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_h
 	return true;
 }
 
-uint32_t kallsyms_count(const struct kallsyms *k)
-{
-	return k->count;
-}
-
 bool kallsyms_range(const struct kallsyms *k, uint32_t number, struct kallsyms_range *ret_range)
 {
 	if (number >= k->range_count)

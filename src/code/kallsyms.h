@@ -46,8 +46,6 @@ void kallsyms_save(const struct kallsyms *kallsyms, struct bytes *out);
 
 bool kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, struct kallsyms_hit *ret_hit);
 
-uint32_t kallsyms_count(const struct kallsyms *kallsyms);
-
 /* Range 0 is the kernel, the modules follow in order of their address; false: no such range. */
 bool kallsyms_range(const struct kallsyms *kallsyms, uint32_t number,
 	struct kallsyms_range *ret_range);

@@ -84,7 +84,6 @@ struct symbol_file {
 	enum symbol_origin origin;
 	VEC(struct function) functions;
 	struct table tables[TABLE_COUNT];
-	char *debug_path;
 	char *name;
 	size_t name_room;
 };
@@ -394,7 +393,7 @@ static bool is_debug_file_of(const struct symbol_file *file, const struct elf *d
 }
 
 /* Takes ownership of fd. */
-static bool take_debug_file(struct symbol_file *file, int opened, const char *path)
+static bool take_debug_file(struct symbol_file *file, int opened)
 {
 	cleanup(closep) int fd = opened;
 	struct table *table = &file->tables[TABLE_FULL];
@@ -406,11 +405,8 @@ static bool take_debug_file(struct symbol_file *file, int opened, const char *pa
 	bool taken = is_debug_file_of(file, &elf, &table->file) &&
 		     take_table(file, TABLE_FULL, &elf, ELF_SECTION_SYMTAB);
 	elf_done(&elf);
-	if (taken) {
+	if (taken)
 		table->fd = TAKE_FD(fd);
-		free(file->debug_path);
-		file->debug_path = strdup(path);
-	}
 	return taken;
 }
 
@@ -419,7 +415,7 @@ static bool try_path(struct symbol_file *file, const char *path)
 	for (size_t i = 0; i < file->search->root_count; i++) {
 		const struct symbol_root *root = &file->search->roots[i];
 		int fd = root->open_file(root->context, path);
-		if (fd >= 0 && take_debug_file(file, fd, path))
+		if (fd >= 0 && take_debug_file(file, fd))
 			return true;
 	}
 	return false;
@@ -443,7 +439,7 @@ static bool try_here(struct symbol_file *file, const char *path)
 	const struct symbol_root *root = &file->search->dir_root;
 	int fd = root->open_file(root->context, path);
 
-	return fd >= 0 && take_debug_file(file, fd, path);
+	return fd >= 0 && take_debug_file(file, fd);
 }
 
 static bool try_dirs(struct symbol_file *file, const char *build_id)
@@ -714,16 +710,6 @@ enum symbol_origin symbol_file_origin(const struct symbol_file *file)
 	return file->origin;
 }
 
-uint32_t symbol_file_count(const struct symbol_file *file)
-{
-	return file->functions.count;
-}
-
-const char *symbol_file_debug_path(const struct symbol_file *file)
-{
-	return file->debug_path ? file->debug_path : "";
-}
-
 size_t symbol_file_size_bytes(const struct symbol_file *file)
 {
 	size_t size = sizeof(*file) + file->functions.capacity * sizeof(struct function) +
@@ -749,7 +735,6 @@ void symbol_file_close(struct symbol_file *file)
 	closep(&file->fd);
 	free(file->memory);
 	free(file->path);
-	free(file->debug_path);
 	free(file->name);
 	free(file);
 }

@@ -84,10 +84,6 @@ const struct elf *symbol_file_elf(const struct symbol_file *file);
 
 /* The best table that was used, after the first lookup. */
 enum symbol_origin symbol_file_origin(const struct symbol_file *file);
-uint32_t symbol_file_count(const struct symbol_file *file);
-
-/* The debug file that was used; "" if none was. */
-const char *symbol_file_debug_path(const struct symbol_file *file);
 
 /* The memory that the file owns. */
 size_t symbol_file_size_bytes(const struct symbol_file *file);

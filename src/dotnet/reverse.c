@@ -159,11 +159,6 @@ int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *
 	return result;
 }
 
-const char *reverse_path(const struct reverse *reverse)
-{
-	return reverse->path;
-}
-
 /* The process's state in /proc/PID/stat; '?' not known, 0 no such process. */
 static char state_of_pid(uint32_t pid)
 {

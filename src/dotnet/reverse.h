@@ -42,8 +42,6 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 /* Makes the socket, which must not exist, for this user only. */
 int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag);
 
-const char *reverse_path(const struct reverse *reverse);
-
 /* Adds the descriptors to wait for. */
 void reverse_await(const struct reverse *reverse, struct poll_set *set);
 

@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
-#include "base/json.h"
 #include "image/image_file.h"
 
 #define HEADER_SIZE_MAX   64u
@@ -369,23 +367,6 @@ void elf_build_id_text(const struct elf *elf, char *ret_text)
 		*ret_text++ = digits[elf->build_id[i] & 15];
 	}
 	*ret_text = 0;
-}
-
-void elf_metadata_json(const struct elf *elf, struct bytes *out)
-{
-	struct json j = { .out = out };
-	char build_id[2 * ELF_BUILD_ID_MAX + 1];
-
-	elf_build_id_text(elf, build_id);
-	json_object(&j, NULL);
-	json_z(&j, "type", "ELF");
-	if (*build_id)
-		json_z(&j, "build_id", build_id);
-	if (*elf->debug_link)
-		json_z(&j, "debug_link", elf->debug_link);
-	json_u64(&j, "p_vaddr", elf->text_vaddr);
-	json_u64(&j, "p_offset", elf->text_offset);
-	json_end(&j);
 }
 
 void elf_done(struct elf *elf)

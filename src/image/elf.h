@@ -14,7 +14,6 @@
 
 #include "base/vec.h"
 
-struct bytes;
 struct diag;
 struct image_file;
 
@@ -89,9 +88,6 @@ bool elf_find_needed(const struct elf *elf, const struct image_file *file, const
 
 /* Lower-case hexadecimal, into room for 2 * ELF_BUILD_ID_MAX + 1; "" if there is no build id. */
 void elf_build_id_text(const struct elf *elf, char *ret_text);
-
-/* The SymbolMetadata JSON of ProcessMappingMetadata. */
-void elf_metadata_json(const struct elf *elf, struct bytes *out);
 
 void elf_done(struct elf *elf);
 

@@ -18,10 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/diag.h"
-#include "base/json.h"
 #include "image/image_file.h"
 
 #define SECTIONS_MAX      96u
@@ -245,39 +243,6 @@ uint32_t pe_text_rva(const struct pe *pe)
 			lowest = s->rva;
 	}
 	return lowest;
-}
-
-/* The first three groups of a GUID are little-endian numbers. */
-static void json_guid(struct json *j, const char *name, const uint8_t *g)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text),
-		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", g[3], g[2],
-		g[1], g[0], g[5], g[4], g[7], g[6], g[8], g[9], g[10], g[11], g[12], g[13], g[14],
-		g[15]);
-	json_z(j, name, text);
-}
-
-void pe_metadata_json(const struct pe *pe, struct bytes *out)
-{
-	struct json j = { .out = out };
-
-	json_object(&j, NULL);
-	json_z(&j, "type", "PE");
-	json_u64(&j, "date_time", pe->time_stamp);
-	if (pe->has_pdb) {
-		json_z(&j, "name", pe->pdb_name);
-		json_guid(&j, "signature", pe->pdb_guid);
-		json_u64(&j, "age", pe->pdb_age);
-	}
-	if (pe->has_perfmap) {
-		json_z(&j, "perfmap_name", pe->perfmap_name);
-		json_guid(&j, "perfmap_signature", pe->perfmap_signature);
-		json_u64(&j, "perfmap_version", pe->perfmap_version);
-	}
-	json_u64(&j, "text_offset", pe_text_rva(pe));
-	json_end(&j);
 }
 
 void pe_done(struct pe *pe)

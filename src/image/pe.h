@@ -10,7 +10,6 @@
 
 #include "base/vec.h"
 
-struct bytes;
 struct diag;
 struct image_file;
 
@@ -60,9 +59,6 @@ bool pe_rva_of_offset(const struct pe *pe, uint64_t offset, uint32_t *ret_rva);
 
 /* RVA of the lowest executable section (`text_offset` of the metadata); 0: none is executable. */
 uint32_t pe_text_rva(const struct pe *pe);
-
-/* The SymbolMetadata JSON of ProcessMappingMetadata. */
-void pe_metadata_json(const struct pe *pe, struct bytes *out);
 
 void pe_done(struct pe *pe);
 

@@ -531,11 +531,6 @@ const struct nettrace_head *nettrace_decoder_head(const struct nettrace_decoder 
 	return &d->head;
 }
 
-uint64_t nettrace_decoder_thread_id(const struct nettrace_decoder *d)
-{
-	return d->thread;
-}
-
 uint64_t nettrace_decoder_lost(const struct nettrace_decoder *d)
 {
 	return d->lost;

@@ -71,9 +71,6 @@ int nettrace_decoder_finish(struct nettrace_decoder *decoder, struct diag *diag)
 
 const struct nettrace_head *nettrace_decoder_head(const struct nettrace_decoder *decoder);
 
-/* The last event's thread id (version 4) or thread row (6), for NETTRACE_NAMES_ONLY. */
-uint64_t nettrace_decoder_thread_id(const struct nettrace_decoder *decoder);
-
 /* Events lost by the sequence numbers so far, whether or not an event has carried them. */
 uint64_t nettrace_decoder_lost(const struct nettrace_decoder *decoder);
 

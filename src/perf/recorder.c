@@ -815,21 +815,3 @@ out:
 	vec_done(&now.cpus);
 	return r < 0 ? r : 0;
 }
-
-bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost)
-{
-	uint64_t lost = 0;
-
-	if (!recorder->info.lost_counts)
-		return false;
-	for (uint32_t i = 0; i < recorder->events.count; i++) {
-		uint64_t value[2]; /* count, lost */
-		const struct event *event = &recorder->events.items[i];
-		/* The event of an offline CPU returns nothing. */
-		if (!event->anchor &&
-			read(event->fd, value, sizeof(value)) == (ssize_t)sizeof(value))
-			lost += value[1];
-	}
-	*ret_lost = lost;
-	return true;
-}

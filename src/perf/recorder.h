@@ -5,7 +5,7 @@
  *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start and filter_by_pid)
  *   each turn:  recorder_await(recorder, &set); poll_set_wait(&set); recorder_note_wait(recorder, &set);
  *               for each ring: ring_begin/next/end
- *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
+ *   recorder_stop(recorder); drain once more; recorder_close(recorder);
  *
  * One ring for each CPU holds the samples and the sideband (mmap2, comm, fork, exit, lost,
  * throttle) of that CPU, ordered by time, in the layout of info->sample_type (with sample_id_all):
@@ -90,7 +90,7 @@ struct recorder_info {
 	bool kernel_excluded;      /* user code and user stacks only */
 	bool idle_excluded;        /* no samples of idle CPUs */
 	bool build_ids;            /* mmap2 records carry them */
-	bool lost_counts;          /* recorder_read_lost() is supported */
+	bool lost_counts;          /* the kernel counts lost samples in each event */
 	/* the rings are machine-wide: the caller drops records of other processes */
 	bool filter_by_pid;
 	/* limit.error: a right is missing, so less is recorded; with a remedy */
@@ -136,8 +136,5 @@ uint32_t recorder_targets_left(const struct recorder *recorder);
 typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
 	struct diag *diag);
-
-/* Records that the kernel could not write; false if it does not count them. */
-bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost);
 
 #endif

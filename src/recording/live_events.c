@@ -1,7 +1,6 @@
 /* See live_events.h. */
 #include "recording/live_events.h"
 
-
 #include "pipeline/relay.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"

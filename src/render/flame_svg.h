@@ -5,7 +5,6 @@
 #ifndef SPOOR_RENDER_FLAME_SVG_H
 #define SPOOR_RENDER_FLAME_SVG_H
 
-
 struct bytes;
 struct call_tree;
 struct report;

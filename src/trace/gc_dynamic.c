@@ -228,18 +228,3 @@ void gc_dynamic_value(const struct gc_dynamic_field *field, struct bytes *out)
 	if (field->is_array)
 		bytes_text(out, "]");
 }
-
-bool gc_dynamic_line(struct gc_dynamic *event, struct bytes *out)
-{
-	struct gc_dynamic_field field;
-	int r;
-
-	text_add_safe(out, event->name, strlen(event->name));
-	while ((r = gc_dynamic_next(event, &field)) > 0) {
-		bytes_printf(out, " %.*s=", (int)field.name_len, field.name);
-		gc_dynamic_value(&field, out);
-	}
-	if (r == 0 && event->rest)
-		bytes_printf(out, " (%zu more byte%s)", event->rest, event->rest == 1 ? "" : "s");
-	return r == 0;
-}

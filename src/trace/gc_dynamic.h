@@ -71,7 +71,4 @@ int gc_dynamic_next(struct gc_dynamic *event, struct gc_dynamic_field *ret_field
 /* Appends a field's value: a number, a text in quotes, [1,2,3]. */
 void gc_dynamic_value(const struct gc_dynamic_field *field, struct bytes *out);
 
-/* Appends "SpoorGCPause Collection=3 Generation=0 ..."; false: the payload ended too early. */
-bool gc_dynamic_line(struct gc_dynamic *event, struct bytes *out);
-
 #endif

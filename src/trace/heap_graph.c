@@ -720,20 +720,3 @@ const char *heap_graph_type_name(const struct heap_graph *graph, uint32_t type, 
 	(void)snprintf(room, room_size, "UNKNOWN 0x%" PRIx64, row->id);
 	return room;
 }
-
-size_t heap_graph_size_bytes(const struct heap_graph *graph)
-{
-	size_t edges = graph->edges ? graph->edge_count * sizeof(uint32_t)
-				    : (size_t)graph->told_edges.capacity * sizeof(uint64_t);
-
-	return strtab_size_bytes(&graph->strings) +
-	       graph->types.capacity * sizeof(struct heap_type) +
-	       graph->blocks.capacity * sizeof(struct heap_block) +
-	       graph->by_base.capacity * sizeof(uint32_t) +
-	       graph->roots.capacity * sizeof(struct heap_root) +
-	       ((size_t)graph->address.capacity + graph->size.capacity + graph->edge_at.capacity) *
-		       sizeof(uint32_t) +
-	       graph->type_low.capacity * sizeof(uint16_t) + graph->type_high.capacity + edges +
-	       map_size_bytes(&graph->type_by_id) + map_size_bytes(&graph->module_by_id) +
-	       map_size_bytes(&graph->large_sizes) + graph->large.capacity * sizeof(uint64_t);
-}

@@ -169,7 +169,4 @@ const uint32_t *heap_graph_edges(const struct heap_graph *graph, uint32_t node,
 const char *heap_graph_type_name(const struct heap_graph *graph, uint32_t type, char *room,
 	size_t room_size);
 
-/* Memory the graph holds. */
-size_t heap_graph_size_bytes(const struct heap_graph *graph);
-
 #endif

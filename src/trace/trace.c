@@ -314,13 +314,6 @@ size_t stack_table_size_bytes(const struct stack_table *table)
 	       table->frames.capacity * sizeof(uint64_t) + map_size_bytes(&table->index);
 }
 
-void stack_table_reset(struct stack_table *table)
-{
-	table->stacks.count = table->stacks.count ? 1 : 0;
-	vec_reset(&table->frames);
-	map_reset(&table->index);
-}
-
 void stack_table_done(struct stack_table *table)
 {
 	vec_done(&table->stacks);

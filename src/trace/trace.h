@@ -251,7 +251,6 @@ uint32_t stack_table_intern(struct stack_table *table, const uint64_t *frames, u
 const uint64_t *stack_table_get(const struct stack_table *table, uint32_t index,
 	uint32_t *ret_count);
 size_t stack_table_size_bytes(const struct stack_table *table);
-void stack_table_reset(struct stack_table *table);
 void stack_table_done(struct stack_table *table);
 
 #endif

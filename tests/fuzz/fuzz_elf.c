@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "code/symbol_file.h"
 #include "image/elf.h"
 #include "image/image_file.h"
@@ -12,13 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symbol_file *file;
 	struct symbol_hit hit;
-	struct bytes json = { 0 };
 
 	if (symbol_file_open_memory(data, size, &file, NULL) < 0)
 		return 0;
 	const struct elf *elf = symbol_file_elf(file);
-	elf_metadata_json(elf, &json);
-	bytes_done(&json);
 	struct image_file image;
 	char needed[32];
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "unit/gc_dynamic_line.h"
 #include "trace/gc_dynamic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

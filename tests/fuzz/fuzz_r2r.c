@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "code/r2r.h"
 #include "image/pe.h"
 
@@ -10,12 +9,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct r2r *image;
 	struct r2r_hit hit;
-	struct bytes json = { 0 };
 
 	if (r2r_open_memory(data, size, &image, NULL) < 0)
 		return 0;
-	pe_metadata_json(r2r_pe(image), &json);
-	bytes_done(&json);
 	uint32_t begin = pe_text_rva(r2r_pe(image));
 	for (uint32_t at = 0; at < 0x400; at += 13) {
 		if (r2r_find_rva(image, begin + at, &hit) &&

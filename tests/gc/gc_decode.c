@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "unit/gc_dynamic_line.h"
 #include "trace/gc_dynamic.h"
 
 int main(void)

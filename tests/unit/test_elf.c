@@ -20,7 +20,6 @@ static void check(bool is_64)
 	struct elf elf;
 	char id[2 * ELF_BUILD_ID_MAX + 1];
 	uint64_t value;
-	struct bytes json = { 0 };
 
 	elf_build(&file, is_64);
 	image_file_from_memory(&image, file.data, file.len);
@@ -38,10 +37,7 @@ static void check(bool is_64)
 	assert_true(elf_offset_of_vaddr(&elf, ELF_BUILD_VADDR + 5, &value));
 	assert_int_equal(value, ELF_BUILD_OFFSET + 5);
 	assert_false(elf_vaddr_of_offset(&elf, ELF_BUILD_OFFSET + ELF_BUILD_TEXT_SIZE, &value));
-	elf_metadata_json(&elf, &json);
-	assert_string_equal(bytes_z(&json),
-		"{\"type\":\"ELF\",\"build_id\":\"00112233445566778899aabbccddeeff01234567\","
-		"\"debug_link\":\"x.debug\",\"p_vaddr\":8192,\"p_offset\":1024}");
+	assert_int_equal(elf.text_offset, ELF_BUILD_OFFSET);
 	elf_done(&elf);
 
 	/* A truncated file is refused, or its present part is read. No read goes beyond its end. */
@@ -58,7 +54,6 @@ static void check(bool is_64)
 		free(copy);
 	}
 	bytes_done(&file);
-	bytes_done(&json);
 }
 
 static void test_both_classes(void **state)

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "unit/gc_dynamic_line.h"
 #include "trace/gc_dynamic.h"
 
 static void wrap(struct bytes *out, const char *name, const struct bytes *data)

@@ -474,7 +474,7 @@ static void test_forget_stacks(void **state)
 		if (round == 1) {
 			assert_int_equal(nettrace_sink.flush(demo.sink, &diag), 0);
 			assert_int_equal(nettrace_sink.forget_stacks(demo.sink, &diag), 0);
-			stack_table_reset(&demo.trace.stacks);
+			stack_table_done(&demo.trace.stacks);
 		}
 	}
 	assert_int_equal(nettrace_sink.end(demo.sink, &diag), 0);

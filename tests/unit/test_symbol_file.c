@@ -222,7 +222,6 @@ static void test_separate(void **state)
 	assert_int_equal(folder.asked, 0); /* nothing is read before the first lookup */
 	assert_true(symbol_file_find_vaddr(file, address_of(&folder, "hidden"), &hit));
 	assert_int_equal(folder.asked, 1);
-	assert_string_equal(symbol_file_debug_path(file), by_id);
 	assert_names(file, &folder, "hidden", SYMBOL_ORIGIN_DEBUG_FILE);
 
 	/* By debug link: next to the file, in .debug, and below /usr/lib/debug. */
@@ -305,7 +304,6 @@ static void test_libc(void **state)
 		named += symbol_file_find_offset(file, elf->text_offset + at, &hit);
 	}
 	assert_true(named > 1000);
-	assert_true(symbol_file_count(file) > 1000);
 	symbol_file_close(file);
 }
 
@@ -331,8 +329,6 @@ static void test_cut_under_us(void **state)
 		assert_int_equal(ftruncate(fd, st.st_size * part / 8), 0);
 		for (uint64_t offset = 0; offset < (uint64_t)st.st_size; offset += 4096)
 			(void)symbol_file_find_offset(file, offset, &hit); /* any result */
-		if (part == 0)
-			assert_int_equal(symbol_file_count(file), 0);
 		symbol_file_close(file);
 		close(fd);
 		unlink(path);

@@ -82,8 +82,6 @@ static void test_stacks(void **state)
 	assert_int_equal(table.stacks.count, 2001);
 	assert_null(stack_table_get(&table, 2001, &count));
 	assert_int_equal(count, 0);
-	stack_table_reset(&table);
-	assert_int_equal(stack_table_intern(&table, (uint64_t[]){ 9 }, 1), 1);
 	stack_table_done(&table);
 }
 
