@@ -456,11 +456,9 @@ static int join_methods(struct profile *profile, struct symbolmap *names)
 		free(weights);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < profile->stacks.count; i++) {
-		const struct profile_stack *stack = &profile->stacks.items[i];
+	vec_each(stack, &profile->stacks)
 		if (stack->frame_count)
 			weights[profile->functions.items[stack->at]] += stack->weight_ns;
-	}
 	int error = symbolmap_join_methods(names, weights);
 
 	for (uint32_t i = 0; i < count && !error; i++) {
@@ -526,8 +524,7 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 
 int profile_fold_unnamed(struct profile *profile, struct symbolmap *names)
 {
-	for (uint32_t i = 0; i < profile->stacks.count; i++) {
-		struct profile_stack *stack = &profile->stacks.items[i];
+	vec_each(stack, &profile->stacks) {
 		uint32_t *functions = profile->functions.items + stack->at;
 		uint32_t *bodies = profile->bodies.items + stack->at;
 		uint32_t kept = 0;

@@ -18,11 +18,9 @@ static bool text_is(const struct trace *trace, uint32_t index, const char *text)
 
 static struct report_loss *loss_row(struct report *report, const struct loss *loss)
 {
-	for (uint32_t i = 0; i < report->losses.count; i++) {
-		struct report_loss *row = &report->losses.items[i];
+	vec_each(row, &report->losses)
 		if (row->source == loss->source && row->unit == loss->unit)
 			return row;
-	}
 	struct report_loss *row = vec_push(&report->losses);
 	if (row)
 		*row = (struct report_loss){ .source = loss->source,
@@ -35,8 +33,7 @@ static struct report_loss *loss_row(struct report *report, const struct loss *lo
 
 static int sum_losses(struct report *report, const struct trace *trace)
 {
-	for (uint32_t i = 0; i < trace->losses.count; i++) {
-		const struct loss *loss = &trace->losses.items[i];
+	vec_each(loss, &trace->losses) {
 		if (!loss->source)
 			continue; /* item 0 of the table */
 		struct report_loss *row = loss_row(report, loss);
@@ -81,8 +78,7 @@ static int count_unnamed(struct report *report, const struct symbolmap *names,
 
 	if (!by_function)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < profile->stacks.count; i++) {
-		const struct profile_stack *stack = &profile->stacks.items[i];
+	vec_each(stack, &profile->stacks) {
 		for (uint32_t f = 0; f < stack->frame_count; f++)
 			by_function[profile->functions.items[stack->at + f]] += stack->count;
 	}
@@ -230,8 +226,7 @@ static enum report_scope scope_of(const struct trace *trace)
 static void sum_kinds(struct report *report, const struct symbolmap *names,
 	const struct profile *profile)
 {
-	for (uint32_t i = 0; i < profile->stacks.count; i++) {
-		const struct profile_stack *stack = &profile->stacks.items[i];
+	vec_each(stack, &profile->stacks) {
 		if (!stack->frame_count)
 			continue;
 		const struct function *leaf =

@@ -130,8 +130,7 @@ int top_count(struct report *report, const struct profile *profile, const struct
 	free(sums);
 	if (error)
 		return error;
-	for (uint32_t i = 0; i < report->processes.count; i++) {
-		const struct report_process *process = &report->processes.items[i];
+	vec_each(process, &report->processes) {
 		if (process->row_count)
 			qsort_r(report->rows.items + process->row_at, process->row_count,
 				sizeof(struct report_row), compare_rows, &sort);

@@ -3,7 +3,7 @@
  *
  *   VEC(struct mapping) mappings = {0};
  *   struct mapping *m = vec_push(&mappings);      a new, zeroed element, or NULL when there is no memory
- *   for (uint32_t i = 0; i < mappings.count; i++) ... mappings.items[i] ...
+ *   vec_each (each, &mappings) ... each->begin ...
  *   vec_done(&mappings);
  *
  * Elements move when the array grows: keep indexes, not pointers.
@@ -34,6 +34,11 @@
 
 /* Appends a copy of `value`; false when there is no memory. */
 #define vec_add(v, value) (vec_reserve((v), 1) ? ((v)->items[(v)->count++] = (value), true) : false)
+
+/* A loop over pointers to the elements; the array does not grow meanwhile. */
+#define vec_each(item, v)                                                                          \
+	for (__typeof__((v)->items + 0) item = (v)->items; item && item < (v)->items + (v)->count; \
+		item++)
 
 #define vec_last(v) (&(v)->items[(v)->count - 1])
 

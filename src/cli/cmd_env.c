@@ -77,8 +77,7 @@ static int say_missing(const struct listing *listing, const struct target *targe
 {
 	int code = EXIT_DONE;
 
-	for (uint32_t i = 0; i < listing->missing.count; i++) {
-		const struct nearest *near = &listing->missing.items[i];
+	vec_each(near, &listing->missing) {
 		struct bytes names = { 0 };
 		if (!near->wanted)
 			continue;
@@ -183,8 +182,7 @@ static int list(const struct env_values *values, const struct arguments *args,
 		json_object(&json, NULL);
 		json_array(&json, "processes");
 	}
-	for (uint32_t i = 0; i < targets->list.count; i++) {
-		const struct target *target = &targets->list.items[i];
+	vec_each(target, &targets->list) {
 		struct listing listing = { .wanted = args };
 		struct diag diag = { 0 };
 		if (!listing_begin(&listing))

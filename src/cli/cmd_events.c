@@ -131,8 +131,7 @@ static void note_names(struct events_run *run, const struct event *event)
 
 	bytes_reset(&run->name);
 	event_text_bare_name(&run->name, &run->trace, event);
-	for (uint32_t i = 0; i < run->asked.count; i++) {
-		struct asked *asked = &run->asked.items[i];
+	vec_each(asked, &run->asked) {
 		const char *name = asked->event ? bytes_z(&run->name) : provider;
 		if (asked->matched)
 			continue;
@@ -447,8 +446,7 @@ static void say_unmatched(const struct events_run *run)
 	if (said)
 		selection_say_late(run->values->selection.from_ns, run->last_since_ns);
 
-	for (uint32_t i = 0; i < run->asked.count; i++) {
-		const struct asked *asked = &run->asked.items[i];
+	vec_each(asked, &run->asked) {
 		struct bytes names = { 0 };
 		if (asked->matched)
 			continue;

@@ -330,8 +330,7 @@ static void print_json(const struct targets *targets)
 
 	json_object(&json, NULL);
 	json_array(&json, "processes");
-	for (uint32_t i = 0; i < targets->list.count; i++) {
-		const struct target *target = &targets->list.items[i];
+	vec_each(target, &targets->list) {
 		struct bytes user = { 0 };
 		add_user(&user, target->uid);
 		json_object(&json, NULL);

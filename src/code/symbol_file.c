@@ -122,11 +122,9 @@ static uint8_t rank_of(uint8_t type, uint8_t bind, uint64_t size, const char *na
 
 static bool in_code(const struct elf *elf, uint64_t vaddr)
 {
-	for (uint32_t i = 0; i < elf->segments.count; i++) {
-		const struct elf_segment *s = &elf->segments.items[i];
+	vec_each(s, &elf->segments)
 		if (s->executable && vaddr >= s->vaddr && vaddr - s->vaddr < s->memory_size)
 			return true;
-	}
 	return false;
 }
 

@@ -46,8 +46,7 @@ static int take_name(struct counter_choice *choice, const char *text, size_t len
 static struct counter_provider *find_or_add(struct counter_choice *choice, const char *name,
 	bool only, bool *ret_new)
 {
-	for (uint32_t i = 0; i < choice->providers.count; i++) {
-		struct counter_provider *provider = &choice->providers.items[i];
+	vec_each(provider, &choice->providers) {
 		if (provider->only_event_counters == only && strcmp(provider->name, name) == 0) {
 			*ret_new = false;
 			return provider;
@@ -168,8 +167,7 @@ bool counter_provider_fits(const struct counter_provider *provider, const char *
 bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter,
 	const char *instrument)
 {
-	for (uint32_t i = 0; i < choice->providers.count; i++) {
-		const struct counter_provider *provider = &choice->providers.items[i];
+	vec_each(provider, &choice->providers) {
 		if (!provider->only_event_counters && fits(provider->name, meter) &&
 			(!provider->counters.count || names_it(provider, instrument)))
 			return true;
@@ -180,8 +178,7 @@ bool counter_choice_has_instrument(const struct counter_choice *choice, const ch
 bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider,
 	const char *counter, bool meter_exists)
 {
-	for (uint32_t i = 0; i < choice->providers.count; i++) {
-		const struct counter_provider *p = &choice->providers.items[i];
+	vec_each(p, &choice->providers) {
 		if (strcmp(p->name, provider) != 0)
 			continue;
 		if (p->counters.count ? names_it(p, counter)

@@ -130,8 +130,7 @@ static struct counter_instrument *find_instrument(struct counter_feed *e,
 {
 	if (wanted->id)
 		return instrument_of(e, wanted->id);
-	for (uint32_t i = 0; i < e->instruments.count; i++) {
-		struct counter_instrument *each = &e->instruments.items[i];
+	vec_each(each, &e->instruments) {
 		if (!each->id && each->meter == wanted->meter && each->version == wanted->version &&
 			each->name == wanted->name && each->tags == wanted->tags)
 			return each;
@@ -547,8 +546,7 @@ static struct bytes *place_of(struct counter_feed *e, const char *name)
 static int read_fields(struct counter_feed *e, const struct strtab *strings,
 	const struct schema *schema, struct cursor *c, struct event_counter *out)
 {
-	for (uint32_t i = 0; i < schema->fields.count; i++) {
-		const struct field *field = &schema->fields.items[i];
+	vec_each(field, &schema->fields) {
 		const char *name = strtab_get(strings, field->name);
 		switch (field->type) {
 		case FIELD_OBJECT:

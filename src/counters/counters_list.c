@@ -146,8 +146,7 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 	text_add_things(out, entries.list.count - instruments, "EventCounter\n", "EventCounters\n");
 	const struct widths w = measure(&entries);
 
-	for (uint32_t i = 0; i < entries.list.count; i++) {
-		const struct entry *entry = &entries.list.items[i];
+	vec_each(entry, &entries.list) {
 		if (!last || last->meter != entry->meter ||
 			strcmp(last->provider, entry->provider) != 0) {
 			bytes_text(out, "\n");
@@ -189,8 +188,7 @@ void counters_list_json(const struct counters_offer *offer, struct bytes *out)
 	json_u64(&j, "pid", offer->pid);
 	json_z(&j, "runtime", offer->runtime);
 	json_array(&j, "counters");
-	for (uint32_t i = 0; i < entries.list.count; i++) {
-		const struct entry *entry = &entries.list.items[i];
+	vec_each(entry, &entries.list) {
 		json_object(&j, NULL);
 		json_z(&j, "provider", entry->provider);
 		json_z(&j, "name", entry->name);

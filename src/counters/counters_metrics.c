@@ -406,8 +406,7 @@ typedef void line_fn(const struct counters_view *view, const char *suffix, doubl
 static void each_line(const struct counters_view *view, const char *host, bool with_pid,
 	line_fn *line, struct bytes *out)
 {
-	for (uint32_t i = 0; i < view->counters->series.count; i++) {
-		const struct counter_series *series = &view->counters->series.items[i];
+	vec_each(series, &view->counters->series) {
 		struct bytes path = { 0 };
 		char suffix[32];
 		if (!series->fresh || !counter_series_shows(series))

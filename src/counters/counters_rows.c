@@ -26,8 +26,7 @@ typedef void row_fn(void *context, const struct row *row);
 
 static void each_row(const struct counters_view *view, row_fn *each, void *context)
 {
-	for (uint32_t i = 0; i < view->counters->series.count; i++) {
-		const struct counter_series *series = &view->counters->series.items[i];
+	vec_each(series, &view->counters->series) {
 		struct row row = {
 			.view = view, .series = series, .suffix = "", .percentile = NAN
 		};

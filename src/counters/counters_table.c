@@ -201,8 +201,7 @@ static void add_headings(const struct rows *rows, struct rows *out)
 {
 	const char *last = NULL;
 
-	for (uint32_t i = 0; i < rows->list.count; i++) {
-		const struct row *row = &rows->list.items[i];
+	vec_each(row, &rows->list) {
 		if (row->source != COUNTER_DERIVED && (!last || strcmp(last, row->provider) != 0)) {
 			struct row heading = *row;
 			heading.heading = true;
@@ -218,8 +217,7 @@ static const struct counter_series *find(const struct counters_view *view, const
 {
 	if (view == row->view)
 		return row->series;
-	for (uint32_t i = 0; i < view->counters->series.count; i++) {
-		const struct counter_series *series = &view->counters->series.items[i];
+	vec_each(series, &view->counters->series) {
 		const struct strtab *strings = &view->counters->strings;
 		if (series->id.source == row->source && counter_series_shows(series) &&
 			strcmp(strtab_get(strings, series->id.name), row->name) == 0 &&
@@ -318,8 +316,7 @@ static unsigned widest_name(const struct rows *rows)
 	struct bytes name = { 0 };
 	size_t most = NAME_LEAST;
 
-	for (uint32_t i = 0; i < rows->list.count; i++) {
-		const struct row *row = &rows->list.items[i];
+	vec_each(row, &rows->list) {
 		if (row->heading)
 			continue;
 		bytes_reset(&name);

@@ -119,8 +119,7 @@ static void add_trust(const struct heap_report *report, struct bytes *out)
 		return;
 	const char *separator = "reached from  ";
 
-	for (uint32_t i = 0; i < report->roots.count; i++) {
-		const struct heap_root_row *row = &report->roots.items[i];
+	vec_each(row, &report->roots) {
 		double share = share_of(row->reached_bytes, report->reachable_bytes);
 		if (share < ROOT_SHARE)
 			continue;

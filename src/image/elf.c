@@ -290,8 +290,7 @@ bool elf_vaddr_of_offset(const struct elf *elf, uint64_t offset, uint64_t *ret_v
 	const struct elf_segment *found = NULL;
 
 	/* Segments may share a page of the file; the executable one is preferred. */
-	for (uint32_t i = 0; i < elf->segments.count; i++) {
-		const struct elf_segment *s = &elf->segments.items[i];
+	vec_each(s, &elf->segments) {
 		if (offset < s->offset || offset - s->offset >= s->file_size)
 			continue;
 		if (!found || (s->executable && !found->executable))
@@ -305,8 +304,7 @@ bool elf_vaddr_of_offset(const struct elf *elf, uint64_t offset, uint64_t *ret_v
 
 bool elf_offset_of_vaddr(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset)
 {
-	for (uint32_t i = 0; i < elf->segments.count; i++) {
-		const struct elf_segment *s = &elf->segments.items[i];
+	vec_each(s, &elf->segments) {
 		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size) {
 			*ret_offset = s->offset + (vaddr - s->vaddr);
 			return true;
@@ -317,8 +315,7 @@ bool elf_offset_of_vaddr(const struct elf *elf, uint64_t vaddr, uint64_t *ret_of
 
 const struct elf_section *elf_find_section(const struct elf *elf, const char *name)
 {
-	for (uint32_t i = 0; i < elf->sections.count; i++) {
-		const struct elf_section *section = &elf->sections.items[i];
+	vec_each(section, &elf->sections) {
 		if (section->type != ELF_SECTION_NOBITS && section->type != ELF_SECTION_NULL &&
 			!strcmp(section->name, name))
 			return section;

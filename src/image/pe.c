@@ -210,8 +210,7 @@ int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag)
 
 bool pe_offset_of_rva(const struct pe *pe, uint32_t rva, uint64_t *ret_offset)
 {
-	for (uint32_t i = 0; i < pe->sections.count; i++) {
-		const struct pe_section *s = &pe->sections.items[i];
+	vec_each(s, &pe->sections) {
 		if (rva >= s->rva && rva - s->rva < s->file_size) {
 			*ret_offset = (uint64_t)s->offset + (rva - s->rva);
 			return true;
@@ -222,8 +221,7 @@ bool pe_offset_of_rva(const struct pe *pe, uint32_t rva, uint64_t *ret_offset)
 
 bool pe_rva_of_offset(const struct pe *pe, uint64_t offset, uint32_t *ret_rva)
 {
-	for (uint32_t i = 0; i < pe->sections.count; i++) {
-		const struct pe_section *s = &pe->sections.items[i];
+	vec_each(s, &pe->sections) {
 		if (offset >= s->offset && offset - s->offset < s->file_size &&
 			offset - s->offset <= UINT32_MAX - s->rva) {
 			*ret_rva = s->rva + (uint32_t)(offset - s->offset);
@@ -237,11 +235,9 @@ uint32_t pe_text_rva(const struct pe *pe)
 {
 	uint32_t lowest = 0;
 
-	for (uint32_t i = 0; i < pe->sections.count; i++) {
-		const struct pe_section *s = &pe->sections.items[i];
+	vec_each(s, &pe->sections)
 		if ((s->flags & PE_SECTION_EXECUTABLE) && (!lowest || s->rva < lowest))
 			lowest = s->rva;
-	}
 	return lowest;
 }
 

@@ -691,8 +691,7 @@ int recorder_start(struct recorder *recorder, struct diag *diag)
 	recorder->running = true;
 	if (recorder->attr.enable_on_exec || recorder->info.clock == RECORD_CLOCK_NONE)
 		return 0;
-	for (uint32_t i = 0; i < recorder->events.count; i++) {
-		const struct event *event = &recorder->events.items[i];
+	vec_each(event, &recorder->events) {
 		if (event->anchor)
 			continue;
 		int r = event_enable(event->fd);
@@ -750,11 +749,9 @@ void recorder_note_wait(struct recorder *recorder, const struct poll_set *set)
 	for (uint32_t i = 0; i < recorder->wait_count; i++)
 		if (poll_set_revents(set, recorder->wait_first + i))
 			note_fd(recorder, &set->fds.items[recorder->wait_first + i]);
-	for (uint32_t i = 0; i < recorder->targets.count; i++) {
-		struct target *target = &recorder->targets.items[i];
+	vec_each(target, &recorder->targets)
 		if (target->pidfd < 0 && !target->ended)
 			target->ended = kill((pid_t)target->pid, 0) < 0 && errno == ESRCH;
-	}
 }
 
 uint32_t recorder_targets_left(const struct recorder *recorder)

@@ -435,8 +435,7 @@ uint64_t thread_clocks_next_ns(uint64_t begin_ns, uint64_t cost_ns, uint64_t lea
 
 static void read_near_ones(struct thread_clocks *clocks, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < clocks->list.count; i++) {
-		struct clocked *process = &clocks->list.items[i];
+	vec_each(process, &clocks->list) {
 		if (!is_near(process, now_ns))
 			continue;
 		read_threads(clocks, process);

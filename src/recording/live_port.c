@@ -21,8 +21,7 @@ void live_port_await(const struct live_port *port, struct poll_set *set)
 {
 	if (port->reverse)
 		reverse_await(port->reverse, set);
-	for (uint32_t i = 0; i < port->newcomers.count; i++) {
-		const struct live_newcomer *newcomer = &port->newcomers.items[i];
+	vec_each(newcomer, &port->newcomers) {
 		held_runtime_await(&newcomer->held, set);
 		if (!newcomer->judged)
 			poll_set_wake(set, newcomer->came_ns + settling_ns(port));
@@ -75,8 +74,7 @@ void live_port_judge(struct live_port *port, uint64_t until_ns, uint64_t now_ns)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < port->newcomers.count; i++) {
-		struct live_newcomer *newcomer = &port->newcomers.items[i];
+	vec_each(newcomer, &port->newcomers) {
 		bool waits = !newcomer->judged && newcomer->came_ns > until_ns;
 		if (!waits && !newcomer->judged && is_held_for_session(port, newcomer, now_ns))
 			continue;

@@ -46,8 +46,7 @@ void throttling_tell(struct throttling *t, uint64_t now_ns)
 	if (now_ns < t->told_ns + THROTTLING_EVERY_NS)
 		return;
 	t->told_ns = now_ns;
-	for (uint32_t i = 0; i < t->groups.count; i++) {
-		struct throttled_group *group = &t->groups.items[i];
+	vec_each(group, &t->groups) {
 		struct cpu_limit now;
 		/*
 		 * The process may have ended with its group, or moved to another group: then the

@@ -207,8 +207,7 @@ int collections_json(const struct answers *answers, const struct report *report,
 	struct json j = { .out = out };
 
 	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < collections->processes.count; i++) {
-		const struct collections_process *process = &collections->processes.items[i];
+	vec_each(process, &collections->processes) {
 		answer_json_process(&j, report, process->process);
 		json_u64(&j, "collection_count", process->row_count);
 		json_u64(&j, "pause_ns", process->pause_ns);

@@ -47,8 +47,7 @@ static void add_machine(struct json *j, const struct report *report)
 static void add_losses(struct json *j, const struct report *report)
 {
 	json_array(j, "losses");
-	for (uint32_t i = 0; i < report->losses.count; i++) {
-		const struct report_loss *loss = &report->losses.items[i];
+	vec_each(loss, &report->losses) {
 		uint64_t begin = report->begin_ns;
 
 		json_object(j, NULL);
@@ -95,8 +94,7 @@ static void add_sessions(struct json *j, const struct report *report)
 	const struct trace *trace = report->trace;
 
 	json_array(j, "sessions");
-	for (uint32_t i = 0; i < trace->processes.count; i++) {
-		const struct process *process = &trace->processes.items[i];
+	vec_each(process, &trace->processes) {
 		const char *line = trace_text(trace, process->runtime_sessions);
 		if (!*line)
 			continue;
@@ -161,8 +159,7 @@ static void add_names(struct json *j, const struct report *report)
 	json_u64(j, "frames", report->frames);
 	json_u64(j, "named_frames", report->named_frames);
 	json_array(j, "unnamed");
-	for (uint32_t i = 0; i < report->unnamed.count; i++) {
-		const struct report_unnamed *unnamed = &report->unnamed.items[i];
+	vec_each(unnamed, &report->unnamed) {
 		json_object(j, NULL);
 		json_z(j, "module", label_unnamed(report->trace, unnamed->module, unnamed->kind));
 		json_z(j, "kind", label_kind(unnamed->kind));

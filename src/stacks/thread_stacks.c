@@ -813,8 +813,7 @@ static void build_thread(struct taking *t, uint32_t number)
 
 static void name_owners(struct taking *t)
 {
-	for (uint32_t i = 0; i < t->dump->threads.count; i++) {
-		struct dump_thread *thread = &t->dump->threads.items[i];
+	vec_each(thread, &t->dump->threads) {
 		const struct seen *seen = seen_now(t, thread->inner_tid);
 		const struct dump_thread *owner = NULL;
 		if (thread->lock && seen && seen->before.lock == thread->lock &&

@@ -146,8 +146,7 @@ static bool serves_session(const struct thread_dump *dump, const struct dump_thr
 
 int thread_waits_find(struct thread_dump *dump)
 {
-	for (uint32_t i = 0; i < dump->threads.count; i++) {
-		struct dump_thread *thread = &dump->threads.items[i];
+	vec_each(thread, &dump->threads) {
 		const struct wait *wait = find_wait(dump, thread);
 		thread->idle = is_idle(dump, thread, wait);
 		thread->serves_session = serves_session(dump, thread);

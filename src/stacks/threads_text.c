@@ -351,10 +351,8 @@ static void add_unowned(const struct thread_dump *dump, struct bytes *out)
 {
 	bool unowned = false;
 
-	for (uint32_t i = 0; i < dump->threads.count; i++) {
-		const struct dump_thread *thread = &dump->threads.items[i];
+	vec_each(thread, &dump->threads)
 		unowned |= !thread->lock_owner && thread->waits_for_lock;
-	}
 	if (unowned && !dump->values_withheld)
 		bytes_text(out,
 			"\nlocks without an owner: the runtime announces the owner only when a wait begins; "
@@ -445,8 +443,7 @@ void threads_json(const struct thread_dump *dump, struct bytes *out)
 	json_u64(&json, "lost_events", dump->lost_events);
 	json_u64(&json, "threads", dump->threads.count);
 	json_array(&json, "stacks");
-	for (uint32_t g = 0; g < dump->groups.count; g++) {
-		const struct dump_group *group = &dump->groups.items[g];
+	vec_each(group, &dump->groups) {
 		const uint32_t *members = &dump->members.items[group->first];
 		json_object(&json, NULL);
 		json_array(&json, "threads");
@@ -463,8 +460,7 @@ void threads_json(const struct thread_dump *dump, struct bytes *out)
 
 void threads_dotnet_stack(const struct thread_dump *dump, struct bytes *out)
 {
-	for (uint32_t t = 0; t < dump->threads.count; t++) {
-		const struct dump_thread *thread = &dump->threads.items[t];
+	vec_each(thread, &dump->threads) {
 		uint32_t count;
 		const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
 		if (!thread->managed_count)

@@ -361,8 +361,7 @@ static void bound_images(struct name_tables *tables, uint64_t most)
 	for (;;) {
 		uint64_t total = 0;
 		struct image_tables *oldest = NULL;
-		for (uint32_t i = 0; i < tables->images.count; i++) {
-			struct image_tables *image = &tables->images.items[i];
+		vec_each(image, &tables->images) {
 			if (!image->file && !image->r2r)
 				continue;
 			total += image_size_bytes(image);

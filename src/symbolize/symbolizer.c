@@ -1084,8 +1084,7 @@ static void end_reused_code(struct symbolizer *symbolizer)
 {
 	for (uint32_t p = 1; p < symbolizer->processes.count; p++) {
 		const struct codemap *codemap = &symbolizer->processes.items[p].codemap;
-		for (uint32_t i = 0; i < codemap->codes.count; i++) {
-			const struct code *code = &codemap->codes.items[i];
+		vec_each(code, &codemap->codes) {
 			if (!code->written || !code->reused || code->removal_told)
 				continue;
 			bytes_reset(&symbolizer->payload);

@@ -111,8 +111,7 @@ static void switched_on(struct capability *row, const struct look *look)
 	}
 	if (proc_open(&proc, NULL) < 0)
 		return;
-	for (uint32_t i = 0; i < look->targets.list.count; i++) {
-		const struct target *target = &look->targets.list.items[i];
+	vec_each(target, &look->targets.list) {
 		const char *name =
 			target->kind == DOTNET_UNKNOWN ? NULL : switched_off_by(&proc, target->pid);
 		if (!name)
@@ -191,8 +190,7 @@ static void dump(struct capability *row, const struct look *look)
 			"kernel.yama.ptrace_scope is 3: this machine forbids ptrace until its next start");
 		return;
 	}
-	for (uint32_t i = 0; i < look->targets.list.count; i++) {
-		const struct target *target = &look->targets.list.items[i];
+	vec_each(target, &look->targets.list) {
 		struct dump_facts facts;
 		struct diag diag = { 0 };
 		if (target->kind == DOTNET_UNKNOWN)

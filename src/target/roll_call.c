@@ -216,8 +216,7 @@ int roll_call(struct targets *targets, uint64_t bound_ns)
 
 	if (!questions)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < targets->list.count; i++) {
-		struct target *target = &targets->list.items[i];
+	vec_each(target, &targets->list) {
 		struct question *question = &questions[count];
 
 		target->architecture = architecture_of(target->machine);
@@ -231,10 +230,8 @@ int roll_call(struct targets *targets, uint64_t bound_ns)
 	}
 	int result = ask_all(targets, questions, count, bound_ns);
 
-	for (uint32_t i = 0; i < targets->list.count; i++) {
-		struct target *target = &targets->list.items[i];
+	vec_each(target, &targets->list)
 		if (target->kind != DOTNET_NOT && !target->reachable)
 			explain(targets, target);
-	}
 	return result;
 }

@@ -19,8 +19,7 @@ int survey_dotnet(struct survey *ret_survey, struct diag *diag)
 	if (result < 0)
 		return result;
 	ret_survey->hidden = targets.hidden_count;
-	for (uint32_t i = 0; i < targets.list.count; i++) {
-		const struct target *target = &targets.list.items[i];
+	vec_each(target, &targets.list) {
 		if (target->kind == DOTNET_UNKNOWN) { /* one of the hidden */
 			ret_survey->likely++;
 			continue;

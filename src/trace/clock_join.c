@@ -82,8 +82,7 @@ static uint64_t part_of(uint64_t whole, uint64_t count, uint64_t i)
 static bool add_share(struct clock_join *join, const struct clock_thread *own,
 	const struct join_sample *sample, uint64_t cpu_ns)
 {
-	for (uint32_t i = 0; i < join->shares.count; i++) {
-		struct clock_share *share = &join->shares.items[i];
+	vec_each(share, &join->shares) {
 		if (share->stack != sample->stack)
 			continue;
 		share->cpu_ns += cpu_ns;
@@ -278,8 +277,7 @@ static uint32_t move_stack(uint32_t stack, const struct stack_table *from,
 void clock_join_move_stacks(struct clock_join *join, const struct stack_table *from,
 	struct stack_table *fresh)
 {
-	for (uint32_t i = 0; i < join->threads.count; i++) {
-		struct clock_thread *own = &join->threads.items[i];
+	vec_each(own, &join->threads) {
 		own->held_stack = move_stack(own->held_stack, from, fresh);
 		for (uint32_t s = 0; s < own->samples.count; s++)
 			own->samples.items[s].stack =

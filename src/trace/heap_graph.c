@@ -477,8 +477,7 @@ static int compare_dependents(const void *left, const void *right)
 /* Values of dead keys are dead and left out. */
 static int find_dependents(const struct heap_graph *graph, struct dependents *dependents)
 {
-	for (uint32_t i = 0; i < graph->roots.count; i++) {
-		const struct heap_root *root = &graph->roots.items[i];
+	vec_each(root, &graph->roots) {
 		if (!root->dependent)
 			continue;
 		struct dependent item = { .key = heap_graph_find(graph, root->key),

@@ -240,8 +240,7 @@ struct payload_layout payload_layout_of(const struct schema *schema, const uint8
 	struct payload_layout wide;
 	bool open = false;
 
-	for (uint32_t i = 0; i < schema->fields.count; i++) {
-		const struct field *field = &schema->fields.items[i];
+	vec_each(field, &schema->fields) {
 		open |= field->type == FIELD_BOOL || field->element == FIELD_BOOL ||
 			field->element == FIELD_U8 || can_be_wide(field);
 	}
