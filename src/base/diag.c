@@ -39,3 +39,22 @@ void diag_remedy(struct diag *diag, const char *format, ...)
 	va_end(args);
 	text_make_safe(raw, strlen(raw), diag->remedy, sizeof(diag->remedy));
 }
+
+void diag_context(struct diag *diag, const char *format, ...)
+{
+	if (!diag || !diag->error)
+		return;
+	char old[sizeof(diag->text)];
+	char prefix[256];
+	va_list args;
+
+	memcpy(old, diag->text, sizeof(old));
+	va_start(args, format);
+	if (vsnprintf(prefix, sizeof(prefix), format, args) < 0)
+		prefix[0] = '\0';
+	va_end(args);
+	text_make_safe(prefix, strlen(prefix), diag->text, sizeof(diag->text));
+	size_t used = strlen(diag->text);
+	/* a truncated end is acceptable */
+	(void)snprintf(diag->text + used, sizeof(diag->text) - used, ": %s", old);
+}

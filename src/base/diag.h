@@ -3,7 +3,8 @@
  * to do).
  *
  * The function that fails sets them and returns the error code; only `cli` prints them. The first
- * sentence is kept, because it is nearest to the cause.
+ * sentence is kept, because it is nearest to the cause; callers add the purpose with
+ * diag_context().
  */
 #ifndef SPOOR_BASE_DIAG_H
 #define SPOOR_BASE_DIAG_H
@@ -25,5 +26,8 @@ int diag_set(struct diag *diag, int error, const char *format, ...)
 
 /* Adds what to do, unless the diag has a remedy already. */
 void diag_remedy(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "PREFIX: " in front of the sentence. No effect if nothing failed. */
+void diag_context(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

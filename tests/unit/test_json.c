@@ -35,6 +35,8 @@ static void test_diag(void **state)
 	struct diag diag = { 0 };
 
 	(void)state;
+	diag_context(&diag, "nothing failed");
+	assert_string_equal(diag.text, "");
 	assert_int_equal(diag_set(&diag, -ENOENT, "cannot open '%s': %m", "a\nb"), -ENOENT);
 	assert_string_equal(diag.text, "cannot open 'a\\nb': No such file or directory");
 	assert_int_equal(diag_set(&diag, -EIO, "later"), -EIO);
@@ -42,6 +44,8 @@ static void test_diag(void **state)
 	diag_remedy(&diag, "create it");
 	diag_remedy(&diag, "or not");
 	assert_string_equal(diag.remedy, "create it");
+	diag_context(&diag, "recording");
+	assert_string_equal(diag.text, "recording: cannot open 'a\\nb': No such file or directory");
 	assert_int_equal(diag_set(NULL, -EIO, "unheard"), -EIO);
 }
 
