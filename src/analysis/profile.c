@@ -231,7 +231,7 @@ static int take_clock(struct profile *profile, const struct event *event)
 {
 	struct payload_thread_clock clock;
 
-	if (payload_read_thread_clock(event->payload, event->payload_size, &clock) < 0)
+	if (payload_read_thread_clock(event->payload, event->payload_size, NULL, &clock) < 0)
 		return 0; /* like every malformed event of spoor */
 	uint64_t thread = event->thread_index | (clock.rest ? THREAD_REST : 0);
 	int error = clock_join_clock(&profile->join, thread, event->time_ns, clock.run_ns);

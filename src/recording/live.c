@@ -142,7 +142,8 @@ static void on_code_removed(struct live *live, const struct pending *item)
 
 	if (!code)
 		return;
-	payload_code_removed(&live->writer.payload, code->begin, code->end);
+	payload_code_removed(&live->writer.payload,
+		&(struct payload_code_removed){ .begin = code->begin, .end = code->end });
 	session_writer_emit_about(&live->writer, SPOOR_CODE_REMOVED, process);
 	clr_method_unload_payload(code, &live->writer.payload);
 	session_writer_emit_about(&live->writer, CLR_METHOD_UNLOAD_VERBOSE, process);

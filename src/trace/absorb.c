@@ -271,15 +271,16 @@ static int absorb_code_removed(struct trace *trace, const struct event *event)
 {
 	uint32_t process = process_of(trace, event);
 	struct process *p = &trace->processes.items[process];
-	uint64_t begin;
-	uint64_t end;
-	int r = payload_read_code_removed(event->payload, event->payload_size, &begin, &end);
+	struct payload_code_removed removed;
+	int r = payload_read_code_removed(event->payload, event->payload_size, &trace->strings,
+		&removed);
 
 	if (r < 0)
 		return r;
 	p->code_epoch++;
-	uint32_t newest = map_get(&trace->mapping_by_id, code_key(process, begin));
-	if (newest && newest <= p->codes.count && p->codes.items[newest - 1].begin == begin &&
+	uint32_t newest = map_get(&trace->mapping_by_id, code_key(process, removed.begin));
+	if (newest && newest <= p->codes.count &&
+		p->codes.items[newest - 1].begin == removed.begin &&
 		p->codes.items[newest - 1].removed_epoch == UINT32_MAX)
 		p->codes.items[newest - 1].removed_epoch = p->code_epoch;
 	return 1;

@@ -169,14 +169,48 @@ static void boolean(struct coder *x, bool *value)
 		*value = cursor_u32(&x->c) != 0;
 }
 
+static void guid(struct coder *x, uint8_t value[static 16])
+{
+	const uint8_t *read = x->out ? NULL : cursor_take(&x->c, 16);
+
+	if (x->out)
+		bytes_add(x->out, value, 16);
+	else if (read)
+		memcpy(value, read, 16);
+}
+
 /* False: reading, and a file of an earlier version ends here. */
 static bool has_more(const struct coder *x)
 {
 	return x->out || (!x->c.short_read && cursor_left(&x->c));
 }
 
-/* payload_NAME() and payload_read_NAME() of a payload whose members code_NAME() lists in order. */
-#define PAYLOAD(name)                                                                        \
+#define PAYLOAD(name)                                                            \
+	static void code_##name(struct coder *x, struct payload_##name *payload) \
+	{
+#define TEXT(member)    text(x, &payload->member);
+#define UTF8(member)    utf8(x, &payload->member);
+#define VARUINT(member) varuint(x, &payload->member);
+#define VARINT(member)  varint(x, &payload->member);
+#define U64(member)     u64(x, &payload->member);
+#define BOOLEAN(member) boolean(x, &payload->member);
+#define GUID(member)    guid(x, payload->member);
+#define UTF8_OR(member, other)           \
+	if (x->out && !payload->member)  \
+		payload->member = other; \
+	utf8(x, &payload->member);
+#define APPENDED_VARUINT(member)     \
+	if (!x->out)                 \
+		payload->member = 0; \
+	if (has_more(x))             \
+		varuint(x, &payload->member);
+#define APPENDED_TEXT(member)         \
+	if (!x->out)                  \
+		payload->member = ""; \
+	if (has_more(x))              \
+		text(x, &payload->member);
+#define END(name)                                                                            \
+	}                                                                                    \
 	bool payload_##name(struct bytes *out, const struct payload_##name *payload)         \
 	{                                                                                    \
 		struct coder x = writer_of(out);                                             \
@@ -193,162 +227,7 @@ static bool has_more(const struct coder *x)
 		code_##name(&x, ret_payload);                                                \
 		return reader_done(&x);                                                      \
 	}
-
-static void code_process(struct coder *x, struct payload_process *process)
-{
-	varuint(x, &process->inner_pid);
-	utf8(x, &process->name);
-	utf8(x, &process->name_space);
-}
-PAYLOAD(process)
-
-static void code_mapping(struct coder *x, struct payload_mapping *mapping)
-{
-	varuint(x, &mapping->id);
-	varuint(x, &mapping->begin);
-	varuint(x, &mapping->end);
-	varuint(x, &mapping->file_offset);
-	utf8(x, &mapping->path);
-	varuint(x, &mapping->metadata_id);
-}
-PAYLOAD(mapping)
-
-static void code_mapping_metadata(struct coder *x, struct payload_mapping_metadata *metadata)
-{
-	varuint(x, &metadata->id);
-	utf8(x, &metadata->symbols);
-	if (x->out && !metadata->version)
-		metadata->version = "{}";
-	utf8(x, &metadata->version);
-}
-PAYLOAD(mapping_metadata)
-
-static void code_session(struct coder *x, struct payload_session *session)
-{
-	varuint(x, &session->event_set);
-	text(x, &session->tool_version);
-	text(x, &session->command_line);
-	text(x, &session->options);
-	varuint(x, &session->period_ns);
-	text(x, &session->clock);
-	u64(x, &session->utc_ns);
-	if (has_more(x)) /* not in the files of 0.1 */
-		varuint(x, &session->cpu_recorded);
-	else
-		session->cpu_recorded = 0;
-}
-PAYLOAD(session)
-
-static void code_machine(struct coder *x, struct payload_machine *machine)
-{
-	text(x, &machine->host);
-	text(x, &machine->kernel);
-	text(x, &machine->system);
-	text(x, &machine->architecture);
-	text(x, &machine->cpu_model);
-	varuint(x, &machine->cpu_online);
-	varuint(x, &machine->cpu_possible);
-	u64(x, &machine->memory_bytes);
-	varuint(x, &machine->page_size_bytes);
-	text(x, &machine->boot_id);
-	text(x, &machine->virtualization);
-	varint(x, &machine->perf_event_paranoid);
-}
-PAYLOAD(machine)
-
-static void code_loss(struct coder *x, struct payload_loss *loss)
-{
-	text(x, &loss->source);
-	text(x, &loss->unit);
-	varuint(x, &loss->count);
-	varuint(x, &loss->pid);
-	varuint(x, &loss->tid);
-	varint(x, &loss->cpu);
-	text(x, &loss->provider);
-	u64(x, &loss->first_ns);
-	u64(x, &loss->last_ns);
-}
-PAYLOAD(loss)
-
-static void code_notice(struct coder *x, struct payload_notice *notice)
-{
-	varuint(x, &notice->severity);
-	text(x, &notice->code);
-	text(x, &notice->text);
-	text(x, &notice->remedy);
-}
-PAYLOAD(notice)
-
-static void code_clock_offset(struct coder *x, struct payload_clock_offset *offset)
-{
-	text(x, &offset->source);
-	varint(x, &offset->offset_ns);
-	varuint(x, &offset->error_ns);
-}
-PAYLOAD(clock_offset)
-
-static void code_cpu_limit(struct coder *x, struct payload_cpu_limit *limit)
-{
-	text(x, &limit->path);
-	text(x, &limit->container);
-	u64(x, &limit->quota_ns);
-	u64(x, &limit->period_ns);
-	varuint(x, &limit->periods);
-	varuint(x, &limit->throttled_periods);
-	u64(x, &limit->throttled_ns);
-}
-PAYLOAD(cpu_limit)
-
-static void code_runtime(struct coder *x, struct payload_runtime *runtime)
-{
-	text(x, &runtime->kind);
-	text(x, &runtime->version);
-	text(x, &runtime->path);
-	if (x->out) {
-		bytes_add(x->out, runtime->cookie, sizeof(runtime->cookie));
-	} else {
-		const uint8_t *cookie = cursor_take(&x->c, sizeof(runtime->cookie));
-		if (cookie)
-			memcpy(runtime->cookie, cookie, sizeof(runtime->cookie));
-	}
-	varuint(x, &runtime->clr_instance);
-	boolean(x, &runtime->single_file);
-	boolean(x, &runtime->reachable);
-	text(x, &runtime->reason);
-	if (has_more(x))
-		text(x, &runtime->sessions);
-	else
-		runtime->sessions = "";
-}
-PAYLOAD(runtime)
-
-static void code_thread_name(struct coder *x, struct payload_thread_name *name)
-{
-	text(x, &name->name);
-	varuint(x, &name->inner_tid);
-}
-PAYLOAD(thread_name)
-
-static void code_code_added(struct coder *x, struct payload_code_added *code)
-{
-	u64(x, &code->begin);
-	u64(x, &code->end);
-	text(x, &code->name);
-	text(x, &code->module);
-	varuint(x, &code->kind);
-	varuint(x, &code->tier);
-	u64(x, &code->method_id);
-	u64(x, &code->mapping_id);
-}
-PAYLOAD(code_added)
-
-static void code_process_info(struct coder *x, struct payload_process_info *info)
-{
-	text(x, &info->command_line);
-	text(x, &info->system);
-	text(x, &info->architecture);
-}
-PAYLOAD(process_info)
+#include "trace/payloads.def"
 
 bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 {
@@ -545,60 +424,6 @@ int payload_read_process_facts(const uint8_t *payload, size_t size, struct strta
 	ret_facts->pid_namespace = cursor_u64(&r.c);
 	ret_facts->mount_namespace = cursor_u64(&r.c);
 	return reader_done(&r);
-}
-
-void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock)
-{
-	bytes_u64(out, clock->run_ns);
-	bytes_u32(out, clock->rest);
-}
-
-int payload_read_thread_clock(const uint8_t *payload, size_t size,
-	struct payload_thread_clock *ret_clock)
-{
-	struct coder r = reader_of(payload, size, NULL);
-
-	ret_clock->run_ns = cursor_u64(&r.c);
-	ret_clock->rest = cursor_u32(&r.c) != 0;
-	return reader_done(&r);
-}
-
-void payload_process_end(struct bytes *out, const struct payload_process_end *end)
-{
-	bytes_varint(out, end->exit_code);
-	bytes_varuint(out, end->signal);
-	bytes_u64(out, end->user_ns);
-	bytes_u64(out, end->system_ns);
-	bytes_varuint(out, end->rss_max_bytes);
-}
-
-int payload_read_process_end(const uint8_t *payload, size_t size,
-	struct payload_process_end *ret_end)
-{
-	struct cursor c = cursor_of(payload, size);
-
-	ret_end->exit_code = cursor_varint(&c);
-	ret_end->signal = cursor_varuint(&c);
-	ret_end->user_ns = cursor_u64(&c);
-	ret_end->system_ns = cursor_u64(&c);
-	ret_end->rss_max_bytes = cursor_varuint(&c);
-	return c.short_read ? -EBADMSG : 0;
-}
-
-void payload_code_removed(struct bytes *out, uint64_t begin, uint64_t end)
-{
-	bytes_u64(out, begin);
-	bytes_u64(out, end);
-}
-
-int payload_read_code_removed(const uint8_t *payload, size_t size, uint64_t *ret_begin,
-	uint64_t *ret_end)
-{
-	struct cursor c = cursor_of(payload, size);
-
-	*ret_begin = cursor_u64(&c);
-	*ret_end = cursor_u64(&c);
-	return c.short_read ? -EBADMSG : 0;
 }
 
 void payload_elf_metadata(struct bytes *out, const char *build_id, const char *debug_link,

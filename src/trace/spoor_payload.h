@@ -22,27 +22,31 @@ struct recording;
 struct strtab;
 struct trace;
 
-/* ExistingProcess, ProcessCreate. (ProcessExit is empty.) */
-struct payload_process {
-	uint64_t inner_pid;     /* in its own pid namespace; 0 unknown */
-	const char *name;       /* short: viewers show what follows the last slash */
-	const char *name_space; /* free text: the container's id */
-};
-
-struct payload_mapping {
-	uint64_t id; /* unique in the file, not 0 */
-	uint64_t begin;
-	uint64_t end; /* exclusive */
-	uint64_t file_offset;
-	const char *path;
-	uint64_t metadata_id; /* of a ProcessMappingMetadata written before; 0 none */
-};
-
-struct payload_mapping_metadata {
-	uint64_t id;
-	const char *symbols; /* JSON */
-	const char *version; /* JSON; NULL is written as {} */
-};
+/*
+ * payloads.def lists the members of most payloads: struct payload_NAME, and
+ *
+ *   bool payload_NAME(struct bytes *out, const struct payload_NAME *payload);
+ *   int payload_read_NAME(const uint8_t *payload, size_t size, struct strtab *strings,
+ *           struct payload_NAME *ret_payload);
+ */
+#define PAYLOAD(name)            struct payload_##name {
+#define UTF8(member)             const char *member;
+#define UTF8_OR(member, other)   const char *member;
+#define TEXT(member)             const char *member;
+#define VARUINT(member)          uint64_t member;
+#define VARINT(member)           int64_t member;
+#define U64(member)              uint64_t member;
+#define BOOLEAN(member)          bool member;
+#define GUID(member)             uint8_t member[16];
+#define APPENDED_VARUINT(member) uint64_t member;
+#define APPENDED_TEXT(member)    const char *member;
+#define END(name)                                                                            \
+	}                                                                                    \
+	;                                                                                    \
+	bool payload_##name(struct bytes *out, const struct payload_##name *payload);        \
+	int payload_read_##name(const uint8_t *payload, size_t size, struct strtab *strings, \
+		struct payload_##name *ret_payload);
+#include "trace/payloads.def"
 
 struct payload_symbol {
 	uint64_t id; /* unique in the file, not 0 */
@@ -78,37 +82,9 @@ struct payload_cswitch {
 	uint64_t flags;
 };
 
-struct payload_session {
-	uint64_t event_set; /* 1 */
-	const char *tool_version;
-	const char *command_line;
-	const char *options; /* JSON */
-	uint64_t period_ns;
-	const char *clock;     /* "CLOCK_MONOTONIC" */
-	uint64_t utc_ns;       /* at the file's sync time */
-	uint64_t cpu_recorded; /* CPUs that were recorded, when not all; 0 all */
-};
-
-struct payload_clock_offset {
-	const char *source; /* perf, eventpipe */
-	int64_t offset_ns;  /* source clock minus the file's */
-	uint64_t error_ns;
-};
-
 struct payload_cpu_state {
 	uint64_t cpu;
 	bool online;
-};
-
-/* Of a control group, since the first event of its limit. */
-struct payload_cpu_limit {
-	const char *path;
-	const char *container;
-	uint64_t quota_ns; /* CPU time in each period */
-	uint64_t period_ns;
-	uint64_t periods;
-	uint64_t throttled_periods;
-	uint64_t throttled_ns; /* added up over CPUs */
 };
 
 struct payload_count {
@@ -123,40 +99,6 @@ struct payload_session_end {
 	const char *reason;
 	const struct payload_count *counts;
 	size_t count_count; /* at most PAYLOAD_COUNTS_MAX are written */
-};
-
-struct payload_machine {
-	const char *host;
-	const char *kernel;
-	const char *system;
-	const char *architecture;
-	const char *cpu_model;
-	uint64_t cpu_online;
-	uint64_t cpu_possible;
-	uint64_t memory_bytes;
-	uint64_t page_size_bytes;
-	const char *boot_id;
-	const char *virtualization;
-	int64_t perf_event_paranoid;
-};
-
-struct payload_loss {
-	const char *source; /* ring, throttle, eventpipe, late, payload, disk */
-	const char *unit;   /* samples, events, bytes */
-	uint64_t count;     /* 0: not known how many */
-	uint64_t pid;
-	uint64_t tid;
-	int64_t cpu; /* -1 none */
-	const char *provider;
-	uint64_t first_ns;
-	uint64_t last_ns;
-};
-
-struct payload_notice {
-	uint64_t severity; /* 1 note, 2 limited, 3 failed */
-	const char *code;
-	const char *text;
-	const char *remedy;
 };
 
 struct payload_process_facts {
@@ -175,127 +117,29 @@ struct payload_process_facts {
 	uint64_t mount_namespace;
 };
 
-struct payload_runtime {
-	const char *kind; /* coreclr, mono, nativeaot, libspoor */
-	const char *version;
-	const char *path;
-	uint8_t cookie[16];
-	uint64_t clr_instance;
-	bool single_file;
-	bool reachable;
-	const char *reason;   /* why not reachable */
-	const char *sessions; /* that were opened in it, one a line; "" in files of before */
-};
-
-/* How much CPU time a thread has used so far, from a begin of the writer's choice on. */
-struct payload_thread_clock {
-	uint64_t run_ns;
-	/* CPU time of its process, in threads that lived between two readings */
-	bool rest;
-};
-
-struct payload_process_end {
-	int64_t exit_code; /* -1 unknown */
-	uint64_t signal;
-	uint64_t user_ns;
-	uint64_t system_ns;
-	uint64_t rss_max_bytes;
-};
-
-struct payload_thread_name {
-	const char *name;
-	uint64_t inner_tid;
-};
-
-struct payload_code_added {
-	uint64_t begin;
-	uint64_t end; /* exclusive */
-	/* empty: the ProcessSymbol of the same mapping and begin has it */
-	const char *name;
-	const char *module;
-	uint64_t kind; /* enum code_kind */
-	uint64_t tier; /* enum code_tier */
-	uint64_t method_id;
-	uint64_t mapping_id;
-};
-
-struct payload_process_info {
-	const char *command_line;
-	const char *system;       /* "Linux" */
-	const char *architecture; /* "x64" */
-};
-
-bool payload_process(struct bytes *out, const struct payload_process *process);
-bool payload_mapping(struct bytes *out, const struct payload_mapping *mapping);
-bool payload_mapping_metadata(struct bytes *out, const struct payload_mapping_metadata *metadata);
 bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol);
 /* The default values {period_ns, 1, 0} are left out. */
 void payload_cpu(struct bytes *out, const struct payload_cpu *sample, uint64_t period_ns);
 void payload_cswitch(struct bytes *out, const struct payload_cswitch *change);
-bool payload_session(struct bytes *out, const struct payload_session *session);
 bool payload_session_end(struct bytes *out, const struct payload_session_end *end);
-bool payload_machine(struct bytes *out, const struct payload_machine *machine);
-bool payload_loss(struct bytes *out, const struct payload_loss *loss);
-bool payload_notice(struct bytes *out, const struct payload_notice *notice);
-bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *offset);
-bool payload_cpu_limit(struct bytes *out, const struct payload_cpu_limit *limit);
 void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
-bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime);
-void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock);
-void payload_process_end(struct bytes *out, const struct payload_process_end *end);
-bool payload_thread_name(struct bytes *out, const struct payload_thread_name *name);
-bool payload_code_added(struct bytes *out, const struct payload_code_added *code);
-void payload_code_removed(struct bytes *out, uint64_t begin, uint64_t end);
-bool payload_process_info(struct bytes *out, const struct payload_process_info *info);
 
 /* ELF identity as the JSON of payload_mapping_metadata.symbols; debug_link may be NULL. */
 void payload_elf_metadata(struct bytes *out, const char *build_id, const char *debug_link,
 	uint64_t p_vaddr, uint64_t p_offset);
 
-int payload_read_process(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_process *ret_process);
-int payload_read_mapping(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_mapping *ret_mapping);
-int payload_read_mapping_metadata(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_mapping_metadata *ret_metadata);
 int payload_read_symbol(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_symbol *ret_symbol);
 /* period_ns 0: a sample without a weight has a weight of its value in milliseconds. */
 int payload_read_cpu(const uint8_t *payload, size_t size, uint64_t period_ns,
 	struct payload_cpu *ret_sample);
 int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_cswitch *ret_change);
-int payload_read_session(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_session *ret_session);
 /* `counts` has room for PAYLOAD_COUNTS_MAX; ret_end->counts points at it. */
 int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_count *counts, struct payload_session_end *ret_end);
-int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_clock_offset *ret_offset);
-int payload_read_cpu_limit(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_cpu_limit *ret_limit);
-int payload_read_machine(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_machine *ret_machine);
-int payload_read_loss(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_loss *ret_loss);
-int payload_read_notice(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_notice *ret_notice);
 /* `arguments` has room for PAYLOAD_ARGUMENTS_MAX; ret_facts->arguments points at it. */
 int payload_read_process_facts(const uint8_t *payload, size_t size, struct strtab *strings,
 	const char **arguments, struct payload_process_facts *ret_facts);
-int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_runtime *ret_runtime);
-int payload_read_thread_clock(const uint8_t *payload, size_t size,
-	struct payload_thread_clock *ret_clock);
-int payload_read_process_end(const uint8_t *payload, size_t size,
-	struct payload_process_end *ret_end);
-int payload_read_thread_name(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_thread_name *ret_name);
-int payload_read_code_added(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_code_added *ret_code);
-int payload_read_code_removed(const uint8_t *payload, size_t size, uint64_t *ret_begin,
-	uint64_t *ret_end);
-int payload_read_process_info(const uint8_t *payload, size_t size, struct strtab *strings,
-	struct payload_process_info *ret_info);
 
 #endif

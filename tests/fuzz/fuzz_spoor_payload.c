@@ -42,16 +42,10 @@ AGAIN(notice)
 AGAIN(runtime)
 AGAIN(thread_name)
 AGAIN(process_info)
-
-static bool again_code(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
-{
-	struct payload_code_added code;
-
-	if (payload_read_code_added(data, size, strings, &code) < 0)
-		return false;
-	(void)payload_code_added(out, &code); /* the writer may cut a text */
-	return true;
-}
+AGAIN(code_added)
+AGAIN(code_removed)
+AGAIN(thread_clock)
+AGAIN(process_end)
 
 static bool again_session_end(const uint8_t *data, size_t size, struct strtab *strings,
 	struct bytes *out)
@@ -80,31 +74,22 @@ static bool again_process_facts(const uint8_t *data, size_t size, struct strtab 
 static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strings,
 	struct bytes *out)
 {
-	struct payload_thread_clock clock;
-	struct payload_process_end end;
 	struct payload_cswitch change;
 	struct payload_cpu sample;
-	uint64_t begin;
-	uint64_t last;
 
 	(void)strings;
-	if (payload_read_thread_clock(data, size, &clock) == 0)
-		payload_thread_clock(out, &clock);
-	if (payload_read_process_end(data, size, &end) == 0)
-		payload_process_end(out, &end);
 	if (payload_read_cswitch(data, size, &change) == 0)
 		payload_cswitch(out, &change);
 	if (payload_read_cpu(data, size, PERIOD_NS, &sample) == 0)
 		payload_cpu(out, &sample, PERIOD_NS);
-	if (payload_read_code_removed(data, size, &begin, &last) == 0)
-		payload_code_removed(out, begin, last);
 	return false; /* several symbols in one payload are not read again */
 }
 
 static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata,
 	again_symbol, again_session, again_clock_offset, again_cpu_limit, again_machine, again_loss,
-	again_notice, again_runtime, again_thread_name, again_process_info, again_code,
-	again_session_end, again_process_facts, again_numbers };
+	again_notice, again_runtime, again_thread_name, again_process_info, again_code_added,
+	again_session_end, again_process_facts, again_numbers, again_code_removed,
+	again_thread_clock, again_process_end };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

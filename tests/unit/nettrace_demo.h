@@ -237,7 +237,9 @@ static inline int demo_samples(struct demo *demo, struct diag *diag)
 		if (r == 0 && i % DEMO_FLUSH_EVERY == DEMO_FLUSH_EVERY - 1)
 			r = nettrace_sink.flush(demo->sink, diag);
 		if (r == 0 && i == DEMO_SAMPLES / 2) {
-			payload_code_removed(&demo->payload, 0x7e0000001000, 0x7e0000002000);
+			payload_code_removed(&demo->payload,
+				&(struct payload_code_removed){
+					.begin = 0x7e0000001000, .end = 0x7e0000002000 });
 			r = demo_fact(demo, SPOOR_CODE_REMOVED, demo->web, diag);
 		}
 	}
