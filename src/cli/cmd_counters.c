@@ -55,60 +55,9 @@
 /* The words of --format, in its order. */
 enum counters_format { FORMAT_AUTO, FORMAT_TABLE, FORMAT_LINES, FORMAT_CSV, FORMAT_JSON };
 
-struct counters_values {
-	struct target_values targets;
-	struct texts counters;
-	const char *interval;
-	uint64_t duration_ns;
-	uint64_t count;
-	uint64_t max_histograms;
-	uint64_t max_time_series;
-	unsigned format;
-	const char *output;
-	const char *prometheus;
-	const char *graphite;
-	const char *statsd;
-	bool csv;
-	bool json;
-	struct listen_port_values start;
-	bool list;
-	bool quiet;
-};
-
-const struct option counters_options[] = {
-	TARGET_OPTIONS(struct counters_values, targets),
-	TARGET_ALL_OPTION(struct counters_values, targets, "every .NET process"),
-	TARGET_PROCESS_ID_OPTION(struct counters_values, targets),
-	{ 0, "counters", "LIST", "what to read: Provider,Other[counter,counter]; may be repeated",
-		OPTION_TEXTS, INTO(struct counters_values, counters) },
-	{ 0, "refresh-interval", "SECONDS", "seconds, or a time such as 100ms (1)", OPTION_TEXT,
-		INTO(struct counters_values, interval) },
-	{ 0, "maxHistograms", "N", "the most histograms a runtime keeps for us (100)", OPTION_COUNT,
-		INTO(struct counters_values, max_histograms) },
-	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)",
-		OPTION_COUNT, INTO(struct counters_values, max_time_series) },
-	OPTION_ROW_DURATION(struct counters_values),
-	{ 0, "count", "N", "end after so many intervals", OPTION_POSITIVE,
-		INTO(struct counters_values, count) },
-	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)",
-		OPTION_CHOICE, INTO(struct counters_values, format) },
-	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG,
-		INTO(struct counters_values, csv) },
-	OPTION_ROW_JSON(struct counters_values, "the same as --format json"),
-	OPTION_ROW_OUTPUT(struct counters_values,
-		"into a file: JSON if its name ends so, else CSV"),
-	{ 0, "prometheus", "[ADDRESS]", "serve a page for Prometheus (127.0.0.1:9464)", OPTION_TEXT,
-		INTO(struct counters_values, prometheus) },
-	{ 0, "graphite", "HOST:PORT", "send to a Graphite collector, by TCP (port 2003)",
-		OPTION_TEXT, INTO(struct counters_values, graphite) },
-	{ 0, "statsd", "HOST:PORT", "send to a StatsD collector, by UDP (port 8125)", OPTION_TEXT,
-		INTO(struct counters_values, statsd) },
-	{ 0, "list", NULL, "what the processes offer to count, instead of counting", OPTION_FLAG,
-		INTO(struct counters_values, list) },
-	LISTEN_PORT_OPTIONS(struct counters_values, start),
-	OPTION_ROW_QUIET(struct counters_values),
-	{ 0 },
-};
+#define OPTIONS_VERB counters
+#define OPTIONS_LIST "cli/counters_options.def"
+#include "cli/option_list.h"
 
 struct show {
 	const struct counters_values *values;

@@ -19,14 +19,9 @@
 #include "target/dotnet_needs.h"
 #include "target/survey.h"
 
-struct doctor_values {
-	bool json;
-};
-
-const struct option doctor_options[] = {
-	OPTION_ROW_JSON(struct doctor_values, "one JSON object"),
-	{ 0 },
-};
+#define OPTIONS_VERB doctor
+#define OPTIONS_LIST "cli/doctor_options.def"
+#include "cli/option_list.h"
 
 static const char *const answers[] = {
 	[CAPABILITY_NO] = "no",

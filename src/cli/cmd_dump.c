@@ -26,29 +26,9 @@
 #define BOUND_NS   UINT64_C(1800000000000) /* a large process takes minutes */
 #define SMALL_DUMP (UINT64_C(32) << 20)    /* mini and triage */
 
-struct dump_values {
-	struct target_values targets;
-	const char *output;
-	unsigned type;
-	bool crash_report;
-	bool yes;
-	bool quiet;
-};
-
-const struct option dump_options[] = {
-	TARGET_OPTIONS(struct dump_values, targets),
-	OPTION_ROW_OUTPUT(struct dump_values,
-		"where to, as the process sees it (/tmp/NAME_PID_DATE_TIME.core)"),
-	{ 0, "type", "heap|full|mini|triage",
-		"how much: all managed objects (heap), everything, stacks only, stacks without private data",
-		OPTION_CHOICE, INTO(struct dump_values, type) },
-	{ 0, "crash-report", NULL, "FILE.crashreport.json beside it", OPTION_FLAG,
-		INTO(struct dump_values, crash_report) },
-	{ 'y', "yes", NULL, "even where the disk looks too small", OPTION_FLAG,
-		INTO(struct dump_values, yes) },
-	OPTION_ROW_QUIET(struct dump_values),
-	{ 0 },
-};
+#define OPTIONS_VERB dump
+#define OPTIONS_LIST "cli/dump_options.def"
+#include "cli/option_list.h"
 
 enum { TYPE_HEAP, TYPE_FULL, TYPE_MINI, TYPE_TRIAGE };
 

@@ -17,17 +17,9 @@
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
 
-struct env_values {
-	struct target_values targets;
-	bool json;
-};
-
-const struct option env_options[] = {
-	TARGET_ALL_OPTION(struct env_values, targets, "every .NET process"),
-	TARGET_OPTIONS(struct env_values, targets),
-	OPTION_ROW_JSON(struct env_values, "one JSON object"),
-	{ 0 },
-};
+#define OPTIONS_VERB env
+#define OPTIONS_LIST "cli/env_options.def"
+#include "cli/option_list.h"
 
 /* One process's variables, on their way out. */
 struct listing {

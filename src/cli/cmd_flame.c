@@ -20,43 +20,9 @@
 
 enum flame_format { FORMAT_SVG, FORMAT_FOLDED, FORMAT_BY_NAME };
 
-struct flame_values {
-	struct selection_values selection;
-	const char *output;
-	unsigned format;
-	bool reverse;
-	bool native;
-	bool answers[ANSWER_COUNT];
-	const char *title;
-	uint64_t width;
-	bool quiet;
-};
-
-const struct option flame_options[] = {
-	OPTION_ROW_OUTPUT(struct flame_values,
-		"where to (the recording's name with .svg or .folded); - is standard output"),
-	{ 'f', "format", "svg|folded",
-		"a picture, or lines for other tools (what --output ends with, or svg)",
-		OPTION_CHOICE, INTO(struct flame_values, format) },
-	{ 0, "reverse", NULL, "from the leaf: what the CPU was in, and who led there", OPTION_FLAG,
-		INTO(struct flame_values, reverse) },
-	{ 0, "native", NULL, "functions without a symbol one by one, not one frame a module",
-		OPTION_FLAG, INTO(struct flame_values, native) },
-	{ 0, "offsets", NULL, "as --native", OPTION_FLAG, INTO(struct flame_values, native) },
-	{ 0, "alloc", NULL, "the bytes that .NET processes allocated, in place of CPU time",
-		OPTION_FLAG, INTO(struct flame_values, answers[ANSWER_ALLOC]) },
-	{ 0, "locks", NULL, "the time that .NET threads waited for locks, in place of CPU time",
-		OPTION_FLAG, INTO(struct flame_values, answers[ANSWER_LOCKS]) },
-	{ 0, "waits", NULL, "the time that .NET threads waited for handles, likewise", OPTION_FLAG,
-		INTO(struct flame_values, answers[ANSWER_WAITS]) },
-	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT,
-		INTO(struct flame_values, title) },
-	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
-		INTO(struct flame_values, width) },
-	SELECTION_OPTIONS(struct flame_values, selection),
-	OPTION_ROW_QUIET(struct flame_values),
-	{ 0 },
-};
+#define OPTIONS_VERB flame
+#define OPTIONS_LIST "cli/flame_options.def"
+#include "cli/option_list.h"
 
 static enum flame_format chosen_format(const struct flame_values *values)
 {

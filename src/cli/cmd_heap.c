@@ -46,40 +46,9 @@
 #define GCDUMP_SUFFIX     ".gcdump"
 #define INCOMPLETE_SUFFIX ".incomplete"
 
-struct heap_values {
-	struct target_values targets;
-	const char *output;
-	unsigned sort;
-	uint64_t top;
-	uint64_t buffer_mb;
-	uint64_t timeout_ns;
-	bool no_file;
-	bool yes;
-	bool json;
-	bool quiet;
-};
-
-const struct option heap_options[] = {
-	TARGET_OPTIONS(struct heap_values, targets),
-	OPTION_ROW_OUTPUT(struct heap_values, "where to save it (NAME_DATE_TIME.gcdump)"),
-	{ 0, "no-file", NULL, "report only, save nothing", OPTION_FLAG,
-		INTO(struct heap_values, no_file) },
-	{ 0, "by", "size|retained|count", "order of the types", OPTION_CHOICE,
-		INTO(struct heap_values, sort) },
-	{ 0, "top", "N", "so many rows (30; JSON: all)", OPTION_COUNT,
-		INTO(struct heap_values, top) },
-	{ 0, "buffersize", "MB",
-		"the most the target may buffer (256, and 1024 in a second attempt)", OPTION_COUNT,
-		INTO(struct heap_values, buffer_mb) },
-	{ 0, "timeout", "TIME", "give up when nothing of the heap comes for so long (30s)",
-		OPTION_DURATION, INTO(struct heap_values, timeout_ns) },
-	{ 'y', "yes", NULL, "do not ask before a large process is stopped for a collection",
-		OPTION_FLAG, INTO(struct heap_values, yes) },
-	OPTION_ROW_JSON(struct heap_values,
-		"one JSON object a heap, as spoor-heap(1) describes it"),
-	OPTION_ROW_QUIET(struct heap_values),
-	{ 0 },
-};
+#define OPTIONS_VERB heap
+#define OPTIONS_LIST "cli/heap_options.def"
+#include "cli/option_list.h"
 
 /* One heap, its report, and what the report borrows. */
 struct heap {

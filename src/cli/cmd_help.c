@@ -13,15 +13,9 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 
-struct help_values {
-	bool completion;
-};
-
-const struct option help_options[] = {
-	{ 0, "completion", NULL, "all verbs and options, for a shell's completion", OPTION_FLAG,
-		INTO(struct help_values, completion) },
-	{ 0 },
-};
+#define OPTIONS_VERB help
+#define OPTIONS_LIST "cli/help_options.def"
+#include "cli/option_list.h"
 
 static void print_overview(void)
 {

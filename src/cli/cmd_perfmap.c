@@ -12,23 +12,9 @@
 #include "dotnet/ipc.h"
 #include "heap/map_files.h"
 
-struct perfmap_values {
-	struct target_values targets;
-	unsigned what;
-	bool keep;
-	bool quiet;
-};
-
-const struct option perfmap_options[] = {
-	TARGET_ALL_OPTION(struct perfmap_values, targets, "every .NET process"),
-	TARGET_OPTIONS(struct perfmap_values, targets),
-	{ 0, "kind", "perfmap|jitdump|all", "what is written (perfmap)", OPTION_CHOICE,
-		INTO(struct perfmap_values, what) },
-	{ 0, "keep", NULL, "with off: leave the files", OPTION_FLAG,
-		INTO(struct perfmap_values, keep) },
-	OPTION_ROW_QUIET(struct perfmap_values),
-	{ 0 },
-};
+#define OPTIONS_VERB perfmap
+#define OPTIONS_LIST "cli/perfmap_options.def"
+#include "cli/option_list.h"
 
 static int switch_one(const struct perfmap_values *values, const struct target *target, bool on)
 {

@@ -24,12 +24,6 @@
 /* on a terminal, other columns are left out until the command has as many */
 #define COMMAND_ROOM 20u
 
-struct ps_values {
-	struct target_values targets;
-	bool whole_names;
-	bool json;
-};
-
 enum column {
 	COLUMN_PID,
 	COLUMN_INNER,
@@ -66,14 +60,9 @@ static const struct {
 static const uint8_t dispensable[] = { COLUMN_ARCHITECTURE, COLUMN_KIND, COLUMN_INNER, COLUMN_AGE,
 	COLUMN_USER, COLUMN_PLACE };
 
-const struct option ps_options[] = {
-	TARGET_ALL_OPTION(struct ps_values, targets, "native programs too"),
-	TARGET_OPTIONS(struct ps_values, targets),
-	{ 0, "long", NULL, "whole commands, with their folders", OPTION_FLAG,
-		INTO(struct ps_values, whole_names) },
-	OPTION_ROW_JSON(struct ps_values, "one JSON object"),
-	{ 0 },
-};
+#define OPTIONS_VERB ps
+#define OPTIONS_LIST "cli/ps_options.def"
+#include "cli/option_list.h"
 
 /* From /etc/passwd alone: other users are shown by number. */
 static void add_user(struct bytes *out, uint32_t uid)

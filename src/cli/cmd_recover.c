@@ -20,19 +20,9 @@
 
 #define RINGS_LINK "/memfd:spoor-rings"
 
-struct recover_values {
-	uint64_t pid;
-	const char *output;
-	bool quiet;
-};
-
-const struct option recover_options[] = {
-	{ 'p', "pid", "PID", "this process, which still exists", OPTION_COUNT,
-		INTO(struct recover_values, pid) },
-	OPTION_ROW_OUTPUT(struct recover_values, "the recording (recovered.nettrace)"),
-	OPTION_ROW_QUIET(struct recover_values),
-	{ 0 },
-};
+#define OPTIONS_VERB recover
+#define OPTIONS_LIST "cli/recover_options.def"
+#include "cli/option_list.h"
 
 /* Regular files only: a pipe or a device could keep us waiting. */
 static int open_rings(const char *path, struct diag *diag)

@@ -24,40 +24,9 @@
 
 #define PROCESSES_MAX 256u /* in one run; more are refused */
 
-struct stacks_values {
-	struct target_values targets;
-	uint64_t every_ns;
-	uint64_t count;
-	uint64_t timeout_ns;
-	bool dotnet_stack;
-	bool managed;
-	bool long_names;
-	bool whole;
-	bool json;
-};
-
-const struct option stacks_options[] = {
-	TARGET_ALL_OPTION(struct stacks_values, targets, "every .NET process"),
-	TARGET_OPTIONS(struct stacks_values, targets),
-	{ 0, "every", "TIME", "again and again, so often", OPTION_DURATION,
-		INTO(struct stacks_values, every_ns) },
-	{ 0, "count", "N", "so many times (1; with --every until it is ended)", OPTION_POSITIVE,
-		INTO(struct stacks_values, count) },
-	{ 0, "managed", NULL, "managed frames only, as any user of the process may ask for",
-		OPTION_FLAG, INTO(struct stacks_values, managed) },
-	{ 0, "long", NULL, "whole names: namespaces too", OPTION_FLAG,
-		INTO(struct stacks_values, long_names) },
-	{ 0, "whole", NULL,
-		"every frame of the kernel and of files without symbols, and idle threads of the runtime",
-		OPTION_FLAG, INTO(struct stacks_values, whole) },
-	{ 0, "timeout", "TIME", "give a runtime so long to answer (5s)", OPTION_DURATION,
-		INTO(struct stacks_values, timeout_ns) },
-	{ 0, "dotnet-stack", NULL, "in the form of dotnet-stack report", OPTION_FLAG,
-		INTO(struct stacks_values, dotnet_stack) },
-	OPTION_ROW_JSON(struct stacks_values,
-		"one JSON object a process and time, as spoor-stacks(1) describes it"),
-	{ 0 },
-};
+#define OPTIONS_VERB stacks
+#define OPTIONS_LIST "cli/stacks_options.def"
+#include "cli/option_list.h"
 
 /* EXIT_FAILED: managed frames are missing; EXIT_MISSING: the user lacks the rights. */
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump,

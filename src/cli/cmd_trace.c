@@ -43,66 +43,9 @@
 #define BUFFER_MB      256u
 #define BUFFER_MB_MAX  UINT32_MAX
 
-struct trace_values {
-	struct target_values targets;
-	struct texts providers;
-	struct texts profiles;
-	struct texts event_ids;
-	const char *clr_events;
-	const char *clr_level;
-	uint64_t buffer_mb;
-	uint64_t duration_ns;
-	struct texts outputs;
-	unsigned rundown;
-	bool raw;
-	bool print;
-	bool list_profiles;
-	struct stopping_event stop;
-	struct listen_port_values start;
-	bool quiet;
-};
-
-const struct option trace_options[] = {
-	TARGET_OPTIONS(struct trace_values, targets),
-	TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
-	TARGET_PROCESS_ID_OPTION(struct trace_values, targets),
-	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
-		"whose events; several with commas, may be repeated", OPTION_TEXTS,
-		INTO(struct trace_values, providers) },
-	{ 0, "profile", "PROFILES",
-		"sets of providers by name (dotnet-common,dotnet-sampled-thread-time)",
-		OPTION_TEXTS, INTO(struct trace_values, profiles) },
-	{ 0, "list-profiles", NULL, "the profiles there are", OPTION_FLAG,
-		INTO(struct trace_values, list_profiles) },
-	{ 0, "clrevents", "EVENTS", "the runtime's events by name, such as gc+jit+exception",
-		OPTION_TEXT, INTO(struct trace_values, clr_events) },
-	{ 0, "clreventlevel", "LEVEL", "how much of them: 0 to 5, or informational, verbose, ...",
-		OPTION_TEXT, INTO(struct trace_values, clr_level) },
-	{ 0, "event-ids", "NAME:IDS",
-		"of this provider only these events (1,2), or all but these (-1,-2); .NET 10",
-		OPTION_TEXTS, INTO(struct trace_values, event_ids) },
-	{ 0, "buffersize", "MB", "in each process, taken when it is needed (256)", OPTION_COUNT,
-		INTO(struct trace_values, buffer_mb) },
-	OPTION_ROW_DURATION(struct trace_values),
-	{ 0, "stopping-event-provider-name", "NAME", "end at an event of this provider",
-		OPTION_TEXT, INTO(struct trace_values, stop.provider) },
-	{ 0, "stopping-event-event-name", "EVENT", "... of this name, such as GC/Start",
-		OPTION_TEXT, INTO(struct trace_values, stop.event) },
-	{ 0, "stopping-event-payload-filter", "FIELD:VALUE,...",
-		"... whose fields have these values", OPTION_TEXT,
-		INTO(struct trace_values, stop.payload) },
-	{ 0, "rundown", "true|false", "the names of all methods at the end (true)", OPTION_CHOICE,
-		INTO(struct trace_values, rundown) },
-	{ 'o', "output", "FILE", "the trace (NAME_DATE_TIME.nettrace); - is standard output",
-		OPTION_TEXTS, INTO(struct trace_values, outputs) },
-	{ 0, "raw", NULL, "the runtime's bytes as they are, a file for each process", OPTION_FLAG,
-		INTO(struct trace_values, raw) },
-	{ 0, "print", NULL, "print each event as a line; no file without -o", OPTION_FLAG,
-		INTO(struct trace_values, print) },
-	LISTEN_PORT_OPTIONS(struct trace_values, start),
-	OPTION_ROW_QUIET(struct trace_values),
-	{ 0 },
-};
+#define OPTIONS_VERB trace
+#define OPTIONS_LIST "cli/trace_options.def"
+#include "cli/option_list.h"
 
 #define COUNT_COLUMNS 11 /* "100,000,000" */
 

@@ -2,15 +2,10 @@
  * Options of a verb: one static table, from which they are parsed, `--help` is printed and
  * completion is made.
  *
- *   struct report_values { bool tree; uint64_t top; struct texts pids; unsigned color; };
- *
- *   const struct option report_options[] = {
- *           { 0, "tree", NULL, "callers and callees as a tree", OPTION_FLAG, INTO(struct report_values, tree) },
- *           { 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS, INTO(struct report_values, pids) },
- *           { 0, "top", "N", "functions a table (default 20)", OPTION_COUNT, INTO(struct report_values, top) },
- *           { 0, "color", "auto|always|never", "colour", OPTION_CHOICE, INTO(struct report_values, color) },
- *           { 0 },
- *   };
+ *   FLAG(tree, 0, "tree", "callers and callees as a tree")                       the verb's list (option_list.h)
+ *   TEXTS(pids, 'p', "pid", "PID", "only this process; may be repeated")
+ *   COUNT(top, 0, "top", "N", "functions a table (default 20)")
+ *   CHOICE(color, 0, "color", "auto|always|never", "colour")
  *
  *   int cmd_report(const struct verb *self, int argc, char **argv)
  *   {
@@ -116,11 +111,10 @@ void options_print_help(const struct verb *verb);
 	{                                                                    \
 		'o', "output", "FILE", help, OPTION_TEXT, INTO(type, output) \
 	}
-#define OPTION_ROW_DURATION(type)                                                            \
-	{                                                                                    \
-		0, "duration", "TIME",                                                       \
-			"end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds", \
-			OPTION_DURATION, INTO(type, duration_ns)                             \
+#define DURATION_HELP "end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds"
+#define OPTION_ROW_DURATION(type)                                                              \
+	{                                                                                      \
+		0, "duration", "TIME", DURATION_HELP, OPTION_DURATION, INTO(type, duration_ns) \
 	}
 
 /* The words of "true|false", in this order. */
