@@ -53,10 +53,10 @@ static void test_thread_clock(void **state)
 		struct bytes out = { 0 };
 		struct payload_thread_clock read;
 		payload_thread_clock(&out, &clocks[i]);
-		assert_int_equal(payload_read_thread_clock(out.data, out.len, &read), 0);
+		assert_int_equal(payload_read_thread_clock(out.data, out.len, NULL, &read), 0);
 		assert_int_equal(read.run_ns, clocks[i].run_ns);
 		assert_int_equal(read.rest, clocks[i].rest);
-		assert_true(payload_read_thread_clock(out.data, out.len - 1, &read) < 0);
+		assert_true(payload_read_thread_clock(out.data, out.len - 1, NULL, &read) < 0);
 		bytes_done(&out);
 	}
 }
