@@ -30,6 +30,12 @@
 /* beside a thread: the clock of its process's others */
 #define THREAD_REST (UINT64_C(1) << 32)
 
+bool profile_filter_is_empty(const struct profile_filter *filter)
+{
+	return !filter->pids.count && !filter->tids.count && !filter->process_names.count &&
+	       !filter->modules.count && !filter->from_ns && !filter->to_ns;
+}
+
 void profile_filter_done(struct profile_filter *filter)
 {
 	vec_done(&filter->pids);

@@ -38,6 +38,7 @@ struct profile_filter {
 	uint64_t to_ns;                  /* exclusive; 0 = to the end */
 };
 
+bool profile_filter_is_empty(const struct profile_filter *filter);
 void profile_filter_done(struct profile_filter *filter);
 
 /*

@@ -412,6 +412,7 @@ static void test_filters(void **state)
 			assert_true(vec_add(&filter->modules, cases[i].module));
 		filter->from_ns = cases[i].from_ms * 1000000u;
 		filter->to_ns = cases[i].to_ms * 1000000u;
+		assert_int_equal(profile_filter_is_empty(filter), i == 0);
 		count(&f, TOP_SELF);
 		assert_int_equal(f.report.samples, cases[i].samples);
 		assert_int_equal(f.report.all_samples, 20);
