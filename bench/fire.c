@@ -8,6 +8,7 @@
  *   fire threads CLOCK KIND                      one thread that fires and two, in turns
  *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in total, for SECONDS,
  *   with rings of RING MiB: how many were lost
+ *   fire first                                   an event of a new thread after its first thousand, until its ring is full
  *   fire accuracy                                how far converted counter stamps are off
  */
 #include <spoor/spoor.h>
@@ -525,6 +526,46 @@ static int accuracy(void)
 	return 0;
 }
 
+/* ---- The first events of a thread ---- */
+
+#define FIRST_THREADS 15
+#define FIRST_EVENTS  45000u /* fill 3 of the 4 MiB of a ring */
+
+static pthread_barrier_t first_barrier;
+
+static void *first_thread(void *result)
+{
+	for (uint32_t i = 0; i < 1000; i++)
+		FIRE(i, fire_texts[i & 3]);
+	uint64_t before = __rdtsc();
+	for (uint32_t i = 1000; i < FIRST_EVENTS; i++)
+		FIRE(i, fire_texts[i & 3]);
+	*(double *)result = (double)(__rdtsc() - before) / (FIRST_EVENTS - 1000);
+	pthread_barrier_wait(&first_barrier); /* so that each thread has a new ring */
+	return NULL;
+}
+
+static int first(void)
+{
+	double costs[FIRST_THREADS];
+	pthread_t threads[FIRST_THREADS];
+
+	library_start("counter", 0);
+	struct spoor_session *session = session_start("rings", 0, 0x1);
+	pthread_barrier_init(&first_barrier, NULL, FIRST_THREADS + 1);
+	for (int i = 0; i < FIRST_THREADS; i++) {
+		pthread_create(&threads[i], NULL, first_thread, &costs[i]);
+		usleep(20000);
+	}
+	pthread_barrier_wait(&first_barrier);
+	for (int i = 0; i < FIRST_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	spoor_session_stop(session);
+	spoor_session_free(session);
+	printf("event_ns %.2f\n", fire_median(costs, FIRST_THREADS) * fire_ns_per_tick());
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
@@ -551,7 +592,9 @@ int main(int argc, char **argv)
 			(size_t)atoi(argv[6]));
 	if (strcmp(verb, "accuracy") == 0)
 		return accuracy();
+	if (strcmp(verb, "first") == 0)
+		return first();
 	fprintf(stderr,
-		"fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | accuracy\n");
+		"fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | accuracy | first\n");
 	return 2;
 }

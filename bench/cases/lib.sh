@@ -107,6 +107,7 @@ for round in $(seq "$rounds"); do
 	one off "$fire" disabled
 	one counter-file "$fire" cost counter 1 file 1
 	one clock-file "$fire" cost clock 1 file 1
+	one first "$fire" first
 	pair 2-threads "$fire" threads counter file
 	pair 8-sessions "$fire" sessions counter memory 8
 	if [ -n "$lttng" ]; then
@@ -123,7 +124,7 @@ for round in $(seq "$rounds"); do
 		rm -f "$out/eventsource/x.nettrace"
 	fi
 done
-for name in clock off counter-file clock-file ${lttng:+lttng-off lttng-file} ${eventsource:+eventsource-plain eventsource-fastest}; do
+for name in clock off counter-file clock-file first ${lttng:+lttng-off lttng-file} ${eventsource:+eventsource-plain eventsource-fastest}; do
 	spread "$name"
 done
 pair_spread 2-threads
@@ -142,6 +143,7 @@ limit() {
 }
 ratio lib-off-ns-of-0.15 "$(median off)" 0.15
 ratio lib-clock-stamp-ns-of-clock-plus-10 "$(median clock-file)" "$(limit)"
+ratio lib-first-events-ns-of-20 "$(median first)" 20
 ratio lib-counter-stamp-ns-of-clock "$(median counter-file)" "$(median clock)"
 # For pairs: the cost with one session, times the median quotient.
 for name in 2-threads 8-sessions; do

@@ -239,7 +239,10 @@ struct spoor_options {
 	uint32_t clock;
 	/* of one thread's ring: a power of two from 64 KiB to 1 GiB; 0: 4 MiB */
 	size_t ring_bytes;
-	/* of all rings together; beyond half of it new threads get smaller rings; 0: 256 MiB */
+	/*
+	 * of all rings together; beyond half of it new threads get smaller rings, and beyond all of
+	 * it none: their events are lost and counted; 0: 512 MiB
+	 */
 	size_t memory_bytes;
 	/* with SPOOR_START_RECOVERABLE: a file that outlives the process, in place of a memfd */
 	const char *recover_path;

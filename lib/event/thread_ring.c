@@ -19,6 +19,8 @@
  * allocates.
  */
 #define KEYS_WITHOUT_ALLOCATION 32u
+#define SPARE_MAX               8u          /* ended threads whose rings stay mapped */
+#define POPULATE_FIRST          (64u << 10) /* of a new ring, by its thread */
 /* addresses at this distance may be of two stacks */
 #define STACKS_APART ((uintptr_t)1 << 20)
 
@@ -30,6 +32,8 @@ struct pipe_hot pipe_hot;
 static struct {
 	struct thread_state *first; /* atomic */
 	uint64_t ring_total;        /* bytes of all rings; atomic */
+	uint32_t spare_count;       /* free states with rings; atomic */
+	uint64_t refused[SESSIONS_MAX]; /* events of threads without a ring; atomic */
 	struct ring_settings settings;
 	pthread_key_t key;
 	bool key_made;
@@ -63,20 +67,52 @@ static void thread_ends(void *value)
 	__atomic_store_n(&state->status, THREAD_DEAD, __ATOMIC_RELEASE);
 }
 
-static size_t ring_bytes_now(void)
+/*
+ * The size of a new ring when `total` bytes are in use. The first half of the memory is for rings of
+ * full size, the next quarter for rings of a sixteenth, the last for the smallest. 0: no memory is
+ * left.
+ */
+static size_t ring_bytes_at(uint64_t total)
 {
-	uint64_t total = __atomic_load_n(&rings.ring_total, __ATOMIC_RELAXED);
-	uint64_t left =
-		rings.settings.memory_bytes > total ? rings.settings.memory_bytes - total : 0;
+	uint64_t memory = rings.settings.memory_bytes;
+	uint64_t left = memory > total ? memory - total : 0;
 	size_t size = rings.settings.ring_bytes;
 
-	/*
-	 * The first half of the memory is used for rings of full size, the second half for smaller
-	 * and smaller ones.
-	 */
-	while (left < rings.settings.memory_bytes / 2 && size > left / 8 && size > RING_BYTES_MIN)
+	if (left < memory / 4)
+		size = RING_BYTES_MIN;
+	else if (left <= memory / 2)
+		size = size / 16 > RING_BYTES_MIN ? size / 16 : RING_BYTES_MIN;
+	while (size + RING_NESTED_BYTES > left && size > RING_BYTES_MIN)
 		size /= 2;
+	return size + RING_NESTED_BYTES <= left ? size : 0;
+}
+
+/* Reserves memory for the rings of a thread; returns the size of its main ring, or 0. */
+static size_t ring_reserve(void)
+{
+	uint64_t total = __atomic_load_n(&rings.ring_total, __ATOMIC_RELAXED);
+	size_t size;
+
+	do
+		size = ring_bytes_at(total);
+	while (size && !__atomic_compare_exchange_n(&rings.ring_total, &total,
+			       total + size + RING_NESTED_BYTES, true, __ATOMIC_RELAXED,
+			       __ATOMIC_RELAXED));
 	return size;
+}
+
+static void ring_unreserve(size_t size)
+{
+	__atomic_fetch_sub(&rings.ring_total, size + RING_NESTED_BYTES, __ATOMIC_RELAXED);
+}
+
+/* The ring's memory has no pages. */
+static void populated_reset(struct thread_ring *ring)
+{
+	uint64_t at = __atomic_load_n(&ring->front->front.published, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&ring->populated, at, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->populated_end, at + ring->mask + 1, __ATOMIC_RELAXED);
 }
 
 static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, size_t size,
@@ -91,21 +127,49 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 		base = platform_map_twice(-1, 0, size);
 	if (!base)
 		return false;
-	ring->base = base;
+	__atomic_store_n(&ring->base, base, __ATOMIC_RELAXED);
 	ring->mask = size - 1;
 	ring->front = front;
+	ring->before = 0;
+	ring->limit = 0;
+	populated_reset(ring);
 	return true;
 }
 
-/* A state and its rings that an ended thread released. */
-static struct thread_state *state_take(void)
+/* Maps both rings of a state that has none. */
+static bool state_map(struct thread_state *state, uint64_t thread_id)
+{
+	size_t size = ring_reserve();
+
+	if (!size)
+		return false;
+	bool main_mapped = ring_map(&state->main, &state->own_fronts[0], size, thread_id);
+	if (!main_mapped ||
+		!ring_map(&state->nested, &state->own_fronts[1], RING_NESTED_BYTES, thread_id)) {
+		if (main_mapped && !rings.settings.map_in_file)
+			platform_unmap(state->main.base, 2 * size);
+		__atomic_store_n(&state->main.base, NULL, __ATOMIC_RELAXED);
+		ring_unreserve(size);
+		return false;
+	}
+	ring_populate(&state->main, state->main.populated, POPULATE_FIRST);
+	return true;
+}
+
+/* A state that an ended thread released, with rings or without. NULL: there is none. */
+static struct thread_state *state_take(bool with_rings)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t expected = THREAD_FREE;
-		if (__atomic_load_n(&state->status, __ATOMIC_RELAXED) == THREAD_FREE &&
-			__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false,
+		if (__atomic_load_n(&state->status, __ATOMIC_ACQUIRE) != THREAD_FREE ||
+			(__atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL) !=
+				with_rings ||
+			!__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false,
 				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return state;
+			continue;
+		if (state->main.base)
+			__atomic_fetch_sub(&rings.spare_count, 1, __ATOMIC_RELAXED);
+		return state;
 	}
 	return NULL;
 }
@@ -113,20 +177,15 @@ static struct thread_state *state_take(void)
 static struct thread_state *state_make(uint64_t thread_id)
 {
 	struct thread_state *state = platform_map_private(sizeof(*state));
-	size_t size = ring_bytes_now();
 
 	if (!state)
 		return NULL;
 	state->magic = THREAD_MAGIC;
 	state->status = THREAD_TAKEN;
-	if (!ring_map(&state->main, &state->own_fronts[0], size, thread_id) ||
-		!ring_map(&state->nested, &state->own_fronts[1], RING_NESTED_BYTES, thread_id)) {
-		if (!rings.settings.map_in_file)
-			platform_unmap(state->main.base, 2 * size);
+	if (!state_map(state, thread_id)) {
 		platform_unmap(state, sizeof(*state));
 		return NULL;
 	}
-	__atomic_fetch_add(&rings.ring_total, size + RING_NESTED_BYTES, __ATOMIC_RELAXED);
 	state->next = thread_state_first();
 	return state;
 }
@@ -149,10 +208,15 @@ static struct thread_state *thread_attach(void)
 		uint64_t thread_id = platform_thread_id();
 		bool taken = true;
 
-		state = state_take();
+		state = state_take(true);
+		if (!state)
+			state = state_take(false);
 		if (!state) {
 			state = state_make(thread_id);
 			taken = false;
+		} else if (!state->main.base && !state_map(state, thread_id)) {
+			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
+			state = NULL;
 		}
 		if (state) {
 			__atomic_store_n(&state->thread_id, thread_id, __ATOMIC_RELAXED);
@@ -201,17 +265,53 @@ void rings_child(void)
 		(void)pthread_setspecific(rings.key, NULL);
 	rings.first = NULL;
 	rings.ring_total = 0;
+	rings.spare_count = 0;
 	memset(&pipe_hot, 0, sizeof(pipe_hot));
 }
 
 void thread_state_release(struct thread_state *state)
 {
+	if (rings.settings.map_in_file ||
+		__atomic_load_n(&rings.spare_count, __ATOMIC_RELAXED) < SPARE_MAX) {
+		__atomic_fetch_add(&rings.spare_count, 1, __ATOMIC_RELAXED);
+	} else {
+		size_t size = state->main.mask + 1;
+		platform_unmap(state->main.base, 2 * size);
+		platform_unmap(state->nested.base, 2 * (size_t)RING_NESTED_BYTES);
+		state->nested.base = NULL;
+		__atomic_store_n(&state->main.base, NULL, __ATOMIC_RELAXED);
+		ring_unreserve(size);
+	}
 	__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
 }
 
 void thread_state_trim(struct thread_state *state)
 {
-	platform_release(state->main.base, state->main.mask + 1);
+	struct thread_ring *ring = &state->main;
+
+	platform_release(ring->base, ring->mask + 1);
+	populated_reset(ring);
+}
+
+void ring_populate(struct thread_ring *ring, uint64_t published, uint64_t size)
+{
+	uint64_t page = platform_page_size();
+	uint64_t from = ring->populated > published ? ring->populated : published;
+	uint64_t to = published + size < ring->populated_end ? published + size : ring->populated_end;
+
+	from &= ~(page - 1);
+	while (from < to) {
+		uint64_t at = from & ring->mask;
+		uint64_t count = to - from < ring->mask + 1 - at ? to - from : ring->mask + 1 - at;
+		platform_populate(ring->base + at, count);
+		from += count;
+		__atomic_store_n(&ring->populated, from, __ATOMIC_RELAXED);
+	}
+}
+
+uint64_t rings_refused(uint32_t slot)
+{
+	return __atomic_load_n(&rings.refused[slot], __ATOMIC_ACQUIRE);
 }
 
 /* ---- Firing ---- */
@@ -269,14 +369,29 @@ static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t 
 	__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
 }
 
-/* Is there room for `size` bytes? Reads how much of the ring the loop thread has drained. */
+/*
+ * Is there room for `size` bytes? Reads how much of the ring the loop thread has drained. A thread
+ * that reaches the end of the populated pages wakes the loop thread, which populates more of them
+ * if the thread is fast.
+ */
 static bool has_room(struct thread_ring *ring, size_t size)
 {
 	uint64_t at = ring->front->front.published;
 	uint64_t limit = __atomic_load_n(&ring->front->tail, __ATOMIC_ACQUIRE) + ring->mask + 1;
+	uint64_t populated = __atomic_load_n(&ring->populated, __ATOMIC_RELAXED);
 
 	ring->limit = limit;
-	return limit - at >= size;
+	if (limit - at < size)
+		return false;
+	if (populated < __atomic_load_n(&ring->populated_end, __ATOMIC_RELAXED)) {
+		if (at + size > populated) {
+			loop_wake();
+			populated = at + size + POPULATE_FIRST;
+		}
+		if (populated < limit)
+			ring->limit = populated;
+	}
+	return true;
 }
 
 /*
@@ -383,6 +498,9 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 	bool nested = ring == &state->nested;
 	uint64_t deadline = 0;
 
+	if (__atomic_load_n(&pipe_hot.asleep, __ATOMIC_RELAXED) &&
+		__atomic_exchange_n(&pipe_hot.asleep, 0, __ATOMIC_ACQ_REL))
+		loop_wake();
 	for (;;) {
 		/* `turn` is visible before the mask is read. */
 		if (__atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED))
@@ -573,8 +691,15 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 {
 	if (!state) {
 		state = thread_attach();
-		if (!state)
+		if (!state) {
+			uint64_t wanted = __atomic_load_n(&firing->event->sessions,
+						  __ATOMIC_ACQUIRE) &
+					  firing->only;
+			for (; wanted; wanted &= wanted - 1)
+				__atomic_fetch_add(&rings.refused[__builtin_ctzll(wanted)], 1,
+					__ATOMIC_RELEASE);
 			return no_slot;
+		}
 	}
 	/* A child that was not made by fork(): nothing is recorded in it. */
 	if (!state->main.front)

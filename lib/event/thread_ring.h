@@ -110,6 +110,9 @@ struct thread_ring {
 	 */
 	uint64_t stale_slots;
 	uint64_t stale_at;
+	/* in the first use of the ring's memory, pages up to `populated` exist, until it ends */
+	uint64_t populated;
+	uint64_t populated_end;
 };
 
 enum thread_status {
@@ -156,7 +159,7 @@ struct thread_state {
 struct pipe_hot {
 	/*
 	 * slots that need the slow path: with stacks, or stalled; all while `fences` is set or the
-	 * loop thread sleeps (pipe_slot_special())
+	 * loop thread rests (lib/pipe/slow_path.h)
 	 */
 	uint64_t special;
 	uint64_t stacks;   /* slots whose sessions record stacks */
@@ -167,6 +170,7 @@ struct pipe_hot {
 	uint64_t block_ns[SESSIONS_MAX];
 	/* futex word: changes when blocked threads should look for room again */
 	uint32_t room_word;
+	uint32_t asleep; /* 1: the next event wakes the loop thread */
 	uint32_t waiting; /* a thread waits for room; set before each sleep, reset by the wake-up */
 	bool counter;     /* stamps are of the processor's counter */
 	bool running;
@@ -181,7 +185,11 @@ struct thread_state *thread_state_first(void);
 /* How rings are made from here on. */
 struct ring_settings {
 	size_t ring_bytes;   /* of one ring: a power of two */
-	size_t memory_bytes; /* of all rings together; new rings become smaller as it fills */
+	/*
+	 * of all rings together; new rings become smaller as it fills, then threads get none, and
+	 * lose their events
+	 */
+	size_t memory_bytes;
 	/*
 	 * Returns a ring of `size` bytes, mapped twice, in a file that outlives the process, and
 	 * where its front is (recover_file_ring()). Lock-free, safe in signal handlers. NULL: rings
@@ -197,12 +205,21 @@ void rings_child(void); /* in the child of fork(): forgets all rings */
 /* Counts records that an ended thread has left unfinished as lost. Loop thread. */
 void thread_state_finish(struct thread_state *state);
 /*
- * Makes the state of an ended thread, whose rings were drained, available to other threads. Loop
- * thread.
+ * Makes the state of an ended thread, whose rings were drained, available to other threads. The
+ * rings of a few such states stay mapped. Loop thread.
  */
 void thread_state_release(struct thread_state *state);
 /* Returns the memory of the ring's content to the system. Loop thread, when no session exists. */
 void thread_state_trim(struct thread_state *state);
+
+/*
+ * Allocates the pages of at most `size` bytes behind the position `published`, if the writer has not
+ * used them before. Loop thread.
+ */
+void ring_populate(struct thread_ring *ring, uint64_t published, uint64_t size);
+
+/* Events for a slot, in all, of threads that got no ring, because memory_bytes are in use. */
+uint64_t rings_refused(uint32_t slot);
 
 /*
  * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that

@@ -8,6 +8,7 @@
 #include "lib/event/thread_ring.h"
 #include "lib/pipe/record_run.h"
 #include "lib/pipe/session_state.h"
+#include "lib/pipe/slow_path.h"
 #include "lib/platform/clock.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
@@ -26,6 +27,15 @@
  * events come in bursts: for this long after the last one, passes follow one another after NAP_NS
  */
 #define BUSY_NS       UINT64_C(20000000)
+/* after this time without events the next one wakes the loop thread, which sleeps till then */
+#define REST_AFTER_NS UINT64_C(100000000)
+#define REST_NS       UINT64_C(1000000000)
+/*
+ * a thread that has fired this many bytes since the last pass will fill its ring soon: the next
+ * pages are allocated here, not by page faults of the thread
+ */
+#define POPULATE_FROM  (16u << 10)
+#define POPULATE_BYTES (8u << 20)
 #define RELEASE_PARTS 8u
 /* written to one session after the other while it is in the nearest cache */
 #define RUN_BYTES (16u << 10)
@@ -50,12 +60,12 @@ static struct {
 	bool stuck; /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
 	uint64_t fences_ns; /* when the system refused the barrier, in this run; 0: at the start */
-	uint64_t special_slots; /* slots that need the slow path for a reason of their own */
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
 	struct pending *pending;
 	uint32_t pending_count;
 	uint32_t pending_room;
+	uint64_t refused_seen[SESSIONS_MAX]; /* events that threads without a ring lost, by slot */
 	void *forgotten;       /* buffer of the parent process, kept for the leak checker */
 	uint64_t most_drained; /* of a ring, in 1/256 of its size */
 	uint64_t busy_ns;      /* time of the last pass that found events or left some */
@@ -71,23 +81,6 @@ uint64_t pipe_clock_error_ns(void)
 	return pipe_state.clock.width_ns / 2;
 }
 
-static void special_publish(void)
-{
-	bool all = __atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED);
-
-	__atomic_store_n(&pipe_hot.special, all ? UINT64_MAX : pipe_state.special_slots,
-		__ATOMIC_RELAXED);
-}
-
-void pipe_slot_special(uint32_t slot, bool on)
-{
-	uint64_t bit = UINT64_C(1) << slot;
-
-	pipe_state.special_slots =
-		on ? pipe_state.special_slots | bit : pipe_state.special_slots & ~bit;
-	special_publish();
-}
-
 int pipe_set_up(bool counter,
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest))
 {
@@ -101,8 +94,7 @@ int pipe_set_up(bool counter,
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
 	pipe_state.fences_ns = 0;
-	__atomic_store_n(&pipe_hot.fences, !platform_barrier_everywhere(), __ATOMIC_RELAXED);
-	special_publish();
+	slow_path_set_up(!platform_barrier_everywhere());
 	/* The stamps of the previous run may be those of the other clock. */
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
 		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
@@ -118,6 +110,7 @@ void pipe_child(void)
 	void *forgotten = pipe_state.pending;
 
 	memset(&pipe_state, 0, sizeof(pipe_state));
+	slow_path_child();
 	pipe_state.forgotten = forgotten;
 }
 
@@ -260,6 +253,9 @@ static void threads_inspect(uint64_t now_ns)
 		} else {
 			thread_hold(state, main_quiet, nested_quiet, now_ns);
 		}
+		uint64_t pending_bytes = state->main.seen_published - state->main.tail;
+		if (pending_bytes >= POPULATE_FROM)
+			ring_populate(&state->main, state->main.seen_published, POPULATE_BYTES);
 		uint64_t first = UINT64_MAX;
 		if (ring_pending(&state->main))
 			first = ring_record(&state->main)->stamp;
@@ -366,12 +362,18 @@ static void deliver(struct session *session, struct thread_state *state,
 static void session_lose_in(struct session *session, struct thread_state *state, uint64_t count,
 	uint64_t first_ns, uint64_t last_ns)
 {
-	struct session_thread *thread = thread_in(session, state);
+	session_lose(session, thread_in(session, state), count, first_ns, last_ns);
+}
 
-	if (thread)
-		session_lose(session, thread, count, first_ns, last_ns);
-	else
-		__atomic_fetch_add(&session->lost, count, __ATOMIC_RELAXED);
+/* Counts the events of threads that got no ring as lost for the session in a slot. */
+static void lost_without_ring(uint32_t slot)
+{
+	uint64_t lost = rings_refused(slot);
+
+	if (session_active[slot] && lost != pipe_state.refused_seen[slot])
+		session_lose(session_active[slot], NULL, lost - pipe_state.refused_seen[slot],
+			pipe_state.before_ns, pipe_state.cutoff_ns);
+	pipe_state.refused_seen[slot] = lost;
 }
 
 /* The thread has lost `lost` events in all for the session in a slot. */
@@ -591,6 +593,8 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 /* Counts the losses of threads after their last event, and releases threads that have ended. */
 static void losses_and_ends(void)
 {
+	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
+		lost_without_ring(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		if (status == THREAD_FREE || status == THREAD_TAKEN)
@@ -627,6 +631,7 @@ static void losses_and_ends(void)
 
 void pipe_slot_begin(uint32_t slot)
 {
+	pipe_state.refused_seen[slot] = rings_refused(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		state->lost_seen[slot] = __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE);
 		state->session_serial[slot] = 0;
@@ -663,6 +668,7 @@ bool pipe_slot_end(uint32_t slot)
 {
 	bool held = false;
 
+	lost_without_ring(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		if (status == THREAD_LIVE && state->held_since_ns) {
@@ -676,16 +682,23 @@ bool pipe_slot_end(uint32_t slot)
 	return held;
 }
 
+static bool has_rings(const struct thread_state *state)
+{
+	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
+}
+
 void pipe_trim(void)
 {
 	if (pipe_state.clock_taken)
 		return;
-	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		/* A record that is being written keeps its memory. */
-		if (!state->held_since_ns &&
+		if (status != THREAD_TAKEN && has_rings(state) && !state->held_since_ns &&
 			state->main.tail == __atomic_load_n(&state->main.front->front.published,
 						    __ATOMIC_ACQUIRE))
 			thread_state_trim(state);
+	}
 }
 
 /* ---- The pass ---- */
@@ -702,8 +715,7 @@ static bool barrier(uint64_t now_ns)
 		if (platform_barrier_everywhere())
 			return true;
 		pipe_state.fences_ns = now_ns;
-		__atomic_store_n(&pipe_hot.fences, true, __ATOMIC_RELAXED);
-		special_publish();
+		slow_path_fences();
 	}
 	platform_fence();
 	return !pipe_state.fences_ns || now_ns - pipe_state.fences_ns > FENCES_NS;
@@ -764,9 +776,16 @@ void pipe_pass(struct pipe_pass *ret_pass)
 
 uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 {
-	uint64_t sleep_ns = sessions_ns < IDLE_NS ? sessions_ns : IDLE_NS;
+	uint64_t idle_ns = pass->now_ns - pipe_state.busy_ns;
 
 	if (wake_waiting() || pipe_state.most_drained > 64)
 		return 0;
-	return sleep_ns > NAP_NS && pass->now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
+	if (idle_ns < REST_AFTER_NS || sessions_ns <= IDLE_NS || !pass->quiet) {
+		uint64_t sleep_ns = idle_ns < BUSY_NS ? NAP_NS : IDLE_NS;
+		slow_path_work();
+		return sleep_ns < sessions_ns ? sleep_ns : sessions_ns;
+	}
+	if (!slow_path_rest())
+		return 0;
+	return sessions_ns < REST_NS ? sessions_ns : REST_NS;
 }

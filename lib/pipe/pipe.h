@@ -36,8 +36,9 @@ struct pipe_pass {
 void pipe_pass(struct pipe_pass *ret_pass);
 
 /*
- * The time in ns until the next pass: at most sessions_ns, and 0 while threads wait for room or a
- * ring fills fast. Wakes threads that wait for room. Called after pipe_pass().
+ * The time in ns until the next pass: 0 while threads wait for room or a ring fills fast, 1 to 5 ms
+ * while events arrive or sessions_ns is at most 5 ms, else up to 1 s, which the next event ends.
+ * Wakes threads that wait for room. Called after pipe_pass().
  */
 uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns);
 
@@ -59,9 +60,6 @@ void pipe_child(void);
  */
 void pipe_slot_begin(uint32_t slot);
 bool pipe_slot_end(uint32_t slot);
-
-/* Whether events for this slot take the slow path. Loop thread. */
-void pipe_slot_special(uint32_t slot, bool on);
 
 /* Returns the memory of the rings' content to the system, when no session exists. */
 void pipe_trim(void);

@@ -20,6 +20,7 @@
 #include "lib/pipe/own_events.h"
 #include "lib/pipe/pipe.h"
 #include "lib/pipe/session_state.h"
+#include "lib/pipe/slow_path.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
@@ -277,7 +278,7 @@ static void activate(void *context)
 	flags_set(&pipe_hot.stalled, bit, false);
 	flags_set(&pipe_hot.given_up, bit, false);
 	flags_set(&pipe_hot.stacks, bit, session->config.options.stacks);
-	pipe_slot_special(session->slot, session->config.options.stacks);
+	slow_path_slot(session->slot, session->config.options.stacks);
 }
 
 /* Releases the slot, and the reference that the table of slots held. */
@@ -370,7 +371,7 @@ static void session_over(struct session *session)
 
 	session_active[session->slot] = NULL;
 	flags_set(&pipe_hot.stacks, bit, false);
-	pipe_slot_special(session->slot, false);
+	slow_path_slot(session->slot, false);
 	if (session->slot_held) {
 		sessions_lock();
 		sessions.quarantine |= bit;
@@ -417,7 +418,7 @@ static void update_stall(struct session *session)
 		return;
 	flags_set(&pipe_hot.given_up, bit, false);
 	flags_set(&pipe_hot.stalled, bit, is);
-	pipe_slot_special(session->slot, is || session->config.options.stacks);
+	slow_path_slot(session->slot, is || session->config.options.stacks);
 }
 
 static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
@@ -479,6 +480,8 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 	flush_ns = session->flush_ns;
 	bool flush = flush_ns > session->flushed_ns && cutoff_ns >= flush_ns;
 	sessions_unlock();
+	bool pending = session->loss_event.count ||
+		       (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) >> session->slot & 1);
 	if (!session->error) {
 		int r = session->sink->ops->turn
 				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns,
@@ -486,6 +489,7 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 				: 0;
 		if (r < 0)
 			session_fail(session, r);
+		pending = pending || r != 0;
 	}
 	if (flush) {
 		sessions_lock();
@@ -493,7 +497,9 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 		sessions_changed();
 		sessions_unlock();
 	}
-	return flush_ns && !flush && cutoff_ns < flush_ns ? 100000 : UINT64_MAX;
+	if (flush_ns && !flush && cutoff_ns < flush_ns)
+		return 100000;
+	return pending ? NAP_NS : UINT64_MAX;
 }
 
 /* An absolute time for pthread_cond_timedwait(). */

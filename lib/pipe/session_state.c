@@ -74,8 +74,10 @@ void session_lose(struct session *session, struct session_thread *thread, uint64
 	uint64_t first_ns, uint64_t last_ns)
 {
 	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
-	thread->lost_pending += count;
-	thread->sequence += (uint32_t)count;
+	if (thread) {
+		thread->lost_pending += count;
+		thread->sequence += (uint32_t)count;
+	}
 	loss_add(&session->loss_event, count, first_ns, last_ns);
 	loss_add(&session->loss_notice, count, first_ns, last_ns);
 }

@@ -89,7 +89,7 @@ extern struct session *session_active[SESSIONS_MAX];
 
 struct session_thread *session_thread_of(struct session *session, uint64_t thread_id);
 
-/* Counts `count` events of this thread as lost. */
+/* Counts `count` events of this thread as lost. NULL: of a thread without an entry. */
 void session_lose(struct session *session, struct session_thread *thread, uint64_t count,
 	uint64_t first_ns, uint64_t last_ns);
 

@@ -62,7 +62,8 @@ struct sink_ops {
 	/*
 	 * Called after each pass over the rings, when all events up to cutoff_ns were written to
 	 * the sink. Flushes what is due; with SINK_FLUSH, everything. SINK_IDLE: the pass found no
-	 * event. Negative: the sink has failed.
+	 * event. 0; positive: it holds data that a later call will flush; negative: the sink has
+	 * failed.
 	 */
 	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags);
 	/*

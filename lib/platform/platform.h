@@ -101,6 +101,8 @@ void *platform_map_twice(int fd, uint64_t offset, size_t size);
 void *platform_map_file(int fd, uint64_t offset, size_t size);
 int platform_file_grow(int fd, uint64_t size); /* firing path, when a thread is set up */
 void platform_unmap(void *memory, size_t size);
+/* allocates the pages of mapped memory, if the kernel can (5.14); firing path, as above */
+void platform_populate(void *memory, size_t size);
 /* of platform_map_twice(): discards the content and returns the memory to the system */
 void platform_release(void *memory, size_t size);
 int platform_memory_file(const char *name); /* a memfd, CLOEXEC; negative errno */

@@ -25,6 +25,9 @@
 #include <unistd.h>
 
 #define POPULATED_MAX (UINT64_C(256) << 20)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -263,6 +266,14 @@ void *platform_map_private(size_t size)
 	return memory;
 }
 
+void platform_populate(void *memory, size_t size)
+{
+	int before = errno;
+
+	(void)madvise(memory, size, MADV_POPULATE_WRITE);
+	errno = before;
+}
+
 void *platform_map_large(size_t size)
 {
 	uintptr_t page = UINT64_C(2) << 20;
@@ -287,11 +298,8 @@ void *platform_map_large(size_t size)
 	 * More than 256 MiB, a kernel before 5.14, or a memory limit: pages are allocated when they
 	 * are touched.
 	 */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 	if (size <= POPULATED_MAX)
-		(void)madvise(memory, size, MADV_POPULATE_WRITE);
+		platform_populate(memory, size);
 	return memory;
 }
 

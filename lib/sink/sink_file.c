@@ -224,7 +224,9 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 			(file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns)))
 		r = rotate(file, cutoff_ns);
 	file->failed = r;
-	return r;
+	return r ? r
+		 : file->out.size || nettrace4_pending(file->encoder) ||
+				nettrace4_since_point(file->encoder);
 }
 
 /*

@@ -25,7 +25,7 @@
 
 #define RING_BYTES   (UINT64_C(4) << 20)
 #define RING_MAX     (UINT64_C(1) << 30)
-#define MEMORY_BYTES (UINT64_C(256) << 20)
+#define MEMORY_BYTES (UINT64_C(512) << 20)
 
 static struct {
 	pthread_mutex_t lock;
