@@ -30,9 +30,9 @@ _Static_assert(offsetof(struct ring_front, front) == 0,
 struct pipe_hot pipe_hot;
 
 static struct {
-	struct thread_state *first; /* atomic */
-	uint64_t ring_total;        /* bytes of all rings; atomic */
-	uint32_t spare_count;       /* free states with rings; atomic */
+	struct thread_state *first;     /* atomic */
+	uint64_t ring_total;            /* bytes of all rings; atomic */
+	uint32_t spare_count;           /* free states with rings; atomic */
 	uint64_t refused[SESSIONS_MAX]; /* events of threads without a ring; atomic */
 	struct ring_settings settings;
 	pthread_key_t key;
@@ -297,7 +297,8 @@ void ring_populate(struct thread_ring *ring, uint64_t published, uint64_t size)
 {
 	uint64_t page = platform_page_size();
 	uint64_t from = ring->populated > published ? ring->populated : published;
-	uint64_t to = published + size < ring->populated_end ? published + size : ring->populated_end;
+	uint64_t to =
+		published + size < ring->populated_end ? published + size : ring->populated_end;
 
 	from &= ~(page - 1);
 	while (from < to) {
@@ -692,9 +693,9 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 	if (!state) {
 		state = thread_attach();
 		if (!state) {
-			uint64_t wanted = __atomic_load_n(&firing->event->sessions,
-						  __ATOMIC_ACQUIRE) &
-					  firing->only;
+			uint64_t wanted =
+				__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
+				firing->only;
 			for (; wanted; wanted &= wanted - 1)
 				__atomic_fetch_add(&rings.refused[__builtin_ctzll(wanted)], 1,
 					__ATOMIC_RELEASE);

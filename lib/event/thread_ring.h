@@ -170,7 +170,7 @@ struct pipe_hot {
 	uint64_t block_ns[SESSIONS_MAX];
 	/* futex word: changes when blocked threads should look for room again */
 	uint32_t room_word;
-	uint32_t asleep; /* 1: the next event wakes the loop thread */
+	uint32_t asleep;  /* 1: the next event wakes the loop thread */
 	uint32_t waiting; /* a thread waits for room; set before each sleep, reset by the wake-up */
 	bool counter;     /* stamps are of the processor's counter */
 	bool running;
@@ -184,7 +184,7 @@ struct thread_state *thread_state_first(void);
 
 /* How rings are made from here on. */
 struct ring_settings {
-	size_t ring_bytes;   /* of one ring: a power of two */
+	size_t ring_bytes; /* of one ring: a power of two */
 	/*
 	 * of all rings together; new rings become smaller as it fills, then threads get none, and
 	 * lose their events

@@ -26,7 +26,7 @@
 /*
  * events come in bursts: for this long after the last one, passes follow one another after NAP_NS
  */
-#define BUSY_NS       UINT64_C(20000000)
+#define BUSY_NS UINT64_C(20000000)
 /* after this time without events the next one wakes the loop thread, which sleeps till then */
 #define REST_AFTER_NS UINT64_C(100000000)
 #define REST_NS       UINT64_C(1000000000)
@@ -36,7 +36,7 @@
  */
 #define POPULATE_FROM  (16u << 10)
 #define POPULATE_BYTES (8u << 20)
-#define RELEASE_PARTS 8u
+#define RELEASE_PARTS  8u
 /* written to one session after the other while it is in the nearest cache */
 #define RUN_BYTES (16u << 10)
 

@@ -226,7 +226,7 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 	file->failed = r;
 	return r ? r
 		 : file->out.size || nettrace4_pending(file->encoder) ||
-				nettrace4_since_point(file->encoder);
+			       nettrace4_since_point(file->encoder);
 }
 
 /*

@@ -145,8 +145,7 @@ static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, u
 	if (r == 0 && (due || waiting(socket) >= PUSH_BYTES))
 		push(socket);
 	r = r ? r : socket->failed;
-	return r ? r
-		 : nettrace4_pending(socket->encoder) || nettrace4_since_point(socket->encoder);
+	return r ? r : nettrace4_pending(socket->encoder) || nettrace4_since_point(socket->encoder);
 }
 
 static int socket_end(struct sink *sink, bool aborted)

@@ -140,8 +140,8 @@ static void rings_of_ended_threads_are_unmapped(void **state)
 	spoor_session_flush(session, 60000);
 	spoor_session_flush(session, 60000);
 	assert_in_range(status_number("/proc/self/status", "VmSize:"), 0, before + (128 << 10));
-	assert_in_range(status_number("/proc/self/status", "VmSize:") + 1,
-		0, status_number("/proc/self/status", "VmPeak:") - (128 << 10));
+	assert_in_range(status_number("/proc/self/status", "VmSize:") + 1, 0,
+		status_number("/proc/self/status", "VmPeak:") - (128 << 10));
 	spoor_session_stop(session);
 	spoor_session_count(session, &counts);
 	assert_int_equal(counts.written, 2 * THREADS * 10);
