@@ -129,7 +129,7 @@ static class Stock
     public static int Reserve()
     {
         lock (gate)
-            Thread.Sleep(10);
+            Thread.Sleep(50);
         return 1;
     }
 }
@@ -149,7 +149,7 @@ static class Orders
 {
     static async Task<int> LoadAsync()
     {
-        await Task.Delay(200);
+        await Task.Delay(1_000);
         return 7;
     }
 

@@ -1,7 +1,8 @@
-/* spoor diagnose: what is wrong with a process, from a recording. */
+/* spoor diagnose: what is wrong with a process, from a recording or live. */
 #include "cli/verbs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,31 +10,57 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/nearest.h"
+#include "cli/diagnose_live.h"
 #include "cli/options.h"
+#include "cli/record_outputs.h"
 #include "cli/selection.h"
+#include "cli/target_options.h"
 #include "cli/words.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/facts.h"
 #include "diagnose/facts_gather.h"
 #include "diagnose/findings.h"
+#include "machine/rights.h"
 
 #define COLUMNS_WITHOUT_TERMINAL 80u
+#define DURATION_NS              UINT64_C(10000000000)
 
 struct diagnose_values {
-	struct selection_values selection;
+	struct target_values targets;
+	const char *input;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	uint64_t duration_ns;
+	struct texts outputs;
 	struct texts fail_on;
 	bool json;
 };
 
 const struct option diagnose_options[] = {
-	SELECTION_BASIC_OPTIONS(struct diagnose_values, selection),
-	{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?", OPTION_TEXTS,
-		INTO(struct diagnose_values, selection.names) },
+	TARGET_OPTIONS(struct diagnose_values, targets),
+	{ 0, "duration", "TIME", "observe running processes so long (10s)", OPTION_DURATION,
+		INTO(struct diagnose_values, duration_ns) },
+	{ 'o', "output", "FILE", "keep the recording of running processes there", OPTION_TEXTS,
+		INTO(struct diagnose_values, outputs) },
+	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",
+		OPTION_TEXT, INTO(struct diagnose_values, input) },
+	{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,
+		INTO(struct diagnose_values, from_ns) },
+	{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,
+		INTO(struct diagnose_values, to_ns) },
 	{ 0, "fail-on", "KIND", "exit code 1 if there is a finding of this kind; may be repeated",
 		OPTION_TEXTS, INTO(struct diagnose_values, fail_on) },
 	OPTION_ROW_JSON(struct diagnose_values,
 		"one JSON object, as spoor-diagnose(1) describes it"),
 	{ 0 },
+};
+
+/* One diagnosis. Facts outlive the selection that gives them. */
+struct diagnose_run {
+	const struct diagnose_values *values;
+	const struct verb *verb;
+	struct facts facts;
+	struct diagnose_live live;
 };
 
 static int check_kinds(const struct diagnose_values *values, const struct verb *self)
@@ -66,15 +93,16 @@ static int code_of(const struct diagnose_values *values, const struct findings *
 	return EXIT_DONE;
 }
 
-static int print(const struct diagnose_values *values, const struct facts *facts,
-	const struct findings *findings, const char *file)
+static int print(const struct diagnose_run *run, const struct findings *findings, const char *file)
 {
-	const struct diagnosis diagnosis = { .facts = facts, .findings = findings, .file = file };
+	const struct diagnosis diagnosis = {
+		.facts = &run->facts, .findings = findings, .file = file
+	};
 	struct screen screen;
 	struct bytes out = { 0 };
 
 	screen_look(stdout, COLOR_AUTO, &screen);
-	if (values->json)
+	if (run->values->json)
 		diagnosis_json(&diagnosis, &out);
 	else
 		diagnosis_text(&diagnosis,
@@ -84,9 +112,8 @@ static int print(const struct diagnose_values *values, const struct facts *facts
 	return code;
 }
 
-static int diagnose_selection(const struct diagnose_values *values, struct selection *s)
+static int diagnose(struct diagnose_run *run, struct selection *s)
 {
-	struct facts facts = { 0 };
 	struct findings findings = { 0 };
 	int code = EXIT_DONE;
 	int error = profile_fold_unnamed(&s->profile, &s->names);
@@ -94,46 +121,127 @@ static int diagnose_selection(const struct diagnose_values *values, struct selec
 	if (!error)
 		error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);
 	if (!error)
-		error = facts_gather(&facts, &s->profile, &s->report, s->answers);
+		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers);
 	if (!error)
-		error = findings_make(&findings, &facts);
+		error = diagnose_live_gather(&run->live, &run->facts);
+	if (!error)
+		error = findings_make(&findings, &run->facts);
 	if (error < 0) {
 		struct diag diag = { 0 };
 		diag_set(&diag, error, "cannot diagnose '%s': %m", s->path);
 		code = words_fail(&diag);
-	} else if (!facts.processes.count) {
+	} else if (!run->facts.processes.count) {
 		if (!s->unmatched)
 			words_say("no process of '%s' has samples or events", s->path);
 		code = EXIT_FAILED;
 	} else {
-		code = print(values, &facts, &findings, s->path);
+		code = print(run, &findings, s->path);
 	}
-	code = code ? code : code_of(values, &findings);
+	code = code ? code : code_of(run->values, &findings);
 	findings_done(&findings);
-	facts_done(&facts);
 	return code;
+}
+
+static int read_recording(struct diagnose_run *run, const struct selection_values *chosen,
+	const struct arguments *arguments)
+{
+	struct answers answers = { .wanted = ANSWERS_ALL };
+	struct selection_values values = *chosen;
+	struct selection selection = { 0 };
+
+	values.answers = &answers;
+	int code = selection_open(&values, METHOD_NAME_SHORT, arguments, run->verb, &selection);
+	if (code == EXIT_DONE)
+		code = diagnose(run, &selection);
+	selection_close(&selection);
+	answers_done(&answers);
+	return code;
+}
+
+/* The pids of the targets, for the filter of the recording. */
+static int read_own_recording(struct diagnose_run *run, const struct arguments *arguments)
+{
+	struct selection_values values = { .input = run->live.path };
+	struct bytes texts = { 0 };
+	int code = EXIT_FAILED;
+
+	for (uint32_t i = 0; i < run->live.targets.list.count; i++) {
+		bytes_printf(&texts, "%" PRIu32, run->live.targets.list.items[i].pid);
+		bytes_u8(&texts, 0);
+	}
+	const char *at = bytes_z(&texts);
+	bool complete = !texts.failed;
+	for (uint32_t i = 0; i < run->live.targets.list.count && complete; i++) {
+		complete = vec_add(&values.pids.list, at);
+		at += strlen(at) + 1;
+	}
+	if (complete)
+		code = read_recording(run, &values, arguments);
+	vec_done(&values.pids.list);
+	bytes_done(&texts);
+	return code;
+}
+
+static int diagnose_running(struct diagnose_run *run, const struct arguments *arguments)
+{
+	struct target_choice choice = { 0 };
+	int code = target_options_query(&run->values->targets, run->verb, &choice);
+
+	run->live.query = &choice.query;
+	run->live.outputs = &run->values->outputs;
+	run->live.duration_ns = run->values->duration_ns;
+	if (code == EXIT_DONE)
+		code = diagnose_live_run(&run->live, &run->facts);
+	if (code == EXIT_DONE)
+		code = read_own_recording(run, arguments);
+	target_options_done(&choice);
+	return code;
+}
+
+/* NULL: the options go together. */
+static const char *find_conflict(const struct diagnose_values *values, bool of_file)
+{
+	const struct target_values *targets = &values->targets;
+
+	if (of_file && (targets->containers.list.count || targets->pods.list.count ||
+			       targets->cgroups.list.count || targets->trees.list.count))
+		return "of a recording, -p and -n choose processes";
+	if (of_file && values->outputs.list.count)
+		return "-o is for running processes";
+	if (!of_file && (values->from_ns || values->to_ns))
+		return "--from and --to are for recordings";
+	if (!of_file && values->duration_ns < 1000000)
+		return "--duration is at least 1ms";
+	return record_outputs_problem(&values->outputs);
 }
 
 int cmd_diagnose(const struct verb *self, int argc, char **argv)
 {
-	struct diagnose_values values = { 0 };
+	struct diagnose_values values = { .duration_ns = DURATION_NS };
+	struct diagnose_run run = { .values = &values, .verb = self };
 	struct arguments arguments;
-	struct selection selection = { 0 };
-	struct answers answers = { .wanted = ANSWERS_ALL };
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
-	code = check_kinds(&values, self);
-	values.selection.answers = &answers;
-	if (code == EXIT_DONE) {
-		code = selection_open(&values.selection, METHOD_NAME_SHORT, &arguments, self,
-			&selection);
-		if (code == EXIT_DONE)
-			code = diagnose_selection(&values, &selection);
-		selection_close(&selection);
+	bool of_file =
+		arguments.words.count || values.input || !target_options_given(&values.targets);
+	const char *conflict = find_conflict(&values, of_file);
+	const struct selection_values chosen = { .input = values.input,
+		.pids = values.targets.pids,
+		.names = values.targets.names,
+		.from_ns = values.from_ns,
+		.to_ns = values.to_ns };
+
+	code = conflict ? options_misused(self, "%s", conflict) : check_kinds(&values, self);
+	if (code == EXIT_DONE && of_file) {
+		code = read_recording(&run, &chosen, &arguments);
+	} else if (code == EXIT_DONE) {
+		rights_raise();
+		code = diagnose_running(&run, &arguments);
 	}
-	answers_done(&answers);
+	diagnose_live_done(&run.live);
+	facts_done(&run.facts);
 	options_done(self, &values, &arguments);
 	return code;
 }

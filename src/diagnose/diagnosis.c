@@ -103,10 +103,23 @@ static void add_lines(const struct diagnosis *diagnosis, const struct process_fa
 static void add_command(const struct diagnosis *diagnosis, const struct finding *finding,
 	struct bytes *out)
 {
-	bytes_printf(out, "spoor %s ", finding->rule->see[0]);
-	text_add_shell_word(out, diagnosis->file);
+	bytes_printf(out, "spoor %s", finding->rule->see[0]);
+	if (strcmp(finding->rule->see[0], "report") == 0) {
+		bytes_text(out, " ");
+		text_add_shell_word(out, diagnosis->file);
+	}
 	bytes_printf(out, " -p %" PRIu32 "%s",
 		diagnosis->facts->processes.items[finding->process].pid, finding->rule->see[1]);
+}
+
+/* "3.1 % of its CPU time, ", "growth of 30 %, ". */
+static void add_cost(struct bytes *out, const struct finding *finding)
+{
+	bool grows = finding->rule->cost_of == COST_GROWTH;
+
+	bytes_printf(out, "%s%.*f %%%s%s, ", grows ? "growth of " : "",
+		finding->cost >= 0.0995 ? 0 : 1, 100 * finding->cost, grows ? "" : " of ",
+		grows ? "" : cost_words(finding->rule->cost_of));
 }
 
 static void add_finding(const struct diagnosis *diagnosis, const struct finding *finding,
@@ -120,8 +133,7 @@ static void add_finding(const struct diagnosis *diagnosis, const struct finding 
 	bytes_printf(out, "\n%s", bytes_z(&head));
 	struct bytes tail = { 0 };
 	if (finding->cost > 0)
-		bytes_printf(&tail, "%.*f %% of %s, ", finding->cost >= 0.0995 ? 0 : 1,
-			100 * finding->cost, cost_words(rule->cost_of));
+		add_cost(&tail, finding);
 	bytes_printf(&tail, "confidence %.2f", finding->confidence);
 	if (text_columns((const char *)head.data, head.len) + 3 + tail.len > columns)
 		bytes_printf(out, "\n   ");

@@ -82,13 +82,20 @@ static uint32_t copy_name(struct facts *facts, const struct symbolmap *names, ui
 		trace_text(names->trace, names->functions.items[function].name));
 }
 
-/* A method's name without its arguments: findings are sentences. */
-static uint32_t copy_head(struct facts *facts, const struct symbolmap *names, uint32_t function)
+uint32_t facts_add_method(struct facts *facts, const char *name)
 {
-	const char *name = trace_text(names->trace, names->functions.items[function].name);
 	size_t len = strcspn(name, "(");
 
-	return len ? strtab_add(&facts->texts, name, len) : copy_name(facts, names, function);
+	/* "Get (async)" has no arguments, "(interface dispatch stub)" is no method. */
+	if (!len || name[len - 1] == ' ')
+		len = strlen(name);
+	return strtab_add(&facts->texts, name, len);
+}
+
+static uint32_t copy_head(struct facts *facts, const struct symbolmap *names, uint32_t function)
+{
+	return facts_add_method(facts,
+		trace_text(names->trace, names->functions.items[function].name));
 }
 
 int facts_set_place(struct facts *facts, struct place *place, const struct symbolmap *names,

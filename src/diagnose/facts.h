@@ -88,6 +88,9 @@ void facts_set(struct process_facts *process, enum fact fact, double value);
 /* Adds to a number, which counts from 0 if it was unknown. */
 void facts_add(struct process_facts *process, enum fact fact, double value);
 
+/* The text of a method's name without its arguments: findings are sentences. 0: no memory. */
+uint32_t facts_add_method(struct facts *facts, const char *name);
+
 /* What a finding shows of a place: functions of the symbolmap. */
 struct place_stack {
 	const uint32_t *functions; /* leaf first */

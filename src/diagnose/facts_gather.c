@@ -131,6 +131,33 @@ static void add_collection(struct process_facts *row, const struct collection *c
 	facts_add(row, rate, 1 / span_s);
 }
 
+/* What the later half of the collections left at least, beyond what the earlier half left at most. */
+static void set_heap_growth(struct process_facts *row, const struct collection *rows,
+	uint32_t count)
+{
+	uint64_t earlier = 0;
+	uint64_t later = UINT64_MAX;
+	uint32_t seen = 0;
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		all += rows[i].has_stats;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!rows[i].has_stats)
+			continue;
+		if (seen++ < all / 2)
+			earlier = rows[i].heap_bytes > earlier ? rows[i].heap_bytes : earlier;
+		else
+			later = rows[i].heap_bytes < later ? rows[i].heap_bytes : later;
+	}
+	if (all < 3 || !earlier || row->numbers[FACT_span] <= 0)
+		return;
+	double growth = later > earlier ? (double)(later - earlier) : 0;
+	facts_set(row, FACT_heap_growth, growth);
+	facts_set(row, FACT_heap_growth_rate, growth / row->numbers[FACT_span]);
+	facts_set(row, FACT_heap_growth_share, growth / (double)earlier);
+}
+
 static void set_collections(struct facts *facts, const struct collections *collections)
 {
 	for (uint32_t i = 0; i < collections->processes.count; i++) {
@@ -144,6 +171,7 @@ static void set_collections(struct facts *facts, const struct collections *colle
 		facts_set(row, FACT_longest_pause,
 			(double)collections->rows.items[process->longest].pause_ns / NS_PER_S);
 		facts_set(row, FACT_heap, (double)process->heap_last_bytes);
+		set_heap_growth(row, rows, process->row_count);
 	}
 }
 

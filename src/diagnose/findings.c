@@ -70,9 +70,18 @@ static int compare(const void *a, const void *b)
 
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
+	if (x->rule->outside != y->rule->outside)
+		return x->rule->outside ? 1 : -1;
 	if (x->cost != y->cost)
 		return x->cost > y->cost ? -1 : 1;
 	return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static double cost_of_rule(const struct rule *rule, const struct process_facts *process)
+{
+	double cost = process->known[rule->cost] ? process->numbers[rule->cost] : 0;
+
+	return cost < 1 ? cost : 1; /* growth may be more than all */
 }
 
 int findings_make(struct findings *findings, const struct facts *facts)
@@ -84,8 +93,7 @@ int findings_make(struct findings *findings, const struct facts *facts)
 			const struct finding finding = { .rule = rule,
 				.process = p,
 				.confidence = confidence_at(rule, margin),
-				.cost = process->known[rule->cost] ? process->numbers[rule->cost]
-								   : 0 };
+				.cost = cost_of_rule(rule, process) };
 			if (margin >= 1 && !has_finding(findings, rule, p) &&
 				!vec_add(&findings->items, finding))
 				return -ENOMEM;
@@ -113,7 +121,8 @@ const struct place *finding_place(const struct facts *facts, const struct findin
 
 const char *cost_words(enum cost_of cost_of)
 {
-	static const char *const words[] = { "its CPU time", "the time", "the machine's CPU time" };
+	static const char *const words[] = { "its CPU time", "the time", "the machine's CPU time",
+		"the time of busy pool threads", "the time of busy threads", "growth" };
 
 	return words[cost_of];
 }

@@ -21,7 +21,7 @@ struct nearest;
 #define RULE_CONDITIONS_MAX 3
 
 /* What a cost is a share of. */
-enum cost_of { COST_CPU, COST_TIME, COST_MACHINE };
+enum cost_of { COST_CPU, COST_TIME, COST_MACHINE, COST_WORKERS, COST_THREADS, COST_GROWTH };
 
 struct condition {
 	enum fact fact;
@@ -36,6 +36,8 @@ struct rule {
 	enum place_kind place; /* where it happens */
 	/* a finding about the same method replaces it, as it says more */
 	bool general;
+	/* about the machine around the process: after all findings about the process itself */
+	bool outside;
 	enum fact cost; /* a share; unknown is 0 */
 	enum cost_of cost_of;
 	double confidence; /* far beyond the thresholds */

@@ -1,0 +1,67 @@
+#!/bin/sh
+# spoor diagnose of running processes finds what needs more than a recording: blocked pool threads, locks, growing memory and descriptors, a slow finalizer;
+# it names the user's method, leaves a recording for the commands that it proposes, and no session.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+program faults
+faults=$program
+load=$(dirname "$spoor")/examples/load
+[ -x "$load" ] || skip "the examples are not built"
+
+# first KIND METHOD: the first finding of x.json, the only process, is of this kind and names this method.
+first() {
+	[ "$(value x.json '.processes[0].findings[0] | "\(.kind) \(.method)"')" = "$1 $2" ]
+}
+
+# diagnosed KIND METHOD: diagnoses $subject, longer and longer, until its first finding is this one. A busy machine may give it too little time at first.
+diagnosed() {
+	for seconds in 5 10 30; do
+		rm -f x.nettrace
+		code_of "$spoor" diagnose -p $subject --duration ${seconds}s -o x.nettrace --json
+		expect_code 0 "diagnose"
+		[ -s x.nettrace ] || fail "there is no recording"
+		cp out x.json
+		! first "$1" "$2" || break
+	done
+	first "$1" "$2" || fail "the first finding is not $1 in $2"
+	json x.json '.processes[0].findings[0] | .confidence > 0.4 and .confidence <= 1 and (.evidence | length) > 0 and .advice != ""'
+	until_true no_session $subject || fail "a session is left"
+	kill -9 $subject
+}
+
+served() {
+	rm -f port
+	start subject dotnet "$faults" "$scratch/port"
+	until_true test -s port || fail "the web API does not start"
+	start clients "$load" "$(cat port)" 600 "/$1=$2" >/dev/null
+	diagnosed "$3" "$4"
+	kill -9 $clients
+}
+
+served block 16 sync-over-async Faults.Orders.Load
+served lock 8 lock-contention Faults.Stock.Reserve
+served keep-native 4 native-memory-growth ''
+served handles 4 handle-leak ''
+served finalize 2 finalizer-backlog Faults.Ticket.Finalize
+served deadlock 8 deadlock Faults.Accounts.Move
+
+# Programs of another shape: no server. The pool's workers wait for a task that never ends.
+begin subject starve 3
+until_true grep -q starved ready.subject || fail "the pool does not starve"
+diagnosed sync-over-async Starved.Block
+
+# Ended by a signal: the recording up to then is judged, and no session is left.
+begin subject burn 100000
+start verb "$spoor" diagnose -p $subject --duration 1000s -o y.nettrace >verb.out 2>verb.err
+until_true test -s y.nettrace || fail "the recording does not begin: $(cat verb.err)"
+sleep 1
+kill -INT $verb
+wait $verb || fail "interrupted: exit code $?: $(cat verb.err)"
+has verb.out "^Managed \($subject\)  "
+until_true no_session $subject || fail "a session is left"
+
+# What does not go together, and a process that does not exist.
+code_of "$spoor" diagnose -p $subject --from 1s
+expect_code 2 "--from of a running process"
+code_of "$spoor" diagnose -p 4194303 --duration 1s
+expect_code 1 "a process that does not exist"
