@@ -6,7 +6,7 @@
 #include "analysis/profile.h"
 #include "analysis/recording.h"
 #include "analysis/runtime_event.h"
-#include "trace/clr_event.h"
+#include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/trace.h"
 
@@ -15,6 +15,8 @@
 /* The analyses that take events of this schema: a set of 1 << enum answer. */
 static unsigned takers_of(const struct schema *schema)
 {
+	if (schema->provider_kind == PROVIDER_SAMPLE)
+		return schema->event_id == CLR_THREAD_SAMPLE ? 1u << ANSWER_POOL : 0;
 	if (schema->provider_kind != PROVIDER_CLR)
 		return 0;
 	switch (schema->event_id) {
@@ -36,6 +38,17 @@ static unsigned takers_of(const struct schema *schema)
 	case CLR_ID_WaitHandleWaitStart:
 	case CLR_ID_WaitHandleWaitStop:
 		return 1u << ANSWER_WAITS;
+	case CLR_ID_ThreadPoolWorkerThreadStart:
+	case CLR_ID_ThreadPoolWorkerThreadStop:
+	case CLR_ID_ThreadPoolWorkerThreadWait:
+	case CLR_ID_ThreadPoolWorkerThreadAdjustmentAdjustment:
+	case CLR_ID_ThreadPoolMinMaxThreads:
+	case CLR_ID_ThreadPoolEnqueue:
+	case CLR_ID_ThreadPoolDequeue:
+		return 1u << ANSWER_POOL;
+	case CLR_ID_MethodJittingStarted:
+	case CLR_ID_MethodLoadVerbose:
+		return 1u << ANSWER_JIT;
 	default:
 		return 0;
 	}
@@ -84,6 +97,10 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return waits_event(&answers->locks, event);
 	case ANSWER_WAITS:
 		return waits_event(&answers->handles, event);
+	case ANSWER_POOL:
+		return thread_pool_event(&answers->thread_pool, event);
+	case ANSWER_JIT:
+		return compilations_event(&answers->compilations, event, answers->trace);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -131,7 +148,9 @@ int answers_event(struct answers *answers, const struct event *event)
 
 int answers_find(struct answers *answers, struct symbolmap *names)
 {
-	return event_stacks_find(&answers->stacks, names);
+	int error = event_stacks_find(&answers->stacks, names);
+
+	return error ? error : compilations_find(&answers->compilations, names);
 }
 
 /* Once, when all events have arrived. */
@@ -143,7 +162,9 @@ static int settle(struct answers *answers, uint64_t end_ns)
 	int error = allocations_choose(&answers->allocations);
 	if (!error)
 		error = waits_settle(&answers->locks, end_ns);
-	return error ? error : waits_settle(&answers->handles, end_ns);
+	if (!error)
+		error = waits_settle(&answers->handles, end_ns);
+	return error ? error : thread_pool_settle(&answers->thread_pool);
 }
 
 static struct tally *tally_of(struct answers *answers, enum answer answer)
@@ -158,6 +179,8 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 	case ANSWER_WAITS:
 		return &answers->handles.tally;
 	case ANSWER_GC:
+	case ANSWER_POOL:
+	case ANSWER_JIT:
 	case ANSWER_COUNT:
 		break;
 	}
@@ -223,6 +246,10 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		if (tally)
 			error = tally_finish(tally, &selection);
 	}
+	if (!error)
+		error = thread_pool_finish(&answers->thread_pool, &selection, answers->to_ns);
+	if (!error)
+		error = compilations_finish(&answers->compilations, profile);
 	return error;
 }
 
@@ -234,6 +261,8 @@ void answers_done(struct answers *answers)
 	allocations_done(&answers->allocations);
 	waits_done(&answers->locks);
 	waits_done(&answers->handles);
+	thread_pool_done(&answers->thread_pool);
+	compilations_done(&answers->compilations);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

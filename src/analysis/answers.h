@@ -18,8 +18,10 @@
 
 #include "analysis/allocations.h"
 #include "analysis/collections.h"
+#include "analysis/compilations.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
+#include "analysis/thread_pool.h"
 #include "analysis/waits.h"
 #include "base/vec.h"
 
@@ -35,6 +37,8 @@ enum answer {
 	ANSWER_ALLOC,
 	ANSWER_LOCKS,
 	ANSWER_WAITS,
+	ANSWER_POOL,
+	ANSWER_JIT,
 	ANSWER_COUNT,
 };
 
@@ -58,6 +62,8 @@ struct answers {
 	struct allocations allocations;
 	struct waits locks;
 	struct waits handles;
+	struct thread_pool thread_pool;
+	struct compilations compilations;
 };
 
 /* 0, or -ENOMEM. */

@@ -84,6 +84,16 @@ static uint32_t interval_count(const struct answers *answers, const struct timel
 	return timeline_count(line, answers->to_ns > from_ns ? answers->to_ns - from_ns : 0);
 }
 
+void answer_bars(struct bytes *out, const struct answers *answers, const struct timeline *line)
+{
+	sparkline_add(out, line->amounts, interval_count(answers, line));
+}
+
+void answer_time_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
+{
+	text_add_duration(out, span_ns ? (double)amount / (double)span_ns : 0);
+}
+
 void answer_timeline(struct bytes *out, const struct answers *answers, const struct timeline *line,
 	void (*add_rate)(struct bytes *out, uint64_t amount, uint64_t span_ns))
 {
@@ -91,7 +101,7 @@ void answer_timeline(struct bytes *out, const struct answers *answers, const str
 	uint64_t width_ns = timeline_width_ns(line);
 
 	bytes_text(out, "  over time    ");
-	sparkline_add(out, line->amounts, interval_count(answers, line));
+	answer_bars(out, answers, line);
 	bytes_text(out, "\n               most ");
 	(add_rate ? add_rate : answer_rate)(out, line->amounts[peak], width_ns);
 	bytes_text(out, " a second, at ");

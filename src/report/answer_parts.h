@@ -33,6 +33,11 @@ void answer_head(struct bytes *out, const struct report *report, uint32_t proces
 /* An amount for a second of `span_ns`: "120". */
 void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
 
+/* A time for each second: "993 ms". */
+void answer_time_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
+
+void answer_bars(struct bytes *out, const struct answers *answers, const struct timeline *line);
+
 /*
  * The line "  over time    .. bars ..  most 120/s at 3.2 s". `add_rate` prints an amount for a
  * second of the given time; NULL: answer_rate().

@@ -3,7 +3,9 @@
 
 #include "report/allocations_report.h"
 #include "report/collections_report.h"
+#include "report/compilations_report.h"
 #include "report/exceptions_report.h"
+#include "report/thread_pool_report.h"
 #include "report/waits_report.h"
 
 static bool has_collections(const struct answers *answers)
@@ -31,12 +33,24 @@ static bool has_waits(const struct answers *answers)
 	return answers->handles.tally.processes.count > 0;
 }
 
+static bool has_pools(const struct answers *answers)
+{
+	return answers->thread_pool.processes.count > 0;
+}
+
+static bool has_compilations(const struct answers *answers)
+{
+	return answers->compilations.processes.count > 0;
+}
+
 const struct answer_report answer_reports[ANSWER_COUNT] = {
 	[ANSWER_GC] = { "gc", collections_text, collections_json, has_collections },
 	[ANSWER_EXCEPTIONS] = { "exceptions", exceptions_text, exceptions_json, has_exceptions },
 	[ANSWER_ALLOC] = { "alloc", allocations_text, allocations_json, has_allocations },
 	[ANSWER_LOCKS] = { "locks", locks_text, locks_json, has_locks },
 	[ANSWER_WAITS] = { "waits", waits_text, waits_json, has_waits },
+	[ANSWER_POOL] = { "threadpool", thread_pool_text, thread_pool_json, has_pools },
+	[ANSWER_JIT] = { "jit", compilations_text, compilations_json, has_compilations },
 };
 
 enum answer answer_report_requested(const bool *flags, bool *ret_several)

@@ -41,11 +41,6 @@ static const struct wait_words handle_words = {
 	TALLY_KIND | TALLY_PLACE,
 };
 
-static void add_time_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
-{
-	text_add_duration(out, span_ns ? (double)amount / (double)span_ns : 0);
-}
-
 /* The name of a process's thread; "" when it is not known. */
 static const char *thread_name(const struct report *report, uint32_t process, uint32_t tid)
 {
@@ -135,7 +130,7 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 		text_add_things(out, unfinished, words->one, words->many);
 		bytes_text(out, " at the end of the recording\n");
 	}
-	answer_timeline(out, answers, &process->line, add_time_rate);
+	answer_timeline(out, answers, &process->line, answer_time_rate);
 	bytes_printf(out, "\n     waited    share    waits   longest  %s\n", words->heading);
 }
 

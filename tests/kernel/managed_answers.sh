@@ -115,3 +115,27 @@ answer waits waits
 json waits.json '[.processes[0].waits[] | select(.method | test("^Answered.WaitEvent")) | select(.kind == "handle") | .count] | add == 10'
 json waits.json '[.processes[0].waits[] | select(.method == "Answered.WaitPulse()" and .kind == "Monitor.Wait") | .count] | add == 10'
 has waits.text '^ +in Answered\.WaitPulse\(\)  Answered\.dll$'
+
+# A starved pool: its work items block half in a task and half in a sleep, for as long as they say.
+begin_answered one starve 2000
+record_opened 1 pool.nettrace trace -p $one --providers Microsoft-Windows-DotNETRuntime:0x10000:4,Microsoft-DotNETCore-SampleProfiler:0:4
+work starved
+ended pool
+answer threadpool pool
+json pool.json '.processes[0] | .starved_ns > 0 and .most_threads > .min_threads and .starvations[0].added > 0 and any(.adjustments[]; .reason == "starvation")'
+json pool.json '.processes[0].work | any(.activity == "sync over async" and (.method | test("^Answered.Block")))'
+json pool.json '.processes[0].work | any(.activity == "sleep" and (.method | test("^Answered.Nap")))'
+json pool.json '.processes[0] | .blocked_ns > 0.5 * .work_ns'
+has pool.text '^  starvation +[0-9.]+ m?s in '
+has pool.text 'sync over async in Answered\.Block\(int\)'
+
+# Compiled methods.
+begin one late 200
+record_opened 1 jit.nettrace trace -p $one --clrevents jit --clreventlevel verbose
+work done
+ended jit
+answer jit jit
+json jit.json '.processes[0] | .method_count == (.methods | length) and .jit_ns == ([.methods[].jit_ns // 0] | add) and .method_count == ([.tiers[].method_count] | add)'
+json jit.json '.processes[0] | .method_count > 10 and .jit_ns > 0 and .il_bytes > 0 and .untimed_count < .method_count'
+json jit.json 'any(.processes[0].methods[]; (.name | test("^Late.Plain")) and .tier == "tier 0" and .jit_ns > 0 and .il_bytes > 0 and .module == "Managed.dll")'
+has jit.text 'methods compiled in .*in the JIT$'
