@@ -29,7 +29,8 @@ struct trace;
 
 struct compilation {
 	uint64_t address;
-	uint64_t at_ns; /* of its begin, since the recording's begin; of its end if it is not timed */
+	uint64_t
+		at_ns; /* of its begin, since the recording's begin; of its end if it is not timed */
 	uint64_t from_ns; /* the begin of the selected time */
 	uint64_t lasts_ns;
 	uint32_t il_bytes; /* 0 if it is not timed */

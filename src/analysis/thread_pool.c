@@ -41,12 +41,11 @@ static int count_item(struct thread_pool *pool, const struct runtime_event *even
 static int close_sample(struct thread_pool *pool, struct pool_sample *sample, uint64_t at_ns)
 {
 	uint64_t lasts_ns = at_ns > sample->at_ns ? at_ns - sample->at_ns : 0;
-	const struct tally_amount amount = {
-		.amount = lasts_ns < SAMPLE_NS_MAX ? lasts_ns : SAMPLE_NS_MAX,
+	const struct tally_amount amount = { .amount = lasts_ns < SAMPLE_NS_MAX ? lasts_ns
+										: SAMPLE_NS_MAX,
 		.at_ns = sample->at_ns,
 		.from_ns = sample->from_ns,
-		.lasts = true
-	};
+		.lasts = true };
 
 	if (!sample->is_open)
 		return 0;
@@ -384,9 +383,9 @@ uint64_t thread_pool_blocked_ns(const struct thread_pool *pool, const struct tal
 
 const char *pool_reason(uint32_t reason)
 {
-	static const char *const words[POOL_REASONS] = { "warm-up", "initialization",
-		"random move", "climbing move", "change point", "stabilization", "starvation",
-		"thread timed out", "cooperative blocking", "other" };
+	static const char *const words[POOL_REASONS] = { "warm-up", "initialization", "random move",
+		"climbing move", "change point", "stabilization", "starvation", "thread timed out",
+		"cooperative blocking", "other" };
 
 	return words[reason < POOL_REASONS ? reason : POOL_OTHER];
 }

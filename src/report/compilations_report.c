@@ -74,8 +74,7 @@ static void add_tiers(struct bytes *out, const struct compilations_process *proc
 }
 
 static void add_methods(struct bytes *out, const struct compilations *compilations,
-	const struct report *report, const struct compilations_process *process,
-	uint32_t row_count)
+	const struct report *report, const struct compilations_process *process, uint32_t row_count)
 {
 	uint32_t shown = process->row_count < row_count ? process->row_count : row_count;
 
@@ -145,8 +144,7 @@ static void add_json_method(struct json *j, const struct report *report,
 	json_end(j);
 }
 
-int compilations_json(const struct answers *answers, const struct report *report,
-	struct bytes *out)
+int compilations_json(const struct answers *answers, const struct report *report, struct bytes *out)
 {
 	const struct compilations *compilations = &answers->compilations;
 	struct json j = { .out = out };
@@ -175,8 +173,7 @@ int compilations_json(const struct answers *answers, const struct report *report
 		json_end(&j);
 		json_array(&j, "methods");
 		for (uint32_t r = 0; r < process->row_count; r++)
-			add_json_method(&j, report,
-				&compilations->rows.items[process->row_at + r]);
+			add_json_method(&j, report, &compilations->rows.items[process->row_at + r]);
 		json_end(&j);
 		json_end(&j);
 	}

@@ -114,8 +114,8 @@ static int add_work(struct bytes *out, const struct answers *answers, const stru
 	return error;
 }
 
-int thread_pool_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out)
+int thread_pool_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
 {
 	const struct thread_pool *pool = &answers->thread_pool;
 	int error = 0;
@@ -189,8 +189,7 @@ static void add_json_work(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-int thread_pool_json(const struct answers *answers, const struct report *report,
-	struct bytes *out)
+int thread_pool_json(const struct answers *answers, const struct report *report, struct bytes *out)
 {
 	const struct thread_pool *pool = &answers->thread_pool;
 	struct json j = { .out = out };

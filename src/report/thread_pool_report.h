@@ -12,11 +12,10 @@ struct bytes;
 struct report;
 
 /* At most `row_count` rows a process; 0: ANSWER_ROWS_DEFAULT. 0, or -ENOMEM. */
-int thread_pool_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out);
+int thread_pool_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out);
 
 /* 0, or -ENOMEM. */
-int thread_pool_json(const struct answers *answers, const struct report *report,
-	struct bytes *out);
+int thread_pool_json(const struct answers *answers, const struct report *report, struct bytes *out);
 
 #endif

@@ -49,7 +49,7 @@ static void test_pairs(void **state)
 	f.thread = one;
 	load(&f, 40, 1, JIT + 0x208, JITTED | TIER(TIER_0));
 	load(&f, 50, 3, IMAGE + 8, TIER(TIER_OPTIMIZED)); /* precompiled */
-	load(&f, 60, 4, JIT + 0x208, JITTED);              /* its begin is not in the recording */
+	load(&f, 60, 4, JIT + 0x208, JITTED);             /* its begin is not in the recording */
 	fixture_finish(&f);
 	const struct compilations *c = &f.answers.compilations;
 	assert_int_equal(c->processes.count, 1);

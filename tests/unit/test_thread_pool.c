@@ -46,7 +46,8 @@ static void test_starvation(void **state)
 	bytes_u16(&limits, 2);
 	bytes_u16(&limits, 100);
 	fixture_pass(&f, 1, CLR_ID_ThreadPoolMinMaxThreads, 0, &limits);
-	adjust(&f, 700, 4, POOL_STARVATION); /* before earlier ones, as in a file sorted by thread */
+	adjust(&f, 700, 4,
+		POOL_STARVATION); /* before earlier ones, as in a file sorted by thread */
 	threads(&f, 10, 2);
 	adjust(&f, 600, 3, POOL_STARVATION);
 	adjust(&f, 4000, 5, POOL_STARVATION);
@@ -93,7 +94,8 @@ static void sample(struct fixture *f, uint64_t at_ms, uint32_t type, const uint6
 	struct schema *schema = vec_push(&f->trace.schemas);
 
 	bytes_u32(&payload, type);
-	*schema = (struct schema){ .provider_kind = PROVIDER_SAMPLE, .event_id = CLR_THREAD_SAMPLE };
+	*schema =
+		(struct schema){ .provider_kind = PROVIDER_SAMPLE, .event_id = CLR_THREAD_SAMPLE };
 	fixture_stack(f, frames, count);
 	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
 		.thread_index = f->thread,
