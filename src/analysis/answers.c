@@ -13,10 +13,12 @@
 #define IS_ASKED 1u
 
 /* The analyses that take events of this schema: a set of 1 << enum answer. */
-static unsigned takers_of(const struct schema *schema)
+static unsigned takers_of(const struct answers *answers, const struct schema *schema)
 {
 	if (schema->provider_kind == PROVIDER_SAMPLE)
-		return schema->event_id == CLR_THREAD_SAMPLE ? 1u << ANSWER_POOL : 0;
+		return schema->event_id == CLR_THREAD_SAMPLE && !answers->for_summary
+			       ? 1u << ANSWER_POOL
+			       : 0;
 	if (schema->provider_kind != PROVIDER_CLR)
 		return 0;
 	switch (schema->event_id) {
@@ -26,6 +28,7 @@ static unsigned takers_of(const struct schema *schema)
 	case CLR_ID_GCSuspendEEBegin:
 	case CLR_ID_GCSuspendEEEnd:
 	case CLR_ID_GCRestartEEEnd:
+	case CLR_ID_GCTriggered:
 		return 1u << ANSWER_GC;
 	case CLR_ID_ExceptionThrown:
 		return 1u << ANSWER_EXCEPTIONS;
@@ -64,7 +67,7 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 
 	if (!*known)
 		*known = (uint16_t)(IS_ASKED |
-				    (takers_of(&answers->trace->schemas.items[schema_index]) &
+				    (takers_of(answers, &answers->trace->schemas.items[schema_index]) &
 					    answers->wanted)
 					    << 1);
 	return *known >> 1;
@@ -88,7 +91,9 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 {
 	switch (answer) {
 	case ANSWER_GC:
-		return collections_event(&answers->collections, event->event);
+		return event->schema->event_id == CLR_ID_GCTriggered
+			       ? collections_trigger(&answers->collections, event)
+			       : collections_event(&answers->collections, event->event);
 	case ANSWER_EXCEPTIONS:
 		return exceptions_event(&answers->exceptions, event);
 	case ANSWER_ALLOC:
@@ -179,6 +184,7 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 	case ANSWER_WAITS:
 		return &answers->handles.tally;
 	case ANSWER_GC:
+		return &answers->collections.triggers;
 	case ANSWER_POOL:
 	case ANSWER_JIT:
 	case ANSWER_COUNT:

@@ -48,6 +48,7 @@ struct answers {
 	const struct trace *trace;
 	const struct profile_filter *filter; /* threads and times; the caller's */
 	unsigned wanted;                     /* set of 1 << enum answer */
+	bool for_summary; /* threads' samples are left out: a summary does not show them */
 	struct event_stacks stacks;
 	uint64_t begin_ns; /* of the recording; 0: no event has arrived */
 	uint64_t last_ns;  /* of the events that an analysis took; since begin_ns, as the next */

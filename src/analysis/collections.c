@@ -11,13 +11,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/event_stacks.h"
 #include "analysis/profile.h"
+#include "analysis/runtime_event.h"
 #include "base/cursor.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/trace.h"
 
 #define NO_ROW UINT32_MAX
+
+/* gc_reason in the runtime's gc.h. */
+enum induced_reason {
+	REASON_INDUCED = 1,
+	REASON_INDUCED_NOT_FORCED = 7,
+	REASON_INDUCED_COMPACTING = 10,
+	REASON_INDUCED_AGGRESSIVE = 17,
+};
 
 /* GCSuspendEEBegin: all other reasons are not for a collection. */
 enum suspend_reason { SUSPEND_FOR_GC = 1, SUSPEND_FOR_GC_PREPARATION = 6 };
@@ -330,6 +340,27 @@ int collections_finish(struct collections *collections, const struct profile *pr
 	return error;
 }
 
+/* GCTriggered: u32 reason, u16 instance. */
+int collections_trigger(struct collections *collections, const struct runtime_event *event)
+{
+	struct cursor c = event->payload;
+	struct tally_key key = { .process = event->process, .kind = cursor_u32(&c) };
+	const struct tally_amount amount = {
+		.amount = 1, .at_ns = event->at_ns, .from_ns = event->from_ns
+	};
+
+	if (c.short_read || !event->is_selected)
+		return 0;
+	int error = event_stacks_add(event->stacks, event->process, event->event, &key.stack);
+	return error ? error : tally_add(&collections->triggers, &key, &amount);
+}
+
+bool collection_is_induced(uint32_t reason)
+{
+	return reason == REASON_INDUCED || reason == REASON_INDUCED_NOT_FORCED ||
+	       reason == REASON_INDUCED_COMPACTING || reason == REASON_INDUCED_AGGRESSIVE;
+}
+
 const char *collection_reason(uint32_t reason)
 {
 	/* gc_reason in the runtime's gc.h. */
@@ -352,6 +383,7 @@ const char *collection_type(enum collection_type type)
 
 void collections_done(struct collections *collections)
 {
+	tally_done(&collections->triggers);
 	vec_done(&collections->raw);
 	vec_done(&collections->rows);
 	vec_done(&collections->processes);

@@ -18,10 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/tally.h"
 #include "base/vec.h"
 
 struct event;
 struct profile;
+struct runtime_event;
 struct trace;
 
 #define COLLECTION_GENERATIONS 3u
@@ -68,12 +70,17 @@ struct collections_process {
 struct collection_event;
 
 struct collections {
+	/* what triggered collections: key kind = reason, stack; an amount is 1 */
+	struct tally triggers;
 	const struct trace *trace;
 	VEC(struct collection_event) raw;          /* until collections_finish() */
 	VEC(struct collection) rows;               /* by process, then by time */
 	VEC(struct collections_process) processes; /* longest pauses first */
 	uint64_t span_ns; /* the time that the filter selects, which shares are of */
 };
+
+/* Takes GCTriggered. 0, or -ENOMEM. Payloads that are too short are ignored. */
+int collections_trigger(struct collections *collections, const struct runtime_event *event);
 
 /* 0, or -ENOMEM. Other events are ignored, and payloads that are too short. */
 int collections_event(struct collections *collections, const struct event *event);
@@ -84,6 +91,9 @@ int collections_event(struct collections *collections, const struct event *event
  */
 int collections_finish(struct collections *collections, const struct profile *profile,
 	uint64_t duration_ns);
+
+/* Whether the program called for a collection of this reason. */
+bool collection_is_induced(uint32_t reason);
 
 /* "small objects", "induced"; a constant text. */
 const char *collection_reason(uint32_t reason);

@@ -187,6 +187,14 @@ static int write_answer(const struct report_values *values, enum answer answer,
 	return code == EXIT_DONE && !report->has_data(answers) && s->words.len ? EXIT_FAILED : code;
 }
 
+/* The tables of functions have a summary of the runtimes' events above them. */
+static bool has_summary(const struct report_values *values, const struct sorting *sorting,
+	enum answer answer)
+{
+	return answer == ANSWER_COUNT && !values->json && !values->tree && !values->callers &&
+	       !sorting->keys;
+}
+
 static int write_report(const struct report_values *values, const struct sorting *sorting,
 	double least_share, struct selection *s)
 {
@@ -226,6 +234,7 @@ static int write_report(const struct report_values *values, const struct sorting
 			.by_total = by_total,
 			.verbose = values->verbose,
 			.without_total = values->no_children,
+			.answers = s->answers,
 			.callers = values->callers };
 		report_text(&s->report, with_tree ? &tree : NULL, &options, &out);
 	}
@@ -271,7 +280,11 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "--%s does not go with --tree, --callers or --sort",
 			answer_reports[answer].option);
 	} else {
-		answers.wanted = answer != ANSWER_COUNT ? 1u << answer : 0;
+		values.selection.without_samples = answer != ANSWER_COUNT;
+		answers.for_summary = has_summary(&values, &sorting, answer);
+		answers.wanted = answer != ANSWER_COUNT ? 1u << answer
+				 : answers.for_summary  ? ANSWERS_ALL & ~(1u << ANSWER_WAITS)
+							: 0;
 		values.selection.answers = answers.wanted ? &answers : NULL;
 		/* Programs get names that are distinct, people those that fit. */
 		code = selection_open(&values.selection,

@@ -361,7 +361,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	if (values->weighs_answer)
 		s->report.weighing =
 			values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS : REPORT_WAITING;
-	if (!said && (!s->answers || values->weighs_answer) && selection_is_empty(s))
+	if (!said && !values->without_samples && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;

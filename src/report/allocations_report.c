@@ -78,7 +78,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		"more types and methods");
 	if (!answer_has_stacks(answers, process))
 		bytes_text(out,
-			"\nthe events have no stacks, so the allocating methods are not known; spoor trace --profile gc-verbose records them\n");
+			"\nthe events have no stacks, so the allocating methods are not known; spoor record --event-stacks records them\n");
 	tally_rows_done(&rows);
 	return error;
 }
@@ -97,7 +97,7 @@ int allocations_text(const struct answers *answers, const struct report *report,
 	}
 	if (!tally->processes.count)
 		bytes_text(out,
-			"no sample of an allocation is in this selection; spoor trace --profile gc-verbose records them\n");
+			"no sample of an allocation is in this selection; spoor record --event-stacks records them\n");
 	label_loss(out, report);
 	bytes_text(out, "\n");
 	return error;

@@ -13,6 +13,8 @@
 #include "trace/report.h"
 #include "trace/trace.h"
 
+#define TRIGGERS_SHOWN 3u
+
 static void add_known_size_cell(struct bytes *out, uint64_t size_bytes, bool is_known)
 {
 	if (is_known)
@@ -53,6 +55,40 @@ static void add_reasons(struct bytes *out, const struct collections_process *pro
 	}
 }
 
+static const struct tally_process *triggers_of(const struct collections *collections,
+	uint32_t process)
+{
+	const struct tally *triggers = &collections->triggers;
+
+	for (uint32_t i = 0; i < triggers->processes.count; i++)
+		if (triggers->processes.items[i].process == process)
+			return &triggers->processes.items[i];
+	return NULL;
+}
+
+/* Methods that induced collections, most first. Without memory there are none. */
+static void add_triggers(struct bytes *out, const struct collections *collections,
+	const struct report *report, uint32_t process)
+{
+	const struct tally_process *triggers = triggers_of(collections, process);
+	struct tally_rows rows;
+	uint32_t shown = 0;
+
+	if (!triggers)
+		return;
+	if (tally_group(&collections->triggers, triggers, TALLY_KIND | TALLY_PLACE, &rows) == 0)
+		for (uint32_t i = 0; i < rows.list.count && shown < TRIGGERS_SHOWN; i++) {
+			const struct tally_key *key = &rows.list.items[i].key;
+			if (!key->place || !collection_is_induced(key->kind))
+				continue;
+			bytes_text(out, shown++ ? "\n               " : "\n  induced by   ");
+			answer_function(out, report, key->place);
+			bytes_text(out, ": ");
+			text_add_count(out, rows.list.items[i].count);
+		}
+	tally_rows_done(&rows);
+}
+
 static void add_summary(struct bytes *out, const struct collections *collections,
 	const struct report *report, const struct collections_process *process)
 {
@@ -78,6 +114,11 @@ static void add_summary(struct bytes *out, const struct collections *collections
 	for (uint32_t i = 0; i < COLLECTION_GENERATIONS; i++) {
 		bytes_printf(out, "%s gen %" PRIu32 ": ", i ? "," : "", i);
 		text_add_count(out, process->by_generation[i]);
+		if (process->by_generation[i]) {
+			bytes_text(out, " (");
+			answer_rate(out, process->by_generation[i], collections->span_ns);
+			bytes_text(out, "/s)");
+		}
 	}
 	if (process->background_count) {
 		bytes_text(out, "; in the background: ");
@@ -85,6 +126,7 @@ static void add_summary(struct bytes *out, const struct collections *collections
 	}
 	bytes_text(out, "\n  reasons      ");
 	add_reasons(out, process);
+	add_triggers(out, collections, report, process->process);
 	if (process->heap_most_bytes) {
 		bytes_text(out, "\n  heap         ");
 		text_add_size(out, process->heap_last_bytes);
@@ -201,6 +243,25 @@ static void add_json_row(struct json *j, const struct report *report, const stru
 	json_end(j);
 }
 
+static void add_json_triggers(struct json *j, const struct answers *answers,
+	const struct report *report, uint32_t process)
+{
+	const struct collections *collections = &answers->collections;
+	const struct tally_process *triggers = triggers_of(collections, process);
+
+	json_array(j, "triggers");
+	for (uint32_t i = 0; triggers && i < triggers->row_count; i++) {
+		const struct tally_row *row =
+			&collections->triggers.rows.list.items[triggers->row_at + i];
+		json_object(j, NULL);
+		json_z(j, "reason", collection_reason(row->key.kind));
+		json_u64(j, "count", row->count);
+		answer_json_stack(j, answers, report, row->key.stack);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 int collections_json(const struct answers *answers, const struct report *report, struct bytes *out)
 {
 	const struct collections *collections = &answers->collections;
@@ -217,6 +278,7 @@ int collections_json(const struct answers *answers, const struct report *report,
 		json_u64(&j, "heap_last_bytes", process->heap_last_bytes);
 		json_u64(&j, "heap_most_bytes", process->heap_most_bytes);
 		json_u64(&j, "promoted_bytes", process->promoted_bytes);
+		add_json_triggers(&j, answers, report, process->process);
 		json_array(&j, "collections");
 		for (uint32_t r = 0; r < process->row_count; r++)
 			add_json_row(&j, report, &collections->rows.items[process->row_at + r]);

@@ -73,7 +73,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		"more types and methods");
 	if (!answer_has_stacks(answers, process))
 		bytes_text(out,
-			"\nthe events have no stacks, so the throwing methods are not known; spoor trace --clrevents exception records them\n");
+			"\nthe events have no stacks, so the throwing methods are not known; spoor record --event-stacks records them\n");
 	tally_rows_done(&rows);
 	return error;
 }
@@ -92,7 +92,7 @@ int exceptions_text(const struct answers *answers, const struct report *report, 
 	}
 	if (!tally->processes.count)
 		bytes_text(out,
-			"no exception is in this selection; spoor record takes them unless --no-events is given, and spoor trace --clrevents exception with their stacks\n");
+			"no exception is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n");
 	label_loss(out, report);
 	bytes_text(out, "\n");
 	return error;

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "render/event_text.h"
 #include "render/frame_label.h"
+#include "report/answer_summary.h"
 #include "render/unwind_label.h"
 #include "trace/call_tree.h"
 #include "trace/clr.h"
@@ -1150,6 +1151,8 @@ void report_text(const struct report *report, struct call_tree *tree,
 	add_head(&page);
 	add_grants(&page);
 	add_trust(&page);
+	if (options->answers)
+		answer_summary(options->answers, report, out);
 	if (!report->samples) {
 		if (report->all_samples)
 			bytes_text(out, "no sample is left by this selection\n");

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct answers;
 struct bytes;
 struct call_tree;
 struct report;
@@ -25,6 +26,8 @@ struct report_text_options {
 	bool by_total;
 	bool verbose;       /* clocks, and notes that limit nothing */
 	bool without_total; /* no column for what they called */
+	/* analyses of runtime events, to be summed up before the tables; NULL none */
+	const struct answers *answers;
 	/* the NAME whose callers the tree shows; NULL for a tree from the root */
 	const char *callers;
 };

@@ -27,8 +27,8 @@ static const struct wait_words lock_words = {
 	"wait for a lock",
 	"waits for locks",
 	"lock",
-	"no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and spoor trace --clrevents contention with their stacks\n",
-	"\nthe events have no stacks, so the waiting methods are not known; spoor trace --clrevents contention records them\n",
+	"no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n",
+	"\nthe events have no stacks, so the waiting methods are not known; spoor record --event-stacks records them\n",
 	TALLY_ID | TALLY_KIND | TALLY_PLACE,
 };
 
@@ -36,8 +36,8 @@ static const struct wait_words handle_words = {
 	"wait",
 	"waits",
 	"for",
-	"no wait for a handle is in this selection; spoor trace --providers Microsoft-Windows-DotNETRuntime:0x40000000000:5 records those of .NET 9 and later\n",
-	"\nthe events have no stacks, so the waiting methods are not known; spoor trace records them\n",
+	"no wait for a handle is in this selection; spoor record --event-stacks records those of .NET 9 and later\n",
+	"\nthe events have no stacks, so the waiting methods are not known; spoor record --event-stacks records them\n",
 	TALLY_KIND | TALLY_PLACE,
 };
 

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "report/answer_report.h"
+#include "report/answer_summary.h"
 #include "trace/event.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
@@ -60,6 +61,8 @@ static void write_reports(const struct answers *answers, const struct report *re
 			!json_is_valid((const char *)out.data, out.len - 1))
 			abort();
 	}
+	bytes_reset(&out);
+	answer_summary(answers, report, &out);
 	bytes_done(&out);
 }
 

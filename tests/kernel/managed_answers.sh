@@ -53,6 +53,16 @@ has stacks.text '^Managed \([0-9]+\), \.NET [0-9.]+: 500 exceptions in '
 has stacks.text '^ +500 +100\.0 %  System\.InvalidOperationException$'
 has stacks.text '^ +in Told\.Throw\(\)  Managed\.dll$'
 has_no stacks.text 'no stacks'
+"$spoor" report --gc stacks.nettrace >gc.text
+has gc.text '^  induced by +Told\.Run\(int\)  Managed\.dll: [0-9]+$'
+"$spoor" report --gc --json stacks.nettrace >gc.json
+json gc.json '.processes[0] | ([.triggers[] | select(.reason == "induced" and .method == "Told.Run(int)") | .count] | add) == 45'
+# The summary of the plain report has both.
+"$spoor" report stacks.nettrace >summary.text 2>err || fail "report of stacks"
+has summary.text '^--exceptions +500, [0-9.,]+ a second: System\.InvalidOperationException 500 in Told\.Throw$'
+has summary.text '^--gc +[0-9]+ collections, paused '
+"$spoor" report --tree stacks.nettrace >tree.text 2>err || fail "report --tree of stacks"
+has_no tree.text '^--gc'
 code_of "$spoor" report --exceptions -m Nothing.dll stacks.nettrace
 expect_code 1 "exceptions of a module without any"
 "$spoor" report --exceptions --json -m Managed stacks.nettrace >module.json
@@ -67,6 +77,15 @@ answer exceptions plain
 json plain.json '.processes[0] | .exception_count == 300 and all(.exceptions[]; .stack == null and .method == null)'
 has plain.text '^ +300 +100\.0 %  System\.InvalidOperationException$'
 has plain.text 'the events have no stacks'
+
+# And with stacks.
+begin one events 200
+record_opened 1 recorded.nettrace record -p $one --event-stacks
+work thrown
+ended recorded
+answer exceptions recorded
+json recorded.json '.processes[0] | .exception_count == 200 and all(.exceptions[]; .method == "Told.Throw()")'
+has_no recorded.text 'no stacks'
 
 # Allocations, by each source: the sum is within 2 % (ticks, which are exact but for the last) or six standard errors (samples) of what the runtime counted.
 allocated() {
