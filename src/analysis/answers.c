@@ -67,7 +67,8 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 
 	if (!*known)
 		*known = (uint16_t)(IS_ASKED |
-				    (takers_of(answers, &answers->trace->schemas.items[schema_index]) &
+				    (takers_of(answers,
+					     &answers->trace->schemas.items[schema_index]) &
 					    answers->wanted)
 					    << 1);
 	return *known >> 1;

@@ -34,7 +34,7 @@ struct selection_values {
 	uint64_t to_ns;
 	bool raw_names;
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
-	bool without_samples; /* the verb shows `answers` alone: no sample need be selected */
+	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
 	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
 	bool weighs_answer;
 	enum answer weighed;
