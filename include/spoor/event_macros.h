@@ -18,6 +18,7 @@
  *   time                                    int64_t: nanoseconds since 1970-01-01 UTC
  *   pointer                                 const void *
  *   text text16                             const char * (UTF-8), const spoor_char16 *; cut after SPOOR_TEXT_MAX bytes or units, between characters
+ *   counted_text                            const char *, size_t: a text that ends after a count, or at a zero before
  *   blob                                    const void *, size_t
  *   u8_array ... f64_array, text_array      pointer to the elements, size_t count (at most 65,535)
  *   (object, FIELD, TAG)                    const struct TAG * of SPOOR_STRUCT(TAG, (TYPE, MEMBER), ...)
@@ -31,7 +32,7 @@
  * or that finds no room, is not written and counts as lost. In nettrace, where texts are UTF-16,
  * the texts of a payload that exceeds SPOOR_PAYLOAD_MAX there are cut further. Arguments are
  * evaluated whether the event is enabled or not; the data they point to is copied before the
- * return.
+ * return. C++: <spoor/spoor.hpp> adds standard types.
  */
 #ifndef SPOOR_EVENT_MACROS_H
 #define SPOOR_EVENT_MACROS_H
@@ -106,6 +107,15 @@ static inline size_t spoor_text16_cut(const spoor_char16 *text, size_t cut)
 static inline size_t spoor_text_length(const char *text)
 {
 	size_t length = text ? strlen(text) : 0;
+
+	return __builtin_expect(length > SPOOR_TEXT_MAX, 0) ? spoor_text_cut(text, SPOOR_TEXT_MAX)
+							    : length;
+}
+
+static inline size_t spoor_counted_text_length(const char *text, size_t count)
+{
+	const void *const end = text && count ? memchr(text, 0, count) : NULL;
+	const size_t length = end ? (size_t)((const char *)end - text) : text ? count : 0;
 
 	return __builtin_expect(length > SPOOR_TEXT_MAX, 0) ? spoor_text_cut(text, SPOOR_TEXT_MAX)
 							    : length;
@@ -195,15 +205,20 @@ static inline uint8_t *spoor_put_within(uint8_t *at, const uint8_t *end, const v
 	return size > (size_t)(end - at) ? at : spoor_put(at, bytes, size);
 }
 
-static inline uint8_t *spoor_put_text_within(uint8_t *at, const uint8_t *end, const char *text)
+static inline uint8_t *spoor_put_counted_text_within(uint8_t *at, const uint8_t *end,
+	const char *text, size_t length)
 {
-	size_t length = spoor_text_length(text);
 	size_t room = (size_t)(end - at);
 
 	if (room < 3)
 		return at;
 	return spoor_put_text(at, text,
 		length <= room - 3 ? length : spoor_text_cut(text, room - 3));
+}
+
+static inline uint8_t *spoor_put_text_within(uint8_t *at, const uint8_t *end, const char *text)
+{
+	return spoor_put_counted_text_within(at, end, text, spoor_text_length(text));
 }
 
 static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end,
@@ -327,6 +342,7 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_KIND_pointer      POINTER
 #define SPOOR_KIND_text         TEXT
 #define SPOOR_KIND_text16       TEXT16
+#define SPOOR_KIND_counted_text COUNTED
 #define SPOOR_KIND_blob         ARRAY
 #define SPOOR_KIND_i8_array     ARRAY
 #define SPOOR_KIND_u8_array     ARRAY
@@ -489,6 +505,24 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEMBER_TEXT(t, n) const char *n;
 #define SPOOR_MSIZE_TEXT(t, n)  +3u + spoor_text_length(s_->n)
 #define SPOOR_MPUT_TEXT(t, n)   p_ = spoor_put_text_within(p_, end_, s_->n);
+
+#define SPOOR_PARAM_COUNTED(t, n) const char *n, size_t n##_count
+#define SPOOR_ARG_COUNTED(t, n)   n, n##_count
+#define SPOOR_MEASURE_COUNTED(t, n) \
+	const size_t n##_measure_ = spoor_counted_text_length(n, n##_count);
+#define SPOOR_SIZE_COUNTED(t, n) +3u + n##_measure_
+#define SPOOR_PUT_COUNTED(t, n)  p_ = spoor_put_text(p_, n, n##_measure_);
+#define SPOOR_FIELD_COUNTED(t, n)         \
+	{                                 \
+#n, SPOOR_TYPE_TEXT, 0, 0 \
+	}
+#define SPOOR_MEMBER_COUNTED(t, n) \
+	const char *n;             \
+	size_t n##_count;
+#define SPOOR_MSIZE_COUNTED(t, n) +3u + spoor_counted_text_length(s_->n, s_->n##_count)
+#define SPOOR_MPUT_COUNTED(t, n)                            \
+	p_ = spoor_put_counted_text_within(p_, end_, s_->n, \
+		spoor_counted_text_length(s_->n, s_->n##_count));
 
 #define SPOOR_PARAM_TEXT16(t, n)   const spoor_char16 *n
 #define SPOOR_ARG_TEXT16(t, n)     n
@@ -726,7 +760,11 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 	{                                                                                         \
 		if (full##_enabled())                                                             \
 			full##_write_(SPOOR_LIST_##n(SPOOR_ARG, , __VA_ARGS__));                  \
-	}
+	}                                                                                         \
+	SPOOR_OVERLOAD_(n, full, __VA_ARGS__)
+
+/* <spoor/spoor.hpp> defines this: the same function with C++ types. */
+#define SPOOR_OVERLOAD_(n, full, ...)
 
 /* C++ requires an initialiser here; in C the object is zero without one. */
 #ifdef __cplusplus

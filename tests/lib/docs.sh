@@ -1,7 +1,7 @@
 #!/bin/sh
 # docs.sh BUILD-FOLDER COMPILER PAGE: builds and runs the code blocks of a page of docs/libspoor, against an installed libspoor.
 #
-#   ```c NAME.c    a whole file
+#   ```c NAME.c    a whole file; so is ```cpp NAME.cc
 #   ```sh          commands, run in order; `cc` is COMPILER
 #   ```text        the expected output of the previous commands
 #   ```console     not run
@@ -13,6 +13,10 @@ command -v pkg-config >/dev/null || {
 	echo "skipped: pkg-config is not installed"
 	exit 77
 }
+if grep -q '^```cpp' "$page" && ! command -v c++ >/dev/null; then
+	echo "skipped: no C++ compiler"
+	exit 77
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -34,7 +38,7 @@ awk -v steps="$work/steps" -v blocks="$work/block" '
 		kind = $1 == "```" ? "console" : substr($1, 4)
 		name = $2
 		count++
-		file = kind == "c" && name != "" ? name : blocks "." count
+		file = kind ~ /^c(pp)?$/ && name != "" ? name : blocks "." count
 		printf "" >file
 		print kind, file >>steps
 		next
@@ -47,7 +51,7 @@ ran=0
 touch "$work/steps"
 while read -r kind file; do
 	case $kind in
-	c | console) ;;
+	c | cpp | console) ;;
 	sh)
 		timeout 60 sh -e "$file" >"$work/said" 2>&1 </dev/null || {
 			echo "FAILED: $(cat "$file")"
@@ -63,7 +67,7 @@ while read -r kind file; do
 		}
 		;;
 	*)
-		echo "FAILED: a block of $page is '$kind': c, sh, text or console"
+		echo "FAILED: a block of $page is '$kind': c, cpp, sh, text or console"
 		exit 1
 		;;
 	esac

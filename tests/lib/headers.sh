@@ -52,7 +52,7 @@ if ! command -v "$cxx" >/dev/null || ! echo 'int main() { return 0; }' | "$cxx" 
 	echo "skipped: no C++ compiler beside $cc (the C half passed)"
 	exit 77
 fi
-for header in "$top"/include/spoor/*.h; do
+for header in "$top"/include/spoor/*.h "$top"/include/spoor/*.hpp; do
 	printf '#include <spoor/%s>\n#include <spoor/%s>\n' "${header##*/}" "${header##*/}" >"$work/alone.cc"
 	# shellcheck disable=SC2086
 	"$cxx" -std=c++17 $warnings -I"$top/include" "$work/alone.cc"

@@ -1,0 +1,33 @@
+#!/bin/sh
+# cpp.sh BUILD-FOLDER COMPILER: a program of a C file and a C++ file that share a header of events: both fire the same payloads, and the objects of
+# <spoor/spoor.hpp> end what they started. Compiled without a warning, with and without exceptions.
+set -eu
+build=$(realpath "$1")
+cc=$2
+here=$(realpath "$(dirname "$0")")
+top=$(realpath "$here/../..")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+warnings='-pedantic -Wall -Wextra -Wshadow -Wconversion -Wundef -Wcast-qual -Werror'
+
+"$cc" -std=c11 $warnings -I"$top/include" -c "$here/both_part.c" -o part.o
+ran=0
+for cxx in c++ clang++ clang++-14; do
+	command -v "$cxx" >/dev/null || continue
+	echo '#include <string_view>' | "$cxx" -x c++ -std=c++17 -fsyntax-only - 2>/dev/null || continue
+	for mode in '-std=c++17 -O2' '-std=c++20 -O0 -fno-exceptions -fno-rtti'; do
+		# shellcheck disable=SC2086 # lists of words
+		"$cxx" $mode $warnings -I"$top/include" "$here/both_main.cc" part.o "$build/libspoor.a" -lm -ldl -pthread -o program
+		result=$(timeout 120 ./program) || {
+			echo "FAILED: $cxx $mode: $result"
+			exit 1
+		}
+		ran=$((ran + 1))
+	done
+done
+[ $ran -gt 0 ] || {
+	echo "skipped: no C++17 compiler with its library"
+	exit 77
+}
+echo "$ran programs"
