@@ -81,6 +81,9 @@ struct record_values {
 	struct texts providers;
 	bool event_stacks;
 	bool no_arguments;
+	bool off_cpu;
+	bool wakers;
+	uint64_t min_block_ns;
 	bool user_only;
 	bool kernel_only;
 	bool stacks; /* perf's -g */
@@ -115,6 +118,13 @@ const struct option record_options[] = {
 		INTO(struct record_values, size_max) },
 	{ 'y', "yes", NULL, "record even if the target has little memory left", OPTION_FLAG,
 		INTO(struct record_values, yes) },
+	{ 0, "off-cpu", NULL,
+		"record each time that a thread waits or is preempted too, with its stack",
+		OPTION_FLAG, INTO(struct record_values, off_cpu) },
+	{ 0, "wakers", NULL, "with --off-cpu: which thread ended a wait, with its stack",
+		OPTION_FLAG, INTO(struct record_values, wakers) },
+	{ 0, "min-block", "TIME", "with --off-cpu: add up waits that are shorter, such as 1ms",
+		OPTION_DURATION, INTO(struct record_values, min_block_ns) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG,
 		INTO(struct record_values, report) },
 	{ 0, "all-user", NULL, "user code only, without the kernel", OPTION_FLAG,
@@ -370,6 +380,10 @@ static void say_begin(struct recording_run *run)
 	if (info->limit.error && !run->limit_said)
 		/* the recording continues with fewer events: not a failure */
 		(void)words_fail(&info->limit);
+	if (info->switches && info->sched.limit.error)
+		(void)words_fail(&info->sched.limit); /* as above */
+	else if (run->values->off_cpu && !info->switches)
+		words_say("--off-cpu has no effect: context switches need perf events");
 	if (run->values->quiet)
 		return;
 	if (info->cpu_max > VIEWER_CPU_MAX)
@@ -469,6 +483,10 @@ static void say_end(struct recording_run *run)
 	text_add_size(&text, counts.bytes);
 	bytes_text(&text, ", ");
 	text_add_things(&text, counts.samples, "sample", "samples");
+	if (counts.blocks) {
+		bytes_text(&text, counts.events ? ", " : " and ");
+		text_add_things(&text, counts.blocks, "block", "blocks");
+	}
 	if (counts.events) {
 		bytes_text(&text, " and ");
 		text_add_things(&text, counts.events, ".NET event", ".NET events");
@@ -750,6 +768,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.cpus = run->cpus.cpus.items,
 		.cpu_count = run->cpus.cpus.count,
 		.frequency_hz = (uint32_t)values->frequency_hz,
+		.off_cpu = values->off_cpu,
+		.wakers = values->wakers,
+		.min_block_ns = values->min_block_ns,
 		.user_only = values->user_only,
 		.kernel_only = values->kernel_only,
 		.unwind = values->call_graph == CALL_GRAPH_DWARF,
@@ -860,6 +881,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	} else if (values.tids.list.count && target_options_given(&values.targets)) {
 		code = options_misused(self,
 			"-t names threads and -p, -n and the like processes: one of them");
+	} else if (!values.off_cpu && (values.wakers || values.min_block_ns)) {
+		code = options_misused(self, "%s goes with --off-cpu",
+			values.wakers ? "--wakers" : "--min-block");
 	} else if (values.user_only && values.kernel_only) {
 		code = options_misused(self, "--all-user and --all-kernel exclude each other");
 	} else if (values.cpus &&

@@ -9,4 +9,10 @@
  */
 void scheduling_wait_ones_turn(void);
 
+/*
+ * Raises the priority of the calling thread, to drain rings that fill faster than a thread of normal
+ * priority can read. No effect if forbidden. Its children inherit the priority.
+ */
+void scheduling_go_first(void);
+
 #endif

@@ -2,14 +2,14 @@
  * The layouts of perf_event_open(2). A sample's fields have a fixed order after the header; other
  * records have their own body, and with sample_id_all a trailer:
  *
- *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN? REGS_USER?
- *            STACK_USER?
+ *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN? RAW?
+ *            REGS_USER? STACK_USER?
  *   trailer  TID? TIME? ID? STREAM_ID? CPU? IDENTIFIER?
  *
  * Each field takes 8 bytes (TID: pid and tid; CPU: cpu and 4 reserved), except for the callchain: a
- * count, and that many 64-bit words; REGS_USER: the kind of program, and unless that is 0 a word for each
- * bit of sample_regs_user; STACK_USER: a size, and unless that is 0 so many bytes and the number of those
- * that are valid.
+ * count, and that many 64-bit words; RAW: a 32-bit size, and that many bytes; REGS_USER: the kind of
+ * program, and unless that is 0 a word for each bit of sample_regs_user; STACK_USER: a size, and
+ * unless that is 0 so many bytes and the number of those that are valid.
  */
 #include "perf/perf_record.h"
 
@@ -29,11 +29,11 @@
 
 #define FIRST_CODE_ADDRESS 4096u /* the first page is never mapped */
 
-#define KNOWN_BITS                                                                       \
-	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |         \
-		    PERF_BIT_CALLCHAIN | PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD |  \
-		    PERF_BIT_STREAM_ID | PERF_BIT_USER_REGISTERS | PERF_BIT_USER_STACK | \
-		    PERF_BIT_IDENTIFIER))
+#define KNOWN_BITS                                                                      \
+	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |        \
+		    PERF_BIT_CALLCHAIN | PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD | \
+		    PERF_BIT_STREAM_ID | PERF_BIT_RAW | PERF_BIT_USER_REGISTERS |       \
+		    PERF_BIT_USER_STACK | PERF_BIT_IDENTIFIER))
 
 #define USER_ABI_64 2u /* PERF_SAMPLE_REGS_ABI_64 */
 
@@ -116,7 +116,7 @@ static int decode_sample(const struct perf_layout *layout, const uint8_t *at, co
 {
 	uint64_t type = layout->sample_type;
 
-	/* One check for the fields of fixed size, and one for the callchain's words. */
+	/* One check for the fields of fixed size, and one for each part of variable size. */
 	if ((size_t)(end - at) < field_count(type) * FIELD)
 		return -EBADMSG;
 	if (type & PERF_BIT_IDENTIFIER) {
@@ -145,6 +145,13 @@ static int decode_sample(const struct perf_layout *layout, const uint8_t *at, co
 		record->callchain = at;
 		record->callchain_count = (uint32_t)count; /* a record has at most 64 KiB */
 		at += count * FIELD;
+	}
+	if (type & PERF_BIT_RAW) {
+		if (end - at < 4 || half(at) > (size_t)(end - at) - 4)
+			return -EBADMSG;
+		record->raw_size = half(at);
+		record->raw = at + 4;
+		at += 4 + record->raw_size;
 	}
 	return decode_user(layout, at, end, record);
 }
@@ -267,6 +274,7 @@ static int decode_lost(const uint8_t *at, const uint8_t *end, struct perf_record
 static int decode_switch(const uint8_t *at, const uint8_t *end, struct perf_record *record)
 {
 	record->switch_out = record->misc & PERF_MISC_SWITCH_OUT;
+	record->preempted = record->switch_out && record->misc & PERF_MISC_PREEMPTED;
 	if (record->type == PERF_TYPE_SWITCH)
 		return 0;
 	if (end - at < 8)

@@ -44,6 +44,7 @@ enum perf_sample_bit {
 	PERF_BIT_CPU = 1 << 7,
 	PERF_BIT_PERIOD = 1 << 8,
 	PERF_BIT_STREAM_ID = 1 << 9,
+	PERF_BIT_RAW = 1 << 10,
 	PERF_BIT_USER_REGISTERS = 1 << 12,
 	PERF_BIT_USER_STACK = 1 << 13,
 	PERF_BIT_IDENTIFIER = 1 << 16,
@@ -56,6 +57,7 @@ enum perf_sample_bit {
 #define PERF_MISC_COMM_EXEC     (1u << 13)
 #define PERF_MISC_SWITCH_OUT    (1u << 13)
 #define PERF_MISC_MMAP_BUILD_ID (1u << 14)
+#define PERF_MISC_PREEMPTED     (1u << 14)
 
 #define PERF_RECORD_HEADER_SIZE 8u
 #define PERF_BUILD_ID_MAX       20u
@@ -85,6 +87,9 @@ struct perf_record {
 	/* callchain_count native 64-bit words with context markers, for perf_callchain_flatten() */
 	const uint8_t *callchain;
 	uint32_t callchain_count;
+	/* the fields of a tracepoint, raw_size bytes; other events have fewer than 8 */
+	const uint8_t *raw;
+	uint32_t raw_size;
 	/* one word for each bit of the layout's user_registers; NULL: none, as in a kernel thread */
 	const uint8_t *user_registers;
 	bool user_is_64; /* the registers are those of a 64-bit program */
@@ -119,6 +124,7 @@ struct perf_record {
 
 	/* PERF_TYPE_SWITCH, PERF_TYPE_SWITCH_CPU_WIDE */
 	bool switch_out;
+	bool preempted; /* switched out while it could run on */
 };
 
 /* Whether records of this layout can be decoded. Samples with fields beyond those listed cannot. */

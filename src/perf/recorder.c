@@ -135,6 +135,36 @@ static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
 	return NULL;
 }
 
+/*
+ * Opens the scheduler's tracepoints of a CPU, beside its ring. If the kernel refuses them, context
+ * switches are recorded without them.
+ */
+static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd)
+{
+	struct sched_events *sched = &recorder->info.sched;
+
+	for (unsigned i = 0; i < SCHED_EVENT_COUNT; i++) {
+		struct perf_event_attr attr;
+		if (!sched->of[i].wanted)
+			continue;
+		sched_events_attribute(sched, (enum sched_event)i, &recorder->attr,
+			recorder->options.user_only, recorder->options.kernel_only, &attr);
+		int fd = event_open(&attr, -1, cpu);
+		if (fd == -ENODEV || fd == -ENXIO)
+			continue; /* the CPU went offline */
+		if (fd < 0) {
+			sched_events_refuse(sched, fd);
+			return 0;
+		}
+		int r = keep_event(recorder, fd, cpu, 0, false);
+		if (r == 0)
+			r = event_redirect(fd, ring_fd);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* A CPU that went offline meanwhile is no failure: 0 without an event. */
 static int open_cpu(struct recorder *recorder, int32_t cpu)
 {
@@ -150,6 +180,8 @@ static int open_cpu(struct recorder *recorder, int32_t cpu)
 	struct ring *ring = find_ring(recorder, cpu);
 	if (!ring) {
 		r = add_ring(recorder, fd, cpu);
+		if (r == 0)
+			r = open_sched_events(recorder, cpu, fd);
 		return r < 0 ? r : 1;
 	}
 	/* A CPU that came back: its ring, which the old event owns, may still hold records. */
@@ -159,7 +191,8 @@ static int open_cpu(struct recorder *recorder, int32_t cpu)
 			break;
 	}
 	ring->fd = fd;
-	return 1;
+	r = open_sched_events(recorder, cpu, fd);
+	return r < 0 ? r : 1;
 }
 
 static int open_machine(struct recorder *recorder)
@@ -389,6 +422,10 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 	if (recorder->options.user_stack_bytes)
 		attribute_copy_stacks(&recorder->attr, recorder->options.user_registers,
 			recorder->options.user_stack_bytes);
+	if (recorder->options.switches) {
+		recorder->attr.context_switch = 1;
+		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
+	}
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
 		/* for the detection of inherited events (twins.h) */
@@ -542,6 +579,7 @@ static void fill_info(struct recorder *recorder)
 	info->kernel_excluded = recorder->attr.exclude_kernel;
 	/* A halted CPU counts no cycles. */
 	info->idle_excluded = recorder->attr.exclude_idle || info->clock == RECORD_CLOCK_CYCLES;
+	info->switches = recorder->attr.context_switch;
 	info->build_ids = recorder->attr.build_id;
 	info->lost_counts = recorder->attr.read_format != 0;
 	info->filter_by_pid = recorder->machine && recorder->options.scope != RECORD_MACHINE;
@@ -594,7 +632,10 @@ static bool prefers_cpus(const struct recorder *recorder)
 	bool processes =
 		recorder->options.scope == RECORD_PIDS || recorder->options.scope == RECORD_CHILD;
 
-	return processes && rights_allow_machine(&recorder->rights) &&
+	if (!processes || !rights_allow_machine(&recorder->rights))
+		return false;
+	/* Only the rings of CPUs have the stacks of context switches, and the wakers. */
+	return recorder->options.switches ||
 	       (uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
 }
 
@@ -617,6 +658,10 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 		r = keep_chosen_cpus(recorder, diag);
 	if (r < 0)
 		return r;
+	if (recorder->options.switches && rights_allow_machine(&recorder->rights))
+		sched_events_find(&recorder->info.sched, recorder->options.waking_stacks);
+	else if (recorder->options.switches)
+		sched_events_refuse(&recorder->info.sched, -EPERM);
 	bool preferred = prefers_cpus(recorder);
 	bool machine = recorder->options.scope == RECORD_MACHINE;
 
@@ -632,6 +677,8 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 	}
 	if (r < 0)
 		return describe_failure(recorder, r, diag);
+	if (recorder->options.switches && !recorder->machine && !recorder->info.sched.limit.error)
+		sched_events_refuse(&recorder->info.sched, -EPERM);
 	fill_info(recorder);
 	return 0;
 }
@@ -790,14 +837,19 @@ int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, vo
 		if (has_cpu(before, cpu))
 			continue;
 		changed(context, cpu, true);
+		uint32_t first = recorder->events.count;
 		r = open_cpu(recorder, (int32_t)cpu);
 		if (r < 0) {
 			r = diag_set(diag, r,
 				"cannot record CPU %" PRIu32 ", which came online: %m", cpu);
 			goto out;
 		}
-		if (r && recorder->running && event_enable(vec_last(&recorder->events)->fd) == 0)
-			added++;
+		if (!r || !recorder->running)
+			continue;
+		added += event_enable(recorder->events.items[first].fd) == 0;
+		for (uint32_t event = first + 1; event < recorder->events.count; event++)
+			/* without it only the stacks of this CPU's blocks are missing */
+			(void)event_enable(recorder->events.items[event].fd);
 	}
 	for (uint32_t i = 0; i < before->cpus.count; i++)
 		if (!has_cpu(&now, before->cpus.items[i]))

@@ -11,7 +11,8 @@
  * throttle) of that CPU, ordered by time, in the layout of info->sample_type (with sample_id_all):
  * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN [REGS_USER STACK_USER]}, and all other records end with {TID
  * TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only
- * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC.
+ * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC. With
+ * `switches`, every sample has RAW data, and there are records of context switches.
  */
 #ifndef SPOOR_PERF_RECORDER_H
 #define SPOOR_PERF_RECORDER_H
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "perf/sched_events.h"
 
 struct poll_set;
 struct recorder;
@@ -66,7 +68,9 @@ struct recorder_options {
 	 */
 	uint32_t user_stack_bytes;
 	uint64_t user_registers;
-	bool no_hardware; /* cpu-clock even if there are hardware cycles */
+	bool switches;      /* context switches, with stacks where the rights allow it */
+	bool waking_stacks; /* with `switches`: the stacks of the wakers too */
+	bool no_hardware;   /* cpu-clock even if there are hardware cycles */
 	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
 	const struct diag *instead;
 	const struct rights *rights; /* borrowed as `pids` is; NULL: the rights of this process */
@@ -93,6 +97,9 @@ struct recorder_info {
 	bool lost_counts;          /* the kernel counts lost samples in each event */
 	/* the rings are machine-wide: the caller drops records of other processes */
 	bool filter_by_pid;
+	bool switches; /* context switches are recorded */
+	/* with `switches`: the tracepoints, and why they are not used */
+	struct sched_events sched;
 	/* limit.error: a right is missing, so less is recorded; with a remedy */
 	struct diag limit;
 };

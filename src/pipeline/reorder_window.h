@@ -35,6 +35,10 @@ enum pending_kind {
 	PENDING_CLOCK,
 	/* pid: process index; stack_index: code index; value: its begin address */
 	PENDING_CODE_REMOVED,
+	/* flag: the thread left the CPU, with value: enum switch_state; else it came back */
+	PENDING_SWITCH,
+	/* of the waker; value: tid of the woken thread; flag: in an interrupt */
+	PENDING_WAKING,
 };
 
 struct pending {

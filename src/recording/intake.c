@@ -11,11 +11,11 @@
 #include "perf/recorder.h"
 #include "perf/ring.h"
 #include "pipeline/reorder_window.h"
-#include "recording/pid_filter.h"
 #include "recording/process_table.h"
 #include "recording/samples.h"
 #include "recording/stack_unwinder.h"
 #include "trace/spoor_payload.h"
+#include "trace/switch_state.h"
 #include "trace/trace.h"
 
 static uint32_t build_id_text(struct intake *intake, const uint8_t *id, size_t size)
@@ -83,16 +83,31 @@ static uint64_t unwind_chain(struct intake *intake, const struct perf_record *re
 	return (uint64_t)end + 1;
 }
 
+/*
+ * Interns the call chain; 0 if it is empty. *ret_end is what SAMPLES_END_SHIFT describes; may be
+ * NULL.
+ */
+static uint32_t take_chain(struct intake *intake, const struct perf_record *record,
+	struct perf_callchain *ret_chain, uint64_t *ret_end)
+{
+	*ret_chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
+		recorder_info(intake->recorder)->max_stack, intake->frames, INTAKE_FRAMES_MAX);
+	uint64_t end = unwind_chain(intake, record, ret_chain);
+
+	if (ret_end)
+		*ret_end = end;
+	return stack_table_intern(&intake->trace->stacks, intake->frames, ret_chain->count);
+}
+
 static void take_sample(struct intake *intake, const struct perf_record *record)
 {
-	const struct recorder_info *info = recorder_info(intake->recorder);
+	struct perf_callchain chain;
 
 	/* the idle task, or a thread that has exited */
 	if (!record->pid || record->pid == UINT32_MAX)
 		return;
-	struct perf_callchain chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
-		info->max_stack, intake->frames, INTAKE_FRAMES_MAX);
-	uint64_t end = unwind_chain(intake, record, &chain);
+	uint64_t end;
+	uint32_t stack_index = take_chain(intake, record, &chain, &end);
 	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
@@ -102,7 +117,7 @@ static void take_sample(struct intake *intake, const struct perf_record *record)
 	item->pid = record->pid;
 	item->tid = record->tid;
 	item->cpu = (int16_t)record->cpu;
-	item->stack_index = stack_table_intern(&intake->trace->stacks, intake->frames, chain.count);
+	item->stack_index = stack_index;
 	item->value = (chain.flags & PERF_CHAIN_CUT ? SAMPLE_STACK_CUT : 0u) |
 		      (chain.flags & PERF_CHAIN_BROKEN ? SAMPLE_WALK_STOPPED : 0u) |
 		      (chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u) |
@@ -125,14 +140,108 @@ static void take_simple(struct intake *intake, const struct perf_record *record,
 	item->flag = flag;
 }
 
-static void take_record(struct intake *intake, const uint8_t *data, uint32_t size)
+static struct intake_block *block_of(struct intake *intake, uint32_t ring)
+{
+	while (intake->blocks.count <= ring)
+		if (!vec_push(&intake->blocks))
+			return NULL;
+	return &intake->blocks.items[ring];
+}
+
+static void take_waking(struct intake *intake, const struct perf_record *record)
+{
+	const struct sched_events *sched = &recorder_info(intake->recorder)->sched;
+	uint32_t woken = (uint32_t)sched_events_value(sched, SCHED_EVENT_WAKING, record);
+	struct perf_callchain chain;
+
+	if (!woken || pid_filter_has(&intake->other_threads, woken))
+		return;
+	uint32_t stack_index = sched->of[SCHED_EVENT_WAKING].no_stack || !record->pid
+				       ? 0
+				       : take_chain(intake, record, &chain, NULL);
+	struct pending *item = reorder_window_add(intake->window);
+
+	if (!item)
+		return;
+	item->kind = PENDING_WAKING;
+	item->time_ns = record->time_ns;
+	item->pid = record->pid;
+	item->tid = record->tid;
+	item->cpu = (int16_t)record->cpu;
+	item->value = woken;
+	item->stack_index = stack_index;
+	item->flag = sched_events_in_interrupt(record);
+}
+
+/* Samples of the scheduler's tracepoints; false: it is a CPU sample. */
+static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_record *record)
+{
+	const struct sched_events *sched = &recorder_info(intake->recorder)->sched;
+	enum sched_event which = sched_events_which(sched, record);
+	struct perf_callchain chain;
+
+	if (which == SCHED_EVENT_WAKING) {
+		take_waking(intake, record);
+	} else if (which == SCHED_EVENT_SWITCH) {
+		struct intake_block *block = block_of(intake, ring);
+		if (block && record->pid && !pid_filter_has(intake->filter, record->pid))
+			*block = (struct intake_block){ .tid = record->tid,
+				.stack_index = take_chain(intake, record, &chain, NULL),
+				.state = sched_events_state(sched_events_value(sched, which,
+					record)) };
+	}
+	return which != SCHED_EVENT_COUNT;
+}
+
+static void take_switch(struct intake *intake, uint32_t ring, const struct perf_record *record)
+{
+	struct intake_block *block = block_of(intake, ring);
+
+	/* the idle task, or a thread that has exited */
+	if (!block || !record->pid || record->tid == UINT32_MAX)
+		return;
+	struct pending *item = reorder_window_add(intake->window);
+
+	if (!item)
+		return;
+	item->kind = PENDING_SWITCH;
+	item->time_ns = record->time_ns;
+	item->pid = record->pid;
+	item->tid = record->tid;
+	item->cpu = (int16_t)record->cpu;
+	item->flag = record->switch_out;
+	if (!record->switch_out)
+		return;
+	item->value = record->preempted ? SWITCH_PREEMPTED : SWITCH_UNKNOWN;
+	if (block->tid == record->tid) {
+		item->value = block->state;
+		item->stack_index = block->stack_index;
+	}
+	block->tid = 0;
+}
+
+/* Follows which threads are not recorded; true: the record belongs to such a process. */
+static bool sift(struct intake *intake, const struct perf_record *record)
+{
+	bool other = pid_filter_sift(intake->filter, record);
+
+	if (record->type == PERF_TYPE_FORK)
+		pid_filter_remove(&intake->other_threads, record->tid);
+	else if (other && (record->type == PERF_TYPE_SWITCH_CPU_WIDE))
+		pid_filter_add(&intake->other_threads, record->tid);
+	return other;
+}
+
+static void take_record(struct intake *intake, uint32_t ring, const uint8_t *data, uint32_t size)
 {
 	struct perf_record record;
 
 	if (perf_record_decode(&intake->layout, data, size, &record) < 0)
 		return;
-	if (recorder_info(intake->recorder)->filter_by_pid &&
-		pid_filter_sift(intake->filter, &record))
+	/* Before the filter: a thread may be woken by a process that is not recorded. */
+	if (record.raw_size && record.type == PERF_TYPE_SAMPLE && take_sched(intake, ring, &record))
+		return;
+	if (recorder_info(intake->recorder)->filter_by_pid && sift(intake, &record))
 		return;
 	if (intake->unwinder)
 		stack_unwinder_note(intake->unwinder, &record);
@@ -167,6 +276,10 @@ static void take_record(struct intake *intake, const uint8_t *data, uint32_t siz
 	case PERF_TYPE_UNTHROTTLE:
 		take_simple(intake, &record, PENDING_UNTHROTTLE, 0, false);
 		break;
+	case PERF_TYPE_SWITCH:
+	case PERF_TYPE_SWITCH_CPU_WIDE:
+		take_switch(intake, ring, &record);
+		break;
 	default:
 		break;
 	}
@@ -183,9 +296,20 @@ void intake_drain(struct intake *intake)
 		if (!ring_begin(ring))
 			continue;
 		while (ring_next(ring, &data, &size))
-			take_record(intake, data, size);
+			take_record(intake, i, data, size);
 		ring_end(ring);
 	}
 	if (intake->unwinder)
 		stack_unwinder_pass(intake->unwinder);
+}
+
+void intake_forget_stacks(struct intake *intake)
+{
+	vec_reset(&intake->blocks);
+}
+
+void intake_done(struct intake *intake)
+{
+	pid_filter_done(&intake->other_threads);
+	vec_done(&intake->blocks);
 }

@@ -7,16 +7,24 @@
 
 #include <stdint.h>
 
+#include "base/vec.h"
 #include "perf/perf_record.h"
+#include "recording/pid_filter.h"
 
 struct arch;
-struct pid_filter;
 struct recorder;
 struct stack_unwinder;
 struct reorder_window;
 struct trace;
 
 #define INTAKE_FRAMES_MAX 2048u
+
+/* What sched_switch said right before the switch record that it belongs to. */
+struct intake_block {
+	uint32_t tid; /* 0: nothing */
+	uint32_t stack_index;
+	uint32_t state; /* enum switch_state */
+};
 
 struct intake {
 	/* borrowed; set by the session */
@@ -27,10 +35,17 @@ struct intake {
 	const struct arch *arch;
 	struct stack_unwinder *unwinder; /* NULL: the kernel's chains are taken as they are */
 	struct perf_layout layout;
+	struct pid_filter other_threads;    /* threads of processes that are not recorded, by tid */
+	VEC(struct intake_block) blocks;    /* by ring */
 	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch */
 };
 
 /* Reads all records that are in the rings now. */
 void intake_drain(struct intake *intake);
+
+/* Called when the stacks of the trace are replaced. */
+void intake_forget_stacks(struct intake *intake);
+
+void intake_done(struct intake *intake);
 
 #endif

@@ -30,6 +30,7 @@
 #include "recording/managed.h"
 #include "recording/samples.h"
 #include "recording/stack_unwinder.h"
+#include "recording/switch_table.h"
 #include "recording/throttling.h"
 #include "trace/clr.h"
 #include "trace/event.h"
@@ -49,9 +50,11 @@
 #define COPY_RING_BYTES_MAX (16u << 20)
 /* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
 #define SLOW_RING_BYTES (1u << 20)
-#define REST_BOUND_NS   UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
-#define END_BOUND_NS    UINT64_C(8000000000)
-#define PAUSE_TOLD_NS   UINT64_C(10000000)
+/* some 10,000 switches with their stacks */
+#define SWITCH_RING_BYTES (8u << 20)
+#define REST_BOUND_NS     UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
+#define END_BOUND_NS      UINT64_C(8000000000)
+#define PAUSE_TOLD_NS     UINT64_C(10000000)
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
 
@@ -68,6 +71,7 @@ struct live {
 	struct stack_unwinder *unwinder; /* NULL: call chains by frame pointers only */
 	struct process_table table;
 	struct samples samples;
+	struct switch_table switches; /* without a table: they are not recorded */
 	struct live_events events;
 	struct live_port port;
 	/* used instead of perf events; NULL: perf events are used */
@@ -173,8 +177,12 @@ static void give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_FORK:
 			process_table_fork(&live->table, item);
+			if (live->switches.table)
+				switch_table_fork(&live->switches, item);
 			break;
 		case PENDING_EXIT:
+			if (live->switches.table)
+				switch_table_exit(&live->switches, item);
 			process_table_exit(&live->table, item);
 			break;
 		case PENDING_LOST:
@@ -186,6 +194,12 @@ static void give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_CODE_REMOVED:
 			on_code_removed(live, item);
+			break;
+		case PENDING_SWITCH:
+			switch_table_switch(&live->switches, item, late_ns);
+			break;
+		case PENDING_WAKING:
+			switch_table_waking(&live->switches, item);
 			break;
 		case PENDING_CLOCK: /* only in traces */
 			break;
@@ -230,6 +244,7 @@ static uint64_t table_bytes(const struct live *live)
 	       trace->mappings.capacity * sizeof(struct mapping) + map_size_bytes(&trace->by_tid) +
 	       map_size_bytes(&trace->by_pid) +
 	       (live->cpu_clocks ? live_clocks_size_bytes(live->cpu_clocks) : 0) +
+	       switch_table_size_bytes(&live->switches) +
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
@@ -239,6 +254,9 @@ static void move_stacks(void *context, struct stack_table *fresh)
 
 	if (live->cpu_clocks)
 		live_clocks_move_stacks(live->cpu_clocks, fresh);
+	if (live->switches.table)
+		switch_table_move_stacks(&live->switches, fresh);
+	intake_forget_stacks(&live->intake);
 	symbolizer_forget_stacks(&live->symbolizer);
 }
 
@@ -273,6 +291,8 @@ static void flush(struct live *live, uint64_t until_ns)
 {
 	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
 	give_out(live, until_ns);
+	if (live->switches.table)
+		switch_table_flush(&live->switches);
 	live_events_tell_losses(&live->events);
 	samples_tell_cut(&live->samples);
 	/* unresolved addresses stay unnamed and are counted */
@@ -338,6 +358,8 @@ static size_t ring_bytes(const struct live_options *options, bool copies)
 {
 	uint64_t second = (uint64_t)options->frequency_hz * STACK_COPY_BYTES;
 
+	if (options->off_cpu)
+		return copies ? COPY_RING_BYTES_MAX : SWITCH_RING_BYTES;
 	if (!copies)
 		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
 	return second < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
@@ -414,6 +436,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.user_stack_bytes = unwinds ? STACK_COPY_BYTES : 0,
 		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
 		.user_only = options->user_only,
+		.switches = options->off_cpu,
+		.waking_stacks = options->wakers,
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
 	};
@@ -432,6 +456,11 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	live->changes.recorder = live->recorder;
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
+	if (recorder_info(live->recorder)->switches)
+		live->switches = (struct switch_table){ .table = &live->table,
+			.samples = &live->samples,
+			.min_block_ns = options->min_block_ns,
+			.wakers = options->wakers };
 	live->intake.layout =
 		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
 			.user_registers = recorder_options.user_registers,
@@ -504,6 +533,9 @@ static void emit_head(struct live *live)
 	if (info->limit.error)
 		session_writer_notice(&live->writer, 0, "rights", info->limit.remedy, "%s",
 			info->limit.text);
+	if (info->switches && info->sched.limit.error)
+		session_writer_notice(&live->writer, 0, "switch-stacks", info->sched.limit.remedy,
+			"%s", info->sched.limit.text);
 }
 
 int live_run_command(struct live *live, struct diag *diag)
@@ -519,7 +551,10 @@ int live_run_command(struct live *live, struct diag *diag)
 
 int live_start(struct live *live, struct diag *diag)
 {
-	scheduling_wait_ones_turn(); /* unread records stay in the rings */
+	if (live->options.off_cpu)
+		scheduling_go_first();
+	else
+		scheduling_wait_ones_turn(); /* unread records stay in the rings */
 	live->writer.begin_ns = clock_monotonic_ns();
 	live->flush_ns = live->writer.begin_ns;
 	live->throttling.told_ns = live->writer.begin_ns;
@@ -684,6 +719,8 @@ static void emit_end(struct live *live, const char *reason)
 		{ "runtime_events", live->events.count },
 		{ "runtime_events_lost", live->events.lost + managed_lost(live->managed) },
 		{ "lost", live->samples.lost },
+		{ "blocks", live->switches.count },
+		{ "short_blocks", live->switches.short_count },
 		{ "late", late },
 		{ "frames", live->symbolizer.frames_total },
 		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },
@@ -739,6 +776,8 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	give_out(live, UINT64_MAX);
 	if (live->window.watermark_ns < live->writer.end_ns)
 		live->window.watermark_ns = live->writer.end_ns;
+	if (live->switches.table)
+		switch_table_end(&live->switches, live->window.watermark_ns);
 	(void)symbolizer_finish(&live->symbolizer); /* errors are ignored as in flush() */
 	say_files_skipped(live);
 	throttling_tell(&live->throttling, UINT64_MAX);
@@ -756,6 +795,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 	*ret_counts = (struct live_counts){
 		.samples = live->samples.count,
 		.lost = live->samples.lost,
+		.blocks = live->switches.count,
 		.late = live->samples.late + live->events.late,
 		.events = live->events.count,
 		.events_lost =
@@ -795,6 +835,8 @@ void live_close(struct live *live)
 	throttling_done(&live->throttling);
 	process_table_done(&live->table);
 	samples_done(&live->samples);
+	switch_table_done(&live->switches);
+	intake_done(&live->intake);
 	poll_set_done(&live->set);
 	trace_done(&live->trace);
 	free(live);

@@ -36,6 +36,13 @@ void live_options_json(const struct live_options *options, const struct recorder
 	json_bool(&j, "user", !options->kernel_only);
 	json_z(&j, "call_graph", info->user_stack_bytes ? "dwarf" : "fp");
 	json_bool(&j, "idle", !info->idle_excluded);
+	if (info->switches) {
+		json_bool(&j, "switches", true);
+		json_bool(&j, "switch_stacks", info->sched.of[SCHED_EVENT_SWITCH].wanted);
+		json_bool(&j, "wakers",
+			options->wakers && info->sched.of[SCHED_EVENT_WAKING].wanted);
+		json_u64(&j, "min_block_ns", options->min_block_ns);
+	}
 	json_bool(&j, "names", !options->no_names);
 	json_bool(&j, "dotnet", !options->no_dotnet);
 	if (options->provider_count)

@@ -32,6 +32,9 @@ struct live_options {
 	struct record_child *child;
 	uint32_t frequency_hz;
 	bool user_only;
+	bool off_cpu;          /* record context switches */
+	bool wakers;           /* with off_cpu: who woke a thread, and in which stack */
+	uint64_t min_block_ns; /* with off_cpu: shorter blocks are summed; 0: none are */
 	bool kernel_only;
 	bool unwind; /* copy user stacks, and unwind them by tables */
 	/*

@@ -53,6 +53,8 @@ bool pid_filter_sift(struct pid_filter *filter, const struct perf_record *record
 	case PERF_TYPE_COMM:
 	case PERF_TYPE_MMAP:
 	case PERF_TYPE_MMAP2:
+	case PERF_TYPE_SWITCH:
+	case PERF_TYPE_SWITCH_CPU_WIDE:
 		return known;
 	default: /* about the CPU, not about a process */
 		return false;

@@ -95,6 +95,8 @@ static void watch_if_managed(struct process_table *table, uint32_t process, cons
 	if (table->options->no_dotnet || table->options->no_names ||
 		!dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		return;
+	if (table->filter_by_pid && !table->rows.items[process].wanted)
+		return; /* not recorded: it only woke a thread that is */
 	/*
 	 * A process that starts during the recording may still connect to the listen port. A
 	 * session opened before that would miss the start of its runtime.
@@ -276,6 +278,26 @@ uint32_t process_table_owner(struct process_table *table, uint32_t pid)
 	if (!process && !pid_filter_has(&table->filter, pid))
 		process = judge(table, pid);
 	return process && table->rows.items[process].wanted ? process : 0;
+}
+
+uint32_t process_table_other(struct process_table *table, uint32_t pid)
+{
+	uint32_t process = process_table_owner(table, pid);
+
+	if (process)
+		return process;
+	process = process_table_find(table, pid);
+	if (!process) {
+		read_process(table, pid);
+		process = process_table_find(table, pid);
+	}
+	return process;
+}
+
+bool process_table_is_before_exec(const struct process_table *table, const struct pending *item)
+{
+	return item->pid == table->command_pid && table->filter_by_pid &&
+	       item->time_ns < table->command_exec_ns;
 }
 
 /* Adds the descendants of a command that already runs. Repeats until a pass adds no process. */

@@ -101,9 +101,21 @@ uint32_t process_table_find(const struct process_table *table, uint32_t pid);
 uint32_t process_table_owner(struct process_table *table, uint32_t pid);
 
 /*
+ * As process_table_owner(), but a process that is not recorded is read from /proc, for events that
+ * mention it: its name and mappings, without a session in it. 0: it has ended.
+ */
+uint32_t process_table_other(struct process_table *table, uint32_t pid);
+
+/*
  * The session's own data of a process; NULL without memory. Valid until the next process is added.
  */
 struct live_process *process_table_entry(struct process_table *table, uint32_t process);
+
+/*
+ * Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but
+ * CPU-wide events do not.
+ */
+bool process_table_is_before_exec(const struct process_table *table, const struct pending *item);
 
 /* Reads the processes to record from /proc. The rings must run already. */
 void process_table_scan(struct process_table *table);

@@ -52,20 +52,12 @@ static void write_sample(struct samples *samples, const struct pending *item, ui
 	samples->late += late_ns != 0;
 }
 
-/*
- * Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but
- * CPU-wide events do not.
- */
-static bool is_before_exec(const struct process_table *table, const struct pending *item)
-{
-	return item->pid == table->command_pid && table->filter_by_pid &&
-	       item->time_ns < table->command_exec_ns;
-}
-
 void samples_write(struct samples *samples, const struct pending *item, uint64_t late_ns)
 {
 	struct process_table *table = samples->table;
-	uint32_t process = is_before_exec(table, item) ? 0 : process_table_owner(table, item->pid);
+	uint32_t process = process_table_is_before_exec(table, item)
+				   ? 0
+				   : process_table_owner(table, item->pid);
 	struct sample_cpu *cpu = cpu_of(samples, item->cpu);
 
 	if (!process || !cpu)

@@ -21,6 +21,7 @@ enum event_kind {
 	EVENT_COUNTER,
 	EVENT_SESSION, /* facts about the recording and the machine */
 	EVENT_METHOD,  /* the CLR's own method and module events */
+	EVENT_WAKEUP,  /* a thread woke another one, in this stack */
 };
 
 #define EVENT_CPU_UNKNOWN   (-1)

@@ -75,11 +75,11 @@ struct payload_cpu {
 
 struct payload_cswitch {
 	uint64_t value; /* ns off CPU */
-	uint64_t state;
+	uint64_t state; /* enum switch_state */
 	uint64_t ready_ns;
 	uint64_t waker_pid;
 	uint64_t waker_tid;
-	uint64_t flags;
+	uint64_t flags; /* enum switch_flag */
 };
 
 struct payload_cpu_state {

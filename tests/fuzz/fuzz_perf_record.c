@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint64_t bits[] = { PERF_BIT_IP, PERF_BIT_TID, PERF_BIT_TIME, PERF_BIT_ADDR,
 	PERF_BIT_CALLCHAIN, PERF_BIT_ID, PERF_BIT_CPU, PERF_BIT_PERIOD, PERF_BIT_STREAM_ID,
-	PERF_BIT_IDENTIFIER, PERF_BIT_USER_REGISTERS, PERF_BIT_USER_STACK };
+	PERF_BIT_IDENTIFIER, PERF_BIT_USER_REGISTERS, PERF_BIT_USER_STACK, PERF_BIT_RAW };
 
 #define USER_REGISTERS 5u
 
@@ -42,6 +42,7 @@ static void run_record(const struct perf_layout *layout, const uint8_t *data, si
 		check_inside(exact, size, record.callchain, record.callchain_count * 8u);
 		check_inside(exact, size, record.user_registers, 16);
 		check_inside(exact, size, record.user_stack, record.user_stack_size);
+		check_inside(exact, size, record.raw, record.raw_size);
 		struct perf_callchain chain =
 			perf_callchain_flatten(&record, 1ull << 63, 127, frames, 64);
 		if (chain.count > 64 || chain.kernel_count > chain.count)

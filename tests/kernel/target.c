@@ -9,6 +9,8 @@
  *   target overlay FILE MS             computes in spin_0(), then executes FILE, which computes in the function of its name
  *   target threads COUNT MS            starts COUNT sleeping threads and two that compute
  *   target thread-churn MS             starts threads one after the other; each computes 2 ms
+ *   target waits MS                    threads that sleep, read a pipe and take a mutex for MS ms, then compute as long; each prints its
+ *   name, id, and its time on the wall and on the CPU, in ns
  *   target mappings COUNT FILE MS      maps a page of FILE, executable, COUNT times, and computes
  *
  * MS is CPU time of the thread that computes (thread-churn: of the process), in milliseconds. So
@@ -23,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -158,6 +161,116 @@ static void thread_churn(uint64_t ms)
 		pthread_join(start_thread(spin_thread, &moment), NULL);
 }
 
+/* ---- threads that wait ---- */
+
+static struct {
+	pthread_mutex_t mutex;
+	int pipe[2];
+	uint64_t ms;
+} waits = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t); /* cannot fail for the clocks used here */
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_ms(uint64_t ms)
+{
+	const struct timespec time = { .tv_sec = (time_t)(ms / 1000),
+		.tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&time, NULL); /* no signal handler ends it earlier */
+}
+
+FRAME static void sleep_here(void)
+{
+	sleep_ms(waits.ms);
+}
+
+FRAME static void read_here(void)
+{
+	char byte;
+
+	if (read(waits.pipe[0], &byte, 1) != 1)
+		fail("read");
+}
+
+FRAME static void lock_here(void)
+{
+	pthread_mutex_lock(&waits.mutex);
+	pthread_mutex_unlock(&waits.mutex);
+}
+
+struct waiting {
+	const char *name;
+	void (*wait)(void);
+	_Atomic long tid; /* of the thread that is about to wait */
+};
+
+static void *wait_thread(void *argument)
+{
+	struct waiting *waiting = argument;
+	uint64_t begin = now_ns(CLOCK_MONOTONIC);
+
+	(void)prctl(PR_SET_NAME, waiting->name);
+	waiting->tid = (long)syscall(SYS_gettid);
+	waiting->wait();
+	spin_here(waits.ms);
+	printf("%s %ld %llu %llu\n", waiting->name, waiting->tid,
+		(unsigned long long)(now_ns(CLOCK_MONOTONIC) - begin),
+		(unsigned long long)now_ns(CLOCK_THREAD_CPUTIME_ID));
+	return NULL;
+}
+
+FRAME static void wake_here(void)
+{
+	if (write(waits.pipe[1], "x", 1) != 1)
+		fail("write");
+	pthread_mutex_unlock(&waits.mutex);
+}
+
+/* Returns when the thread sleeps in the kernel. */
+static void await_block(const struct waiting *waiting)
+{
+	char path[64], stat[512];
+	char state = 0;
+
+	while (state != 'S') {
+		sleep_ms(1);
+		snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", waiting->tid);
+		FILE *file = waiting->tid ? fopen(path, "re") : NULL;
+		const char *end =
+			file && fgets(stat, sizeof(stat), file) ? strrchr(stat, ')') : NULL;
+		if (end && end[1])
+			state = end[2];
+		if (file)
+			fclose(file);
+	}
+}
+
+static void wait_for_all(uint64_t ms)
+{
+	static struct waiting all[] = { { .name = "sleeper", .wait = sleep_here },
+		{ .name = "reader", .wait = read_here }, { .name = "locker", .wait = lock_here } };
+	pthread_t threads_of[3];
+
+	waits.ms = ms;
+	pthread_mutex_lock(&waits.mutex);
+	if (pipe(waits.pipe) < 0)
+		fail("pipe");
+	for (size_t i = 0; i < 3; i++)
+		threads_of[i] = start_thread(wait_thread, &all[i]);
+	await_block(&all[1]);
+	await_block(&all[2]);
+	sleep_ms(ms);
+	wake_here();
+	for (size_t i = 0; i < 3; i++)
+		pthread_join(threads_of[i], NULL);
+}
+
 static void mappings(unsigned count, const char *path, uint64_t ms)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -196,6 +309,8 @@ int main(int argc, char **argv)
 		threads((unsigned)atoi(argv[2]), ms);
 	} else if (!strcmp(verb, "thread-churn") && argc == 3) {
 		thread_churn(ms);
+	} else if (!strcmp(verb, "waits") && argc == 3) {
+		wait_for_all(ms);
 	} else if (!strcmp(verb, "mappings") && argc == 5) {
 		mappings((unsigned)atoi(argv[2]), argv[3], ms);
 	} else {

@@ -350,6 +350,33 @@ static void test_layouts(void **state)
 	bytes_done(&b);
 }
 
+/* The fields of a tracepoint after the callchain. */
+static void test_raw(void **state)
+{
+	const struct perf_layout layout = { .sample_type = PERF_BIT_TID | PERF_BIT_CALLCHAIN |
+							   PERF_BIT_RAW };
+	struct bytes b = { 0 };
+	struct perf_record record;
+
+	(void)state;
+	begin_record(&b, PERF_TYPE_SAMPLE, PERF_MISC_KERNEL);
+	bytes_u32(&b, 100);
+	bytes_u32(&b, 101);
+	bytes_u64(&b, 1);
+	bytes_u64(&b, KERNEL_BEGIN);
+	bytes_u32(&b, 12);
+	bytes_u32(&b, 318);
+	bytes_u64(&b, 77);
+	assert_int_equal(decode(&b, &layout, &record), 0);
+	assert_int_equal(record.callchain_count, 1);
+	assert_int_equal(record.raw_size, 12);
+	assert_int_equal(record.raw[0] | record.raw[1] << 8, 318);
+	bytes_set_u16(&b, 32, 13); /* more than the record has */
+	assert_int_equal(decode(&b, &layout, &record), -EBADMSG);
+	cut_everywhere(&b, &layout);
+	bytes_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_small_records),
 		cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_raw),
 	};
 
 	return cmocka_run_group_tests_name("perf_record", tests, NULL, NULL);

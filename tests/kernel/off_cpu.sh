@@ -1,0 +1,66 @@
+#!/bin/sh
+# record --off-cpu: the times of threads that sleep, read and lock, and that start and end meanwhile, are those that the threads measure; with rights also why, where, and who woke them.
+. "$(dirname "$(realpath "$0")")/prelude"
+wait_ms=300
+
+# recorded FILE OPTION...: records `target waits`; ./threads has what its threads say of themselves, ./x.json the events.
+recorded() {
+	code_of $user ./spoor record --off-cpu -o x.nettrace "$@" -- ./target waits $wait_ms
+	expect_code 0 "recording of threads that wait"
+	cp out threads
+	cp err words
+	[ "$(wc -l <threads)" = 3 ] || fail "the threads did not end"
+	"$spoor" events x.nettrace --json >x.json 2>err || fail "no events in x.nettrace"
+}
+
+# A thread's time on the CPU is what it has measured (its start and its end are not in its own figure), and its times add up to at least its own time on the wall.
+expect_times() {
+	while read -r name tid wall_ns cpu_ns; do
+		json_lines x.json '[.[] | select(.event == "ThreadTime" and .tid == ($a | tonumber)).fields] | length == 1 and .[0].Ended
+			and (.[0].RunNs - ($b | tonumber) | . > -20e6 and . < 100e6)
+			and .[0].RunNs + .[0].ReadyNs + .[0].BlockedNs > ($c | tonumber) - 1e6' "$tid" "$cpu_ns" "$wall_ns"
+		json_lines x.json '[.[] | select(.event == "cswitch" and .tid == ($a | tonumber)).fields.Value] | max >= ($b | tonumber) * 1e6' "$tid" $wait_ms
+	done <threads
+}
+
+# tid_of NAME: a thread's id.
+tid_of() {
+	sed -n "s/^$1 \([0-9]*\) .*/\1/p" threads
+}
+
+cp "$spoor" "$target" .
+chmod 755 . spoor target
+user=
+if is_root; then
+	recorded --wakers
+	expect_times
+	for name in sleeper reader locker; do
+		# the longest block, where it was, and that it slept
+		json_lines x.json '[.[] | select(.event == "cswitch" and .tid == ($a | tonumber) and .fields.State == 1)] | max_by(.fields.Value)
+			| [.stack[].function] | index("wait_thread") != null' "$(tid_of $name)"
+	done
+	# These two were woken by the main thread, in the function that it was in.
+	for name in reader locker; do
+		json_lines x.json '[.[] | select(.event == "Wakeup" and .fields.WokenTid == ($a | tonumber) and .tid == .pid)]
+			| any([.stack[].function] | index("wait_for_all") != null)' "$(tid_of $name)"
+	done
+	json_lines x.json '[.[] | select(.event == "SessionEnd")] | length == 1'
+	has words 'blocks? .*in .*nothing lost'
+
+	# Sums in place of short blocks: the totals of the threads stay.
+	recorded --min-block 10s
+	json_lines x.json '[.[] | select(.event == "cswitch" and (.fields.Flags / 2 | floor) % 2 == 0)] == []'
+	json_lines x.json '. as $all | [.[] | select(.event == "ThreadTime" and .fields.Ended)] | length >= 3 and all(. as $time
+		| ([$all[] | select(.event == "ShortBlocks" and .tid == $time.tid).fields.Value] | add) == $time.fields.ReadyNs + $time.fields.BlockedNs)'
+
+	command -v setpriv >/dev/null || exit 0
+	chmod 777 .
+	user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+fi
+# Without rights: the same times, no stacks, and only preempted or not.
+[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 1 ] || exit 0
+recorded
+expect_times
+json_lines x.json '[.[] | select(.event == "cswitch")] | length > 3 and all(.fields.State == 0 or .fields.State == 3) and all(has("stack") | not)'
+json_lines x.json '[.[] | select(.event == "Notice" and .fields.Code == "switch-stacks")] | length == 1'
+has words 'blocks have no stacks'
