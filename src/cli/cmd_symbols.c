@@ -19,6 +19,7 @@
 #include "cli/words.h"
 #include "machine/rights.h"
 #include "symbolize/symbol_cache.h"
+#include "symbols/symbol_apply.h"
 #include "symbols/symbols_list.h"
 
 #define DAY_S              (24 * 3600)
@@ -28,12 +29,15 @@
 struct symbols_values {
 	bool json;
 	bool quiet;
+	const char *output;
 	bool clean;
 	uint64_t unused_days;
 	uint64_t max_size;
 };
 
 const struct option symbols_options[] = {
+	OPTION_ROW_OUTPUT(struct symbols_values,
+		"apply: write the recording with names here, and leave FILE as it is"),
 	{ 0, "clean", NULL, "cache: remove all files", OPTION_FLAG,
 		INTO(struct symbols_values, clean) },
 	{ 0, "unused-days", "N", "cache: remove files that were not used for so many days",
@@ -90,6 +94,46 @@ static int list(const struct symbols_values *values, const char *path)
 		code = print_bytes(&out);
 		if (!values->quiet && !values->json)
 			say_missing(&r);
+	}
+	symbols_recording_close(&r);
+	return code;
+}
+
+/* ---- apply ---- */
+
+static void say_applied(const struct symbols_recording *r, const char *path)
+{
+	struct bytes text = { 0 };
+
+	text_add_safe_z(&text, path);
+	bytes_text(&text, ": names for ");
+	text_add_things(&text, r->found.frames, "frame", "frames");
+	bytes_text(&text, " in ");
+	text_add_things(&text, r->found.names.count, "function", "functions");
+	words_say("%s", bytes_z(&text));
+	bytes_done(&text);
+}
+
+static int apply(const struct symbols_values *values, const char *path)
+{
+	struct symbols_recording r;
+	struct diag diag = { 0 };
+	int code = symbols_recording_open(&r, path, false);
+
+	if (code == EXIT_DONE && !r.found.names.count) {
+		if (r.missing.images.count)
+			words_say(
+				"no symbol file here names a function of '%s': 'spoor symbols list' shows those it needs",
+				path);
+		else
+			words_say("'%s' has names for all of its native frames", path);
+		code = r.missing.images.count ? EXIT_FAILED : EXIT_DONE;
+	} else if (code == EXIT_DONE) {
+		code = symbol_apply(path, values->output, &r.found, &r.trace, &diag) < 0
+			       ? words_fail(&diag)
+			       : EXIT_DONE;
+		if (code == EXIT_DONE && !values->quiet)
+			say_applied(&r, values->output ? values->output : path);
 	}
 	symbols_recording_close(&r);
 	return code;
@@ -239,11 +283,16 @@ static int run(const struct symbols_values *values, const struct verb *self,
 	if (cleans)
 		return options_misused(self,
 			"--clean, --unused-days and --max-size go with 'cache'");
+	if (strcmp(what, "apply") == 0 && count == 2)
+		return apply(values, words[1]);
+	if (values->output)
+		return options_misused(self, "-o goes with 'apply'");
 	if (strcmp(what, "list") == 0 && count == 2)
 		return list(values, words[1]);
 	if (strcmp(what, "import") == 0 && count > 1)
 		return import_all(values, words + 1, count - 1);
-	return options_misused(self, "it takes 'list FILE', 'import PATH...' or 'cache'");
+	return options_misused(self,
+		"it takes 'list FILE', 'apply FILE', 'import PATH...' or 'cache'");
 }
 
 int cmd_symbols(const struct verb *self, int argc, char **argv)

@@ -24,7 +24,7 @@ const struct verb verbs[] = {
 		events_options, false },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph",
 		flame_options, false },
-	{ "symbols", cmd_symbols, "list FILE | import PATH... | cache [options]",
+	{ "symbols", cmd_symbols, "list FILE | apply FILE | import PATH... | cache [options]",
 		"the symbol files that a recording lacks, and the cache of those at hand",
 		symbols_options, false },
 	{ "counters", cmd_counters, "-p PID [--counters LIST] [options] | [options] -- COMMAND",

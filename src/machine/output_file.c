@@ -444,6 +444,61 @@ int output_file_keep(struct output_file *out, struct diag *diag)
 	return 0;
 }
 
+static bool is_at(const struct output_file *out, const char *name, const struct stat *file)
+{
+	struct stat st;
+
+	return fstatat(out->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+static int take_place(struct output_file *out, const struct stat *old)
+{
+	int result = name_it(out);
+
+	if (result < 0)
+		return result;
+	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) < 0) {
+		if (errno != EINVAL && errno != ENOSYS)
+			return -errno;
+		/* The file system does not support it; the check may be out of date by then. */
+		if (!is_at(out, out->name, old))
+			return -ESTALE;
+		return renameat(out->folder, out->temporary, out->folder, out->name) < 0 ? -errno
+											 : 0;
+	}
+	if (is_at(out, out->temporary, old))
+		return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
+	/* Another file had taken the path: it gets it back. */
+	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0)
+		return -ESTALE;
+	result = -errno;
+	forget(out); /* it stays under the temporary name */
+	out->temporary[0] = '\0';
+	return result;
+}
+
+int output_file_replace(struct output_file *out, const struct stat *old, struct diag *diag)
+{
+	uint64_t before = rights_lower();
+
+	/* Without these rights the file stays the caller's, with mode 0600. */
+	if (fchown(out->fd, old->st_uid, old->st_gid) == 0)
+		(void)!fchmod(out->fd, old->st_mode & 0777);
+	int result = take_place(out, old);
+	rights_restore(before);
+	if (result == -ESTALE)
+		return diag_set(diag, result, "'%s' was replaced by another file meanwhile",
+			out->name);
+	if (result < 0)
+		return tell(result, out->name, diag);
+	out->kept = true;
+	out->unnamed = false;
+	forget(out);
+	out->temporary[0] = '\0';
+	return 0;
+}
+
 /* A link is not followed: output_file_open() refuses it. */
 static bool is_file(const char *path, const struct stat *file)
 {

@@ -51,6 +51,12 @@ int output_file_reserve(struct output_file *out, int folder, const char *path, u
 int output_file_keep(struct output_file *out, struct diag *diag);
 
 /*
+ * Instead of output_file_keep(): takes the place of the file with the status `old`, in one step,
+ * with its mode and owner; no PATH.old remains. -ESTALE: another file is at the path.
+ */
+int output_file_replace(struct output_file *out, const struct stat *old, struct diag *diag);
+
+/*
  * -EEXIST and a remedy if writing `path` (not "-") would remove the file with the status `input`:
  * it is that file, or the PATH.old that would be replaced.
  */

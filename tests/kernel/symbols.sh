@@ -50,6 +50,63 @@ has_no out 'no symbols'
 "$spoor" flame -q -o x.folded x.nettrace 2>err || fail "flame"
 has x.folded ';main;.*;spin_here '
 
+# Written into the recording, the names are there without the cache, and nothing else has changed.
+named() {
+	SPOOR_SYMBOL_CACHE=$scratch/none "$spoor" report -q --json "$1" >json 2>err || fail "report of $1"
+	json json 'any(.processes[].functions[]; .name == "spin_here" and .module == "bare" and .self_samples * 3 > .total_samples)'
+	json json '[.processes[].functions[] | select(.module == "bare" and .named == false)] == []'
+}
+events_of() {
+	SPOOR_SYMBOL_CACHE=$scratch/none "$spoor" events "$1" | sed '/ProcessSymbol/ s/ End=.*//'
+}
+chmod 640 x.nettrace && cp -p x.nettrace y.nettrace
+code_of "$spoor" symbols apply y.nettrace
+expect_code 0 "symbols apply"
+has err '^y\.nettrace: names for [0-9,]+ frames in [0-9]+ functions\.$'
+named y.nettrace
+[ "$(stat -c %a y.nettrace)" = 640 ] || fail "the mode of y.nettrace is $(stat -c %a y.nettrace)"
+events_of x.nettrace >x.events && events_of y.nettrace >y.events && cmp x.events y.events || fail "apply has changed other events"
+code_of "$spoor" symbols apply y.nettrace
+expect_code 0 "symbols apply again"
+has err 'has names for all'
+code_of "$spoor" symbols apply -o z.nettrace x.nettrace
+expect_code 0 "symbols apply -o"
+cmp y.nettrace z.nettrace || fail "apply -o gives another file"
+"$spoor" record -q -z -F 499 -o p.nettrace.zst -- ./bare spin 300 2>err || fail "record -z"
+"$spoor" symbols apply -q p.nettrace.zst 2>err || fail "apply to a packed recording"
+named p.nettrace.zst
+[ "$(find . -name '*.old' -o -name '.spoor-*' | wc -l)" = 0 ] || fail "apply leaves files: $(ls -A)"
+
+# A recording that is still written, one that is cut, and a trace of another version stay as they are.
+start busy ./bare spin 600000
+start recorder "$spoor" record -q -o live.nettrace -F 499 -p "$busy" --duration 600s
+live_named() {
+	"$spoor" symbols list --json live.nettrace >live.json && [ "$(value live.json .frames_named)" -gt 0 ]
+}
+until_true live_named || fail "nothing of the busy program is recorded"
+code_of "$spoor" symbols apply live.nettrace
+expect_code 1 "apply to a recording in progress"
+has err "'live\.nettrace' is still being written"
+kill -INT "$recorder"
+wait "$recorder"
+kill "$busy"
+"$spoor" symbols apply -q live.nettrace 2>err || fail "apply to an ended recording"
+named live.nettrace
+start sleeping sh -c 'exec sleep 60' 9>>x.nettrace
+cp -p x.nettrace before
+code_of "$spoor" symbols apply x.nettrace
+expect_code 1 "apply to a file that is open for writing"
+has err "'x\.nettrace' is still being written"
+kill "$sleeping" && wait "$sleeping" 2>/dev/null
+head -c $(($(stat -c %s x.nettrace) - 7)) x.nettrace >cut.nettrace && cp cut.nettrace cut.before
+code_of "$spoor" symbols apply cut.nettrace
+expect_code 1 "apply to a cut recording"
+cmp cut.nettrace cut.before || fail "a cut recording was changed"
+ln -s x.nettrace link.nettrace
+code_of "$spoor" symbols apply link.nettrace
+[ "$code" != 0 ] || fail "a link was replaced"
+cmp x.nettrace before || fail "x.nettrace was changed"
+
 # A damaged file gives no name, wherever the damage is.
 cp "$cached" good
 size=$(stat -c %s good)
