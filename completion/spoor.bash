@@ -52,7 +52,7 @@ _spoor()
 	elif [[ $verb == heap ]] && ((COMP_CWORD == 2)); then
 		mapfile -t COMPREPLY < <(compgen -W 'report roots diff' -- "$current")
 	elif [[ $verb == symbols ]] && ((COMP_CWORD == 2)); then
-		mapfile -t COMPREPLY < <(compgen -W 'list apply import cache' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list fetch apply import cache' -- "$current")
 	elif [[ $verb == symbols && ${COMP_WORDS[2]} == import ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 	elif [[ $verb == heap ]]; then

@@ -89,6 +89,7 @@ struct record_values {
 	bool stacks; /* perf's -g */
 	unsigned call_graph;
 	struct texts symbol_paths;
+	bool symbols;
 	bool quiet;
 	bool verbose;
 };
@@ -136,6 +137,9 @@ const struct option record_options[] = {
 	{ 0, "call-graph", "fp|dwarf",
 		"find callers by frame pointers, or by unwind tables as well", OPTION_CHOICE,
 		INTO(struct record_values, call_graph) },
+	{ 0, "symbols", NULL,
+		"at the end, download missing symbol files and write the names: spoor-symbols(1)",
+		OPTION_FLAG, INTO(struct record_values, symbols) },
 	{ 0, "symbol-path", "DIR", "look for separate debug files here too; may be repeated",
 		OPTION_TEXTS, INTO(struct record_values, symbol_paths) },
 	{ 0, "no-symbols", NULL, "addresses only, no names", OPTION_FLAG,
@@ -856,6 +860,15 @@ static bool writes_to_stdout(const struct record_values *values)
 	return false;
 }
 
+/* What cannot be downloaded is printed; the recording is not worse without it. */
+static void complete_names(struct recording_run *run)
+{
+	const struct verb *symbols = verb_find("symbols");
+	char *words[] = { "symbols", "fetch", "--apply", run->outputs.path, "-q", NULL };
+
+	(void)symbols->run(symbols, run->values->quiet ? 5 : 4, words);
+}
+
 int cmd_record(const struct verb *self, int argc, char **argv)
 {
 	struct record_values values = { .frequency_hz = DEFAULT_HZ };
@@ -928,6 +941,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	listen_port_leave(&run.port);
 	if (!values.quiet)
 		listen_port_say_missed(&run.port);
+	if (made && values.symbols && run.outputs.path[0] && !writes_to_stdout(&values))
+		complete_names(&run);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/selection.h"
+#include "cli/symbols_fetch.h"
 #include "cli/symbols_recording.h"
 #include "cli/words.h"
 #include "machine/rights.h"
@@ -27,6 +28,10 @@
 #define IMPORT_ENTRIES_MAX 1000000u
 
 struct symbols_values {
+	struct texts servers;
+	uint64_t timeout_ns;
+	bool urls;
+	bool apply;
 	bool json;
 	bool quiet;
 	const char *output;
@@ -38,11 +43,20 @@ struct symbols_values {
 const struct option symbols_options[] = {
 	OPTION_ROW_OUTPUT(struct symbols_values,
 		"apply: write the recording with names here, and leave FILE as it is"),
+	{ 0, "server", "URL", "fetch: this server; also microsoft, debuginfod; may be repeated",
+		OPTION_TEXTS, INTO(struct symbols_values, servers) },
+	{ 0, "urls", NULL, "fetch: only print the addresses, for a machine without a network",
+		OPTION_FLAG, INTO(struct symbols_values, urls) },
+	{ 0, "apply", NULL, "fetch: then write the names into FILE", OPTION_FLAG,
+		INTO(struct symbols_values, apply) },
+	{ 0, "timeout", "TIME", "fetch: the longest time of a download (10m)", OPTION_DURATION,
+		INTO(struct symbols_values, timeout_ns) },
 	{ 0, "clean", NULL, "cache: remove all files", OPTION_FLAG,
 		INTO(struct symbols_values, clean) },
 	{ 0, "unused-days", "N", "cache: remove files that were not used for so many days",
 		OPTION_POSITIVE, INTO(struct symbols_values, unused_days) },
-	{ 0, "max-size", "SIZE", "cache: remove the longest unused files until SIZE is left",
+	{ 0, "max-size", "SIZE",
+		"cache: remove the longest unused files until SIZE is left; fetch: refuse larger files (2G)",
 		OPTION_SIZE, INTO(struct symbols_values, max_size) },
 	OPTION_ROW_JSON(struct symbols_values,
 		"list, cache: one JSON object, as spoor-symbols(1) describes it"),
@@ -137,6 +151,24 @@ static int apply(const struct symbols_values *values, const char *path)
 	}
 	symbols_recording_close(&r);
 	return code;
+}
+
+static int fetch(const struct symbols_values *values, const struct verb *self, const char *path)
+{
+	const struct symbols_fetch_values how = {
+		.servers = &values->servers,
+		.size_max = values->max_size,
+		.timeout_ns = values->timeout_ns,
+		.urls_only = values->urls,
+		.quiet = values->quiet,
+	};
+	struct symbols_recording r;
+	int code = symbols_recording_open(&r, path, !values->urls);
+
+	if (code == EXIT_DONE)
+		code = symbols_fetch_run(&how, self, &r);
+	symbols_recording_close(&r);
+	return code == EXIT_DONE && values->apply ? apply(values, path) : code;
 }
 
 /* ---- import ---- */
@@ -274,7 +306,8 @@ static int run(const struct symbols_values *values, const struct verb *self,
 	const char *const *words = args->words.items;
 	uint32_t count = args->words.count;
 	const char *what = count ? words[0] : "";
-	bool cleans = values->clean || values->unused_days || values->max_size;
+	bool fetches = strcmp(what, "fetch") == 0;
+	bool cleans = values->clean || values->unused_days || (values->max_size && !fetches);
 
 	if (args->command)
 		return options_misused(self, "no command can be started here");
@@ -283,6 +316,11 @@ static int run(const struct symbols_values *values, const struct verb *self,
 	if (cleans)
 		return options_misused(self,
 			"--clean, --unused-days and --max-size go with 'cache'");
+	if (fetches && count == 2)
+		return fetch(values, self, words[1]);
+	if (values->servers.list.count || values->urls || values->apply || values->timeout_ns)
+		return options_misused(self,
+			"--server, --urls, --apply and --timeout go with 'fetch'");
 	if (strcmp(what, "apply") == 0 && count == 2)
 		return apply(values, words[1]);
 	if (values->output)
@@ -292,7 +330,7 @@ static int run(const struct symbols_values *values, const struct verb *self,
 	if (strcmp(what, "import") == 0 && count > 1)
 		return import_all(values, words + 1, count - 1);
 	return options_misused(self,
-		"it takes 'list FILE', 'apply FILE', 'import PATH...' or 'cache'");
+		"it takes 'list FILE', 'fetch FILE', 'apply FILE', 'import PATH...' or 'cache'");
 }
 
 int cmd_symbols(const struct verb *self, int argc, char **argv)
@@ -303,8 +341,8 @@ int cmd_symbols(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
-	/* Any user may have written the recording and the symbol files. */
-	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES);
+	/* Any user may have written the recording and the symbol files. KILL: as in selection_open(). */
+	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES | RIGHT_KILL);
 	code = run(&values, self, &args);
 	options_done(self, &values, &args);
 	return code;

@@ -278,7 +278,7 @@ static void add_symbols_needed(struct page *page)
 		share_of(frames, report->frames) < 0.0005)
 		return;
 	text_add_things(page->out, frames, "native frame has", "native frames have");
-	bytes_text(page->out, " no symbols: spoor symbols list ");
+	bytes_text(page->out, " no symbols: spoor symbols fetch ");
 	text_add_shell_word(page->out, report->file);
 	bytes_text(page->out, "\n");
 }

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "image/image_file.h"
 #include "machine/box.h"
 
@@ -32,8 +33,12 @@
 #define MACHINE_STORE "/usr/lib/debug/.build-id"
 #define OWN_STORE     ".build-id"
 #define SUFFIX        ".debug"
+#define PART_SUFFIX   ".part"
+/* Downloads that were interrupted so long ago are not resumed. */
+#define PART_AGE_S (7 * 24 * 3600)
 /* Times of use are exact to a day, so that a search seldom writes. */
-#define USE_STEP_S (24 * 3600)
+#define USE_STEP_S       (24 * 3600)
+#define PART_SUFFIX_SIZE 24u
 /* Room for "/usr/lib/debug/.build-id/ab/cdef.debug". */
 #define STORE_PATH_SIZE (BUILD_ID_TEXT_SIZE + 64u)
 
@@ -271,8 +276,8 @@ static int put_copy(int folder, int fd, const char *build_id, char *ret_build_id
 	char part[64];
 	char name[STORE_PATH_SIZE];
 
-	(void)snprintf(part, sizeof(part), "copy.%ld.part", (long)getpid()); /* fits */
-	(void)snprintf(name, sizeof(name), "%s%s", build_id + 2, SUFFIX);    /* fits */
+	(void)snprintf(part, sizeof(part), "copy.%ld" PART_SUFFIX, (long)getpid()); /* fits */
+	(void)snprintf(name, sizeof(name), "%s%s", build_id + 2, SUFFIX);           /* fits */
 	(void)unlinkat(folder, part, 0); /* of an ended process with our id */
 	cleanup(closep) int copy =
 		openat(folder, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -306,9 +311,17 @@ int symbol_cache_add(const struct symbol_cache *cache, int fd, const char *build
 	return put_copy(folder, fd, found, ret_build_id, diag);
 }
 
-int symbol_cache_open_download(const struct symbol_cache *cache, const char *build_id, int *ret_fd,
-	struct diag *diag)
+/* Downloads from two addresses are two files: the begin of one is no begin of the other. */
+static void part_suffix(const char *url, char ret_suffix[PART_SUFFIX_SIZE])
 {
+	(void)snprintf(ret_suffix, PART_SUFFIX_SIZE, ".%08x" PART_SUFFIX,
+		(unsigned)lzma_crc32((const uint8_t *)url, strlen(url), 0)); /* fits */
+}
+
+int symbol_cache_open_download(const struct symbol_cache *cache, const char *build_id,
+	const char *url, int *ret_fd, struct diag *diag)
+{
+	char suffix[PART_SUFFIX_SIZE];
 	char name[STORE_PATH_SIZE];
 
 	if (!build_id_is_valid(build_id))
@@ -317,7 +330,8 @@ int symbol_cache_open_download(const struct symbol_cache *cache, const char *bui
 	if (folder < 0)
 		return diag_set(diag, folder, "cannot write into the symbol cache '%s': %m",
 			cache->path);
-	(void)snprintf(name, sizeof(name), "%s.part", build_id + 2); /* fits */
+	part_suffix(url, suffix);
+	(void)snprintf(name, sizeof(name), "%s%s", build_id + 2, suffix); /* fits */
 	cleanup(closep) int fd =
 		openat(folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -329,11 +343,14 @@ int symbol_cache_open_download(const struct symbol_cache *cache, const char *bui
 	return 0;
 }
 
-void symbol_cache_end_download(const struct symbol_cache *cache, const char *build_id)
+void symbol_cache_end_download(const struct symbol_cache *cache, const char *build_id,
+	const char *url)
 {
+	char suffix[PART_SUFFIX_SIZE];
 	char path[STORE_PATH_SIZE];
 
-	store_path(path, OWN_STORE, build_id, ".part");
+	part_suffix(url, suffix);
+	store_path(path, OWN_STORE, build_id, suffix);
 	(void)unlinkat(cache->fd, path, 0); /* on failure a later download resumes it */
 }
 
@@ -362,7 +379,12 @@ static int read_folder(int store, const char *pair, struct symbol_cache_list *li
 		struct stat st;
 		size_t len = strlen(file->d_name);
 		size_t suffix = strlen(SUFFIX);
-		if (len <= suffix || strcmp(file->d_name + len - suffix, SUFFIX) != 0 ||
+		if (text_ends_with(file->d_name, PART_SUFFIX) &&
+			fstatat(dirfd(files), file->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			st.st_mtime + PART_AGE_S < time(NULL))
+			(void)unlinkat(dirfd(files), file->d_name,
+				0); /* the next call tries again */
+		if (!text_ends_with(file->d_name, SUFFIX) ||
 			len - suffix + 2 >= sizeof(entry.build_id) ||
 			fstatat(dirfd(files), file->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(st.st_mode))

@@ -81,11 +81,13 @@ int symbol_cache_read(const struct symbol_cache *cache, struct symbol_cache_list
 int symbol_cache_remove(const struct symbol_cache *cache, const char *build_id);
 
 /*
- * A file for a download of this build id, which stays there until symbol_cache_end_download(), so
- * that the next attempt resumes it. Locked: -EBUSY if another process downloads it.
+ * A file for a download of this build id from an address, which stays until
+ * symbol_cache_end_download(), so that the next attempt resumes it. Locked: -EBUSY if another
+ * process downloads it.
  */
-int symbol_cache_open_download(const struct symbol_cache *cache, const char *build_id, int *ret_fd,
-	struct diag *diag);
-void symbol_cache_end_download(const struct symbol_cache *cache, const char *build_id);
+int symbol_cache_open_download(const struct symbol_cache *cache, const char *build_id,
+	const char *url, int *ret_fd, struct diag *diag);
+void symbol_cache_end_download(const struct symbol_cache *cache, const char *build_id,
+	const char *url);
 
 #endif

@@ -1,0 +1,206 @@
+/* See symbols_fetch.h. */
+#include "cli/symbols_fetch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/selection.h"
+#include "cli/symbols_recording.h"
+#include "cli/verb.h"
+#include "cli/words.h"
+#include "symbols/http_download.h"
+#include "symbols/symbol_fetch.h"
+#include "symbols/symbol_servers.h"
+
+#define SIZE_MAX_DEFAULT   (UINT64_C(2) << 30)
+#define TIMEOUT_DEFAULT_NS (UINT64_C(600) * 1000000000u)
+#define DEFAULT_SERVERS    "microsoft debuginfod"
+
+struct fetching {
+	const struct symbols_fetch_values *values;
+	const struct symbols_recording *recording;
+	struct symbol_servers servers;
+	struct symbol_fetch fetch;
+	const char *image; /* for the progress line */
+	bool terminal;
+	bool progress_shown;
+	uint32_t fetched;
+};
+
+static int choose_servers(struct fetching *f, struct diag *diag)
+{
+	const struct texts *chosen = f->values->servers;
+	int result = 0;
+
+	for (uint32_t i = 0; i < chosen->list.count && result == 0; i++)
+		result = symbol_servers_add(&f->servers, chosen->list.items[i], diag);
+	if (result == 0 && !chosen->list.count)
+		result = symbol_servers_read_settings(&f->servers, diag);
+	if (result == 0 && !chosen->list.count && !f->servers.list.count)
+		result = symbol_servers_add(&f->servers, DEFAULT_SERVERS, diag);
+	return result;
+}
+
+static const char *image_name(const struct fetching *f, const struct missing_image *image)
+{
+	const char *path = trace_text(&f->recording->trace, image->path);
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether a file may be found for the image that is not here yet. */
+static bool is_wanted(const struct fetching *f, uint32_t image)
+{
+	const char *build_id = trace_text(&f->recording->trace,
+		f->recording->missing.images.items[image].build_id);
+	uint8_t state = f->recording->found.states.items[image];
+
+	return (state == SYMBOLS_ABSENT || state == SYMBOLS_WRONG) && build_id_is_valid(build_id);
+}
+
+static int print_urls(const struct fetching *f)
+{
+	const struct missing_symbols *missing = &f->recording->missing;
+	struct bytes out = { 0 };
+	struct bytes url = { 0 };
+
+	for (uint32_t i = 0; i < missing->images.count; i++) {
+		const struct missing_image *image = &missing->images.items[i];
+		for (uint32_t s = 0; is_wanted(f, i) && s < f->servers.list.count; s++)
+			for (uint32_t u = 0;
+				symbol_server_url(&f->servers.list.items[s], image_name(f, image),
+					trace_text(&f->recording->trace, image->build_id), u, &url);
+				u++)
+				bytes_printf(&out, "%s\n", bytes_z(&url));
+	}
+	int code = selection_print(&out);
+	if (code == EXIT_DONE && out.len && !f->values->quiet)
+		words_say(
+			"download those that exist, whatever their names become, and run 'spoor symbols import FILE...' here");
+	bytes_done(&out);
+	bytes_done(&url);
+	return code;
+}
+
+static void on_progress(void *context, uint64_t done, uint64_t total)
+{
+	struct fetching *f = context;
+	struct bytes line = { 0 };
+
+	if (!f->terminal)
+		return;
+	bytes_text(&line, "\r\x1b[K");
+	text_add_safe_z(&line, f->image);
+	bytes_text(&line, ": ");
+	text_add_size(&line, done);
+	if (total) {
+		bytes_text(&line, " of ");
+		text_add_size(&line, total);
+	}
+	fputs(bytes_z(&line), stderr);
+	f->progress_shown = true;
+	bytes_done(&line);
+}
+
+static void say_result(struct fetching *f, int result, const char *url, uint64_t size_bytes,
+	const struct diag *diag)
+{
+	struct bytes line = { 0 };
+
+	if (f->progress_shown)
+		fputs("\r\x1b[K", stderr);
+	f->progress_shown = false;
+	if (result == 0 && f->values->quiet)
+		return;
+	bytes_printf(&line, "%s: ", f->image);
+	if (result == 0) {
+		text_add_size(&line, size_bytes);
+		bytes_printf(&line, " from %s", url);
+	} else if (result == -ENOENT) {
+		bytes_text(&line, "no server has its symbols");
+	} else {
+		bytes_text(&line, diag->text);
+	}
+	words_say("%s", bytes_z(&line));
+	bytes_done(&line);
+}
+
+static void fetch_image(struct fetching *f, const struct missing_image *image)
+{
+	struct bytes url = { 0 };
+	struct diag diag = { 0 };
+	uint64_t size_bytes = 0;
+
+	f->image = image_name(f, image);
+	int result = symbol_fetch(&f->fetch, f->image,
+		trace_text(&f->recording->trace, image->build_id), &url, &size_bytes, &diag);
+
+	f->fetched += result == 0;
+
+	say_result(f, result, bytes_z(&url), size_bytes, &diag);
+	bytes_done(&url);
+}
+
+static int fetch_images(struct fetching *f, struct diag *diag)
+{
+	const struct missing_symbols *missing = &f->recording->missing;
+	int result = http_client_open(&f->fetch.client, diag);
+	struct screen screen;
+
+	if (result < 0)
+		return result;
+	screen_look(stderr, COLOR_AUTO, &screen);
+	f->terminal = screen.terminal && !f->values->quiet;
+	for (uint32_t i = 0; i < missing->images.count; i++)
+		if (is_wanted(f, i))
+			fetch_image(f, &missing->images.items[i]);
+	http_client_close(f->fetch.client);
+	return 0;
+}
+
+static bool wants_any(const struct fetching *f)
+{
+	for (uint32_t i = 0; i < f->recording->missing.images.count; i++)
+		if (is_wanted(f, i))
+			return true;
+	return false;
+}
+
+int symbols_fetch_run(const struct symbols_fetch_values *values, const struct verb *verb,
+	const struct symbols_recording *recording)
+{
+	struct fetching f = { .values = values, .recording = recording };
+	struct diag diag = { 0 };
+	int code = EXIT_DONE;
+	int result = choose_servers(&f, &diag);
+
+	f.fetch = (struct symbol_fetch){
+		.cache = &recording->cache,
+		.servers = &f.servers,
+		.size_max = values->size_max ? values->size_max : SIZE_MAX_DEFAULT,
+		.timeout_ns = values->timeout_ns ? values->timeout_ns : TIMEOUT_DEFAULT_NS,
+		.progress = on_progress,
+		.context = &f,
+	};
+	if (result == -EINVAL) {
+		code = options_misused(verb, "%s", diag.text);
+	} else if (result < 0) {
+		code = words_fail(&diag);
+	} else if (values->urls_only) {
+		code = print_urls(&f);
+	} else if (!wants_any(&f)) {
+		if (!values->quiet)
+			words_say("all symbol files that can be named are here");
+	} else {
+		result = fetch_images(&f, &diag);
+		code = result < 0 ? words_fail(&diag) : f.fetched ? EXIT_DONE : EXIT_FAILED;
+	}
+	symbol_servers_done(&f.servers);
+	return code;
+}
