@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/thread_role.h"
 #include "base/cursor.h"
 #include "base/text.h"
 #include "trace/clr.h"
@@ -71,12 +72,13 @@ static bool is_wanted(const struct profile *profile, const struct event *event)
 
 static int count_stack(struct profile *profile, const struct profile_stack *stack)
 {
-	uint64_t hash = hash_u64((uint64_t)stack->process << 32 | stack->stack) + stack->epoch;
+	uint64_t hash = hash_u64((uint64_t)stack->process << 32 | stack->stack) + stack->epoch +
+			((uint64_t)stack->role << 32);
 
 	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
 		struct profile_stack *known = &profile->stacks.items[w.value - 1];
 		if (known->process == stack->process && known->stack == stack->stack &&
-			known->epoch == stack->epoch) {
+			known->epoch == stack->epoch && known->role == stack->role) {
 			known->weight_ns += stack->weight_ns;
 			known->count += stack->count;
 			return 0;
@@ -101,8 +103,10 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 	if (!is_wanted(profile, event))
 		return 0;
 
-	uint32_t process = trace->threads.items[event->thread_index].process;
+	const struct thread *thread = &trace->threads.items[event->thread_index];
+	uint32_t process = thread->process;
 	const struct profile_stack stack = { .process = process,
+		.role = (uint8_t)thread_role_of(trace_text(trace, thread->name)),
 		.stack = event->stack_index,
 		.epoch = process < trace->processes.count
 				 ? trace->processes.items[process].code_epoch
@@ -382,7 +386,9 @@ static int compare_stacks(const void *left, const void *right)
 		return a->process < b->process ? -1 : 1;
 	if (a->stack != b->stack)
 		return a->stack < b->stack ? -1 : 1;
-	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+	if (a->epoch != b->epoch)
+		return a->epoch < b->epoch ? -1 : 1;
+	return a->role < b->role ? -1 : a->role > b->role;
 }
 
 /*
@@ -551,6 +557,43 @@ int profile_fold_unnamed(struct profile *profile, struct symbolmap *names)
 		stack->frame_count = kept;
 	}
 	return 0;
+}
+
+int profile_add_roles(struct profile *profile, struct symbolmap *names)
+{
+	struct profile grown = { 0 };
+	bool done = true;
+
+	for (uint32_t i = 0; i < profile->stacks.count && done; i++) {
+		struct profile_stack *stack = &profile->stacks.items[i];
+		const char *text = thread_role_label((enum thread_role)stack->role);
+		uint32_t count = stack->frame_count;
+		uint32_t label = *text && count ? symbolmap_label(names, text) : 0;
+		if (*text && count && !label)
+			return -ENOMEM;
+		done = vec_reserve(&grown.functions, count + 1) &&
+		       vec_reserve(&grown.bodies, count + 1);
+		for (uint32_t f = 0; f < count && done; f++) {
+			(void)vec_add(&grown.functions, profile->functions.items[stack->at + f]);
+			(void)vec_add(&grown.bodies, profile->bodies.items[stack->at + f]);
+		}
+		if (done && label) {
+			(void)vec_add(&grown.functions, label); /* reserved */
+			(void)vec_add(&grown.bodies, label);
+			stack->frame_count++;
+		}
+		stack->at = grown.functions.count - stack->frame_count;
+	}
+	if (done) {
+		vec_done(&profile->functions);
+		vec_done(&profile->bodies);
+		memcpy(&profile->functions, &grown.functions, sizeof(profile->functions));
+		memcpy(&profile->bodies, &grown.bodies, sizeof(profile->bodies));
+	} else {
+		vec_done(&grown.functions);
+		vec_done(&grown.bodies);
+	}
+	return done ? 0 : -ENOMEM;
 }
 
 void profile_done(struct profile *profile)

@@ -58,6 +58,7 @@ struct profile_stack {
 	uint32_t epoch; /* process.code_epoch when it was sampled */
 	uint32_t at;    /* functions.items[at], leaf first; set by profile_name() */
 	uint32_t frame_count;
+	uint8_t role; /* enum thread_role of the threads that were sampled */
 };
 
 /* What the runtime's own samples of its managed threads are worth. */
@@ -133,6 +134,12 @@ int profile_name(struct profile *profile, struct symbolmap *names);
  * 0 or -ENOMEM.
  */
 int profile_fold_unnamed(struct profile *profile, struct symbolmap *names);
+
+/*
+ * Puts the runtime's threads of one role below one step: a label becomes the outermost frame of
+ * their stacks. Functions that count frames must be called before it. 0 or -ENOMEM.
+ */
+int profile_add_roles(struct profile *profile, struct symbolmap *names);
 
 void profile_done(struct profile *profile);
 

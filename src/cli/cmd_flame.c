@@ -96,6 +96,8 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	if (!error)
 		error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);
 	if (!error)
+		error = profile_add_roles(&s->profile, &s->names);
+	if (!error)
 		error = tree_build(&tree, &s->profile, &s->names, form, NULL);
 	if (!error && format == FORMAT_FOLDED) {
 		folded_write(&tree, &s->trace, &s->names, values->selection.weighs_answer, &out);

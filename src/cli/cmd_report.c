@@ -216,6 +216,8 @@ static int write_report(const struct report_values *values, const struct sorting
 					    : GROUP_BY_SELF);
 
 	if (!error && with_tree)
+		error = profile_add_roles(&s->profile, &s->names);
+	if (!error && with_tree)
 		error = tree_build(&tree, &s->profile, &s->names,
 			values->callers ? TREE_CALLERS : TREE_BY_PROCESS, values->callers);
 	if (!error && values->json) {

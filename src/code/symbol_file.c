@@ -475,6 +475,10 @@ static bool find_debug_file(struct symbol_file *file)
 	if (!file->search)
 		return false;
 	elf_build_id_text(&file->elf, build_id);
+	const struct symbol_root *store = &file->search->store;
+	int fd = store->open_file && *build_id ? store->open_file(store->context, build_id) : -1;
+	if (fd >= 0 && take_debug_file(file, fd))
+		return true;
 	if (try_dirs(file, build_id))
 		return true;
 	if (strlen(build_id) > 2 &&

@@ -39,6 +39,8 @@ struct symbol_search {
 	const char *const *dirs; /* --symbol-path: searched before the roots */
 	size_t dir_count;
 	struct symbol_root dir_root; /* opens files in `dirs` */
+	/* opens a debug file by its build id, before all others; open_file NULL: no such store */
+	struct symbol_root store;
 };
 
 /* vaddr: addresses in the file's own numbering; offset: the position of that byte in the file. */

@@ -25,6 +25,7 @@
 #include "machine/box.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
+#include "symbolize/symbol_cache.h"
 
 #define MAPPED_SIZE_MAX   (UINT64_C(4) << 30)
 #define MAP_FILE_SIZE_MAX (64u << 20)
@@ -51,6 +52,7 @@ struct name_tables {
 	struct box box;
 	char **symbol_paths; /* NULL-terminated */
 	size_t symbol_path_count;
+	struct symbol_cache cache;
 	VEC(struct image_tables) images;
 	uint64_t tick;
 	struct kallsyms *kernel;
@@ -81,6 +83,7 @@ struct name_tables *name_tables_new(const struct box *box, const char *const *sy
 	if (!tables)
 		return NULL;
 	tables->box = *box;
+	(void)symbol_cache_open(&tables->cache, false, NULL); /* without: no names from it */
 	tables->kernel_error = 1;
 	while (symbol_paths && symbol_paths[count])
 		count++;
@@ -252,6 +255,15 @@ static int open_for_user(void *context, const char *path)
 	return result;
 }
 
+static int open_from_cache(void *context, const char *build_id)
+{
+	const struct name_tables *tables = context;
+	int fd = -1;
+	int result = symbol_cache_find(&tables->cache, build_id, &fd);
+
+	return result < 0 ? result : fd;
+}
+
 static int open_for_symbols(void *context, const char *path)
 {
 	const struct image_search *search = context;
@@ -404,7 +416,8 @@ static void open_image(struct name_tables *tables, struct image_tables *image,
 		.root_count = 1,
 		.dirs = (const char *const *)tables->symbol_paths,
 		.dir_count = tables->symbol_path_count,
-		.dir_root = { .open_file = open_for_user } };
+		.dir_root = { .open_file = open_for_user },
+		.store = { .open_file = open_from_cache, .context = tables } };
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
 		int fd = open_mapped_file(tables, question, (enum file_place)place, &gone);
 		if (fd < 0 || symbol_file_open(fd, question->path, &search->search, &image->file,
@@ -599,6 +612,7 @@ void name_tables_free(struct name_tables *tables)
 	for (size_t i = 0; tables->symbol_paths && i < tables->symbol_path_count; i++)
 		free(tables->symbol_paths[i]);
 	free(tables->symbol_paths);
+	symbol_cache_close(&tables->cache);
 	kallsyms_free(tables->kernel);
 	if (tables->kernel_data)
 		/* cannot fail for a mapped range */

@@ -624,14 +624,18 @@ bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t
 	       function_tier(below) != FUNCTION_TIER_COUNT;
 }
 
-uint32_t symbolmap_lost_caller(struct symbolmap *map)
+uint32_t symbolmap_label(struct symbolmap *map, const char *text)
 {
 	struct function function = { .kind = FUNCTION_UNKNOWN, .named = true };
 
-	function.name =
-		strtab_add_z(&map->trace->strings, "[caller unknown: on-stack replacement]");
+	function.name = strtab_add_z(&map->trace->strings, text);
 	function.full_name = function.name;
 	return function.name ? function_intern(map, &function) : 0;
+}
+
+uint32_t symbolmap_lost_caller(struct symbolmap *map)
+{
+	return symbolmap_label(map, "[caller unknown: on-stack replacement]");
 }
 
 /* ---- methods ---- */

@@ -96,6 +96,9 @@ uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function
 bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t lower);
 uint32_t symbolmap_lost_caller(struct symbolmap *map);
 
+/* A step of stacks that is no function: "[garbage collector]". 0: no memory. */
+uint32_t symbolmap_label(struct symbolmap *map, const char *text);
+
 /* FUNCTION_TIER_COUNT when the tier is not known. */
 enum function_tier function_tier(const struct function *function);
 /* "R2R", "tier 1"; "" for FUNCTION_TIER_COUNT */
