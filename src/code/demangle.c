@@ -24,21 +24,31 @@ static size_t rust_hash(const char *name, size_t len)
 	return len - 19;
 }
 
+/* "_D3std5stdio...": a length follows. "_Dmain" is the program's entry. */
+static bool is_d(const char *name)
+{
+	return name[1] == 'D' &&
+	       ((name[2] >= '1' && name[2] <= '9') || strcmp(name, "_Dmain") == 0);
+}
+
 bool demangle(const char *name, size_t len, struct bytes *out)
 {
 	char buffer[DEMANGLE_INPUT_MAX + 1];
 
-	/* "_Z", "_R" and the prefixed forms of macOS: the demangler would accept others. */
+	/* "_Z", "_R", "_D" and the prefixed forms of macOS: the demangler would accept others. */
 	if (len < 3 || len > DEMANGLE_INPUT_MAX || name[0] != '_' ||
-		(name[1] != 'Z' && name[1] != 'R' && memcmp(name, "__Z", 3) != 0))
+		(name[1] != 'Z' && name[1] != 'R' && name[1] != 'D' && memcmp(name, "__Z", 3) != 0))
 		return false;
 	if (memchr(name, 0, len))
 		return false;
 	memcpy(buffer, name, len);
 	buffer[len] = 0;
 	const char *mangled = buffer[1] == '_' ? buffer + 1 : buffer;
+	if (mangled[1] == 'D' && !is_d(mangled))
+		return false;
 	cleanup(freep) char *readable =
-		cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+		mangled[1] == 'D' ? dlang_demangle(mangled, DMGL_PARAMS)
+				  : cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 	if (!readable || !*readable)
 		return false;
 	size_t size = rust_hash(readable, strlen(readable));

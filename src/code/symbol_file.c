@@ -128,6 +128,12 @@ static bool in_code(const struct elf *elf, uint64_t vaddr)
 	return false;
 }
 
+/* "$x", "$d.12": ARM's marks of code and data, which do not name functions. Swift's names are "$s...". */
+static bool is_mark(const char *name)
+{
+	return name[0] == '$' && name[1] && strchr("adtx", name[1]) && (!name[2] || name[2] == '.');
+}
+
 /* `from` is the file that holds the table; the code is in file->elf. */
 struct table_reader {
 	struct symbol_file *file;
@@ -173,8 +179,8 @@ static int take_symbol(struct table_reader *r, struct cursor *c)
 	if (!in_code(&r->file->elf, value))
 		return 0;
 	const char *text = r->strings ? (const char *)r->strings + name : NULL;
-	if (text && (!*text || *text == '$'))
-		return 0; /* mapping symbols of ARM mark data, they do not name functions */
+	if (text && (!*text || is_mark(text)))
+		return 0;
 	struct function function = {
 		.begin = value,
 		.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,

@@ -52,6 +52,8 @@ static const struct build_symbol elf_symbols[] = {
 	{ "object", 0x2500, 0x10, (uint8_t)(1 << 4 | 1), BUILD_TEXT },
 	{ "imported", 0x2600, 0x10, FUNC(1), 0 },
 	{ "far_away", 0x900000, 0x10, FUNC(1), BUILD_TEXT },
+	{ "$s4shop4burnyyF", 0x2440, 0x10, FUNC(1), BUILD_TEXT },
+	{ "$d.1", 0x2460, 0x10, FUNC(1), BUILD_TEXT },
 	{ "_ZN3FooD2Ev", 0x2680, 0x10, FUNC(1), BUILD_TEXT },
 };
 #define ELF_SYMBOL_COUNT (sizeof(elf_symbols) / sizeof(elf_symbols[0]))

@@ -1,5 +1,5 @@
 /*
- * demangle.c: C++ and Rust names, old and new. A name that is not mangled is not changed, and
+ * demangle.c: C++, D and Rust names, old and new. A name that is not mangled is not changed, and
  * malicious names do no harm.
  */
 #include "unit/test.h"
@@ -20,6 +20,11 @@ static const struct {
 	{ "_ZTv0_n24_N3FooD0Ev", "virtual thunk to Foo::~Foo()" },
 	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
 	{ "_RNvC6my_app4main", "my_app::main" },
+	{ "_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])" },
+	{ "_D4shop7Pricing4burnMFNaNbiZi", "shop.Pricing.burn(int)" },
+	{ "_Dmain", "D main" },
+	{ "_DYNAMIC", NULL },
+	{ "_D1", NULL },
 	{ "malloc", NULL },
 	{ "_start", NULL },
 	{ "__libc_start_main", NULL },

@@ -42,6 +42,9 @@ static void check(bool is_64)
 	assert_string_equal(name_at(file, 0x2000), "first");
 	assert_string_equal(name_at(file, 0x203f), "first");
 	assert_string_equal(name_at(file, 0x2040), "");
+	/* A function of Swift, and a mark of ARM. */
+	assert_string_equal(name_at(file, 0x2445), "$s4shop4burnyyF");
+	assert_string_equal(name_at(file, 0x2465), "");
 	/* A nested symbol, and after it the outer one again. */
 	assert_string_equal(name_at(file, 0x213f), "outer");
 	assert_string_equal(name_at(file, 0x2140), "inner");
