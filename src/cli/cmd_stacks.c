@@ -16,6 +16,7 @@
 #include "cli/words.h"
 #include "dotnet/guard.h"
 #include "machine/rights.h"
+#include "stacks/lock_owners.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_groups.h"
 #include "stacks/thread_stacks.h"
@@ -32,7 +33,10 @@
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump,
 	unsigned columns, struct bytes *out)
 {
-	if (thread_waits_find(dump) < 0 || thread_groups_make(dump) < 0) {
+	bool complete = thread_waits_find(dump) == 0;
+	if (complete)
+		lock_owners_find(dump);
+	if (!complete || thread_groups_make(dump) < 0) {
 		out->failed = true;
 		return EXIT_FAILED;
 	}

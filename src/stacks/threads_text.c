@@ -356,7 +356,7 @@ static void add_unowned(const struct thread_dump *dump, struct bytes *out)
 	if (unowned && !dump->values_withheld)
 		bytes_text(out,
 			"\nlocks without an owner: the runtime announces the owner only when a wait begins; "
-			"these waits began before, or are for no monitor\n");
+			"these waits began before, or are for no monitor, and the memory of the process does not show it\n");
 }
 
 void threads_text(struct thread_dump *dump, const struct threads_text_options *options,
