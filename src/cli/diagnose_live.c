@@ -25,6 +25,7 @@
 #include "diagnose/process_growth.h"
 #include "dotnet/guard.h"
 #include "pipeline/saved.h"
+#include "stacks/lock_owners.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_stacks.h"
 #include "stacks/thread_waits.h"
@@ -64,8 +65,8 @@ static int run_recorder(const struct diagnose_live *live)
 	/* a verb's argv is not const; it does not write there */
 	char *words[] = { (char *)"record", (char *)"-q", (char *)"-p", (char *)bytes_z(&pids),
 		(char *)"--duration", duration, (char *)"-o", (char *)live->path,
-		(char *)"--providers", (char *)COUNTERS, NULL };
-	int code = verb_find("record")->run(verb_find("record"), 10, words);
+		(char *)"--providers", (char *)COUNTERS, (char *)"--event-stacks", NULL };
+	int code = verb_find("record")->run(verb_find("record"), 11, words);
 	bytes_done(&pids);
 	return code;
 }
@@ -179,9 +180,12 @@ static int look(struct watching *w, struct diag *diag)
 
 	for (uint32_t i = 0; i < targets->list.count; i++) {
 		struct thread_dump *dump = &w->dumps[i];
-		if (result == 0 && !dump->unsampled_reason && !no_memory)
-			no_memory = thread_waits_find(dump) < 0 ||
-				    !copy_dump(w->facts, dump, &w->live->processes.items[i].looks);
+		if (result == 0 && !dump->unsampled_reason && !no_memory) {
+			no_memory = thread_waits_find(dump) < 0;
+			lock_owners_find(dump);
+			no_memory |= !copy_dump(w->facts, dump,
+				&w->live->processes.items[i].looks);
+		}
 		thread_dump_done(dump);
 	}
 	take_signals(w);

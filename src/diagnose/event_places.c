@@ -38,25 +38,30 @@ struct gathering {
 	const struct symbolmap *names;
 };
 
+static int show_row(const struct gathering *g, struct process_facts *row,
+	const struct tally_row *most, enum place_kind kind)
+{
+	if (!most || !most->key.place)
+		return 0; /* the events have no stacks */
+	const struct event_stack *stack = &g->answers->stacks.items.items[most->key.stack];
+	const struct place_stack shown = {
+		.functions = &g->answers->stacks.functions.items[stack->at],
+		.count = stack->frame_count,
+		.method = stack->own,
+		.callee = stack->leaf
+	};
+	return facts_set_place(g->facts, &row->places[kind], g->names, &shown);
+}
+
 /* The method that has the largest amount of a process's events with stacks. */
 static int set_place(const struct gathering *g, struct process_facts *row,
 	const struct tally *tally, const struct tally_process *process, enum place_kind kind)
 {
 	struct tally_rows rows;
 	int error = tally_group(tally, process, TALLY_PLACE, &rows);
-	const struct tally_row *most = rows.list.count ? &rows.list.items[0] : NULL;
 
-	if (!error && most && most->key.place) {
-		const struct event_stack *stack = &g->answers->stacks.items.items[most->key.stack];
-		const struct place_stack shown = {
-			.functions = &g->answers->stacks.functions.items[stack->at],
-			.count = stack->frame_count,
-			.method = stack->own,
-			.callee = stack->leaf
-		};
-		error = facts_set_place(g->facts, &row->places[kind], g->names, &shown);
-		row->places[kind].share = (double)most->amount / (double)process->amount;
-	}
+	if (!error && rows.list.count)
+		error = show_row(g, row, &rows.list.items[0], kind);
 	tally_rows_done(&rows);
 	return error;
 }
@@ -81,18 +86,93 @@ static int set_exceptions(const struct gathering *g, struct process_facts *row,
 	return error ? error : set_place(g, row, &exceptions->tally, process, PLACE_thrower);
 }
 
+/* The row with most bytes of large objects, or of all; NULL: none. */
+static const struct tally_row *find_row(const struct tally_rows *rows, bool only_large)
+{
+	for (uint32_t i = 0; i < rows->list.count; i++)
+		if (!only_large ||
+			(rows->list.items[i].key.kind & ~ALLOCATION_IS_SAMPLED) == ALLOCATION_LARGE)
+			return &rows->list.items[i];
+	return NULL;
+}
+
+static uint32_t copy_type(const struct gathering *g, const struct tally_row *row)
+{
+	return strtab_add_z(&g->facts->texts,
+		event_texts_get(&g->answers->allocations.types, row->key.text));
+}
+
+static int set_allocations(const struct gathering *g, struct process_facts *row,
+	const struct tally_process *process)
+{
+	const struct allocations *allocations = &g->answers->allocations;
+	double span_s = row->numbers[FACT_span];
+	double large =
+		(double)allocations_of_kind(allocations, process, ALLOCATION_LARGE);
+	struct tally_rows rows;
+	int error = tally_group(&allocations->tally, process, TALLY_KIND | TALLY_PLACE, &rows);
+	const struct tally_row *most = find_row(&rows, false);
+	const struct tally_row *largest = find_row(&rows, true);
+
+	facts_set(row, FACT_allocation_rate, (double)process->amount / span_s);
+	facts_set(row, FACT_large_byte_rate, large / span_s);
+	if (most && most->key.place && process->amount) {
+		facts_set(row, FACT_allocator_share,
+			(double)most->amount / (double)process->amount);
+		row->words[WORD_allocated_type] = copy_type(g, most);
+	}
+	if (largest)
+		row->words[WORD_large_type] = copy_type(g, largest);
+	if (!error)
+		error = show_row(g, row, most, PLACE_allocator);
+	if (!error)
+		error = show_row(g, row, largest, PLACE_large);
+	tally_rows_done(&rows);
+	return error;
+}
+
+static int set_locks(const struct gathering *g, struct process_facts *row,
+	const struct tally_process *process)
+{
+	const struct tally *tally = &g->answers->locks.tally;
+	double span_s = row->numbers[FACT_span];
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_row *wait = &tally->rows.list.items[process->row_at + i];
+		longest_ns = wait->most > longest_ns ? wait->most : longest_ns;
+	}
+	facts_set(row, FACT_lock_rate, (double)process->count / span_s);
+	facts_set(row, FACT_lock_wait_threads, (double)process->amount / 1e9 / span_s);
+	facts_set(row, FACT_lock_longest, (double)longest_ns / 1e9);
+	return set_place(g, row, tally, process, PLACE_lock_waiter);
+}
+
+/* What one analysis says of a process. */
+typedef int set_facts_fn(const struct gathering *g, struct process_facts *row,
+	const struct tally_process *process);
+
+static int set_all(const struct gathering *g, const struct tally *tally, set_facts_fn *set)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
+		const struct tally_process *process = &tally->processes.items[i];
+		struct process_facts *row = facts_find(g->facts,
+			g->names->trace->processes.items[process->process].pid);
+		if (row && row->numbers[FACT_span] > 0)
+			error = set(g, row, process);
+	}
+	return error;
+}
+
 int event_places_gather(struct facts *facts, const struct answers *answers,
 	const struct symbolmap *names)
 {
 	const struct gathering g = { .facts = facts, .answers = answers, .names = names };
-	const struct tally *tally = &answers->exceptions.tally;
-	int error = 0;
+	int error = set_all(&g, &answers->exceptions.tally, set_exceptions);
 
-	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
-		struct process_facts *row = facts_find(facts,
-			names->trace->processes.items[tally->processes.items[i].process].pid);
-		if (row && row->numbers[FACT_span] > 0)
-			error = set_exceptions(&g, row, &tally->processes.items[i]);
-	}
-	return error;
+	if (!error)
+		error = set_all(&g, &answers->allocations.tally, set_allocations);
+	return error ? error : set_all(&g, &answers->locks.tally, set_locks);
 }

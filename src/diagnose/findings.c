@@ -43,7 +43,7 @@ static bool has_finding(const struct findings *findings, const struct rule *rule
 {
 	for (uint32_t i = findings->items.count; i-- > 0;)
 		if (findings->items.items[i].process == process &&
-			findings->items.items[i].rule->kind == rule->kind)
+			strcmp(findings->items.items[i].rule->kind, rule->kind) == 0)
 			return true;
 	return false;
 }
@@ -54,9 +54,10 @@ static bool is_explained(const struct findings *findings, const struct facts *fa
 {
 	uint32_t method = finding_place(facts, finding)->method;
 
-	for (uint32_t i = 0; finding->rule->general && method && i < findings->items.count; i++) {
+	for (uint32_t i = 0; method && i < findings->items.count; i++) {
 		const struct finding *other = &findings->items.items[i];
-		if (!other->rule->general && other->process == finding->process &&
+		if (other->rule->generality < finding->rule->generality &&
+			other->process == finding->process &&
 			finding_place(facts, other)->method == method)
 			return true;
 	}
@@ -122,7 +123,8 @@ const struct place *finding_place(const struct facts *facts, const struct findin
 const char *cost_words(enum cost_of cost_of)
 {
 	static const char *const words[] = { "its CPU time", "the time", "the machine's CPU time",
-		"the time of busy pool threads", "the time of busy threads", "growth" };
+		"the time of busy pool threads", "the time of busy threads", "a thread's time",
+		"growth" };
 
 	return words[cost_of];
 }

@@ -21,7 +21,7 @@ struct nearest;
 #define RULE_CONDITIONS_MAX 3
 
 /* What a cost is a share of. */
-enum cost_of { COST_CPU, COST_TIME, COST_MACHINE, COST_WORKERS, COST_THREADS, COST_GROWTH };
+enum cost_of { COST_CPU, COST_TIME, COST_MACHINE, COST_WORKERS, COST_THREADS, COST_THREAD, COST_GROWTH };
 
 struct condition {
 	enum fact fact;
@@ -34,8 +34,8 @@ struct rule {
 	const char *title;
 	struct condition when[RULE_CONDITIONS_MAX];
 	enum place_kind place; /* where it happens */
-	/* a finding about the same method replaces it, as it says more */
-	bool general;
+	/* a finding about the same method with a smaller number replaces it, as it says more */
+	unsigned generality;
 	/* about the machine around the process: after all findings about the process itself */
 	bool outside;
 	enum fact cost; /* a share; unknown is 0 */

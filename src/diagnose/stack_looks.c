@@ -199,8 +199,12 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 	uint32_t circle = 0;
 	uint32_t circles = 0; /* looks with one */
 	uint32_t circle_look = UINT32_MAX;
-	int error =
-		set_place(facts, looks, is_lock_waiter, &process->places[PLACE_lock_waiter], NULL);
+	int error = 0;
+
+	/* The stacks of all waits say more, where they were recorded. */
+	if (!process->places[PLACE_lock_waiter].method)
+		error = set_place(facts, looks, is_lock_waiter,
+			&process->places[PLACE_lock_waiter], NULL);
 
 	for (uint32_t i = 0; i < looks->threads.count && !error; i++) {
 		const struct look_thread *thread = &looks->threads.items[i];
