@@ -166,12 +166,30 @@ static int set_all(const struct gathering *g, const struct tally *tally, set_fac
 	return error;
 }
 
+static void set_pools(const struct gathering *g)
+{
+	const struct thread_pool *pool = &g->answers->thread_pool;
+
+	for (uint32_t i = 0; i < pool->processes.count; i++) {
+		const struct pool_process *process = &pool->processes.items[i];
+		struct process_facts *row = facts_find(g->facts,
+			g->names->trace->processes.items[process->process].pid);
+		if (!row || row->numbers[FACT_span] <= 0)
+			continue;
+		facts_set(row, FACT_starved_share,
+			(double)process->starved_ns / 1e9 / row->numbers[FACT_span]);
+		if (process->most_threads)
+			facts_set(row, FACT_pool_threads, process->most_threads);
+	}
+}
+
 int event_places_gather(struct facts *facts, const struct answers *answers,
 	const struct symbolmap *names)
 {
 	const struct gathering g = { .facts = facts, .answers = answers, .names = names };
 	int error = set_all(&g, &answers->exceptions.tally, set_exceptions);
 
+	set_pools(&g);
 	if (!error)
 		error = set_all(&g, &answers->allocations.tally, set_allocations);
 	return error ? error : set_all(&g, &answers->locks.tally, set_locks);
