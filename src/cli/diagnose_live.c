@@ -183,8 +183,7 @@ static int look(struct watching *w, struct diag *diag)
 		if (result == 0 && !dump->unsampled_reason && !no_memory) {
 			no_memory = thread_waits_find(dump) < 0;
 			lock_owners_find(dump);
-			no_memory |= !copy_dump(w->facts, dump,
-				&w->live->processes.items[i].looks);
+			no_memory |= !copy_dump(w->facts, dump, &w->live->processes.items[i].looks);
 		}
 		thread_dump_done(dump);
 	}

@@ -44,12 +44,11 @@ static int show_row(const struct gathering *g, struct process_facts *row,
 	if (!most || !most->key.place)
 		return 0; /* the events have no stacks */
 	const struct event_stack *stack = &g->answers->stacks.items.items[most->key.stack];
-	const struct place_stack shown = {
-		.functions = &g->answers->stacks.functions.items[stack->at],
+	const struct place_stack shown = { .functions =
+						   &g->answers->stacks.functions.items[stack->at],
 		.count = stack->frame_count,
 		.method = stack->own,
-		.callee = stack->leaf
-	};
+		.callee = stack->leaf };
 	return facts_set_place(g->facts, &row->places[kind], g->names, &shown);
 }
 
@@ -107,8 +106,7 @@ static int set_allocations(const struct gathering *g, struct process_facts *row,
 {
 	const struct allocations *allocations = &g->answers->allocations;
 	double span_s = row->numbers[FACT_span];
-	double large =
-		(double)allocations_of_kind(allocations, process, ALLOCATION_LARGE);
+	double large = (double)allocations_of_kind(allocations, process, ALLOCATION_LARGE);
 	struct tally_rows rows;
 	int error = tally_group(&allocations->tally, process, TALLY_KIND | TALLY_PLACE, &rows);
 	const struct tally_row *most = find_row(&rows, false);

@@ -21,7 +21,15 @@ struct nearest;
 #define RULE_CONDITIONS_MAX 3
 
 /* What a cost is a share of. */
-enum cost_of { COST_CPU, COST_TIME, COST_MACHINE, COST_WORKERS, COST_THREADS, COST_THREAD, COST_GROWTH };
+enum cost_of {
+	COST_CPU,
+	COST_TIME,
+	COST_MACHINE,
+	COST_WORKERS,
+	COST_THREADS,
+	COST_THREAD,
+	COST_GROWTH
+};
 
 struct condition {
 	enum fact fact;

@@ -203,8 +203,8 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 
 	/* The stacks of all waits say more, where they were recorded. */
 	if (!process->places[PLACE_lock_waiter].method)
-		error = set_place(facts, looks, is_lock_waiter,
-			&process->places[PLACE_lock_waiter], NULL);
+		error = set_place(facts, looks, is_lock_waiter, &process->places[PLACE_lock_waiter],
+			NULL);
 
 	for (uint32_t i = 0; i < looks->threads.count && !error; i++) {
 		const struct look_thread *thread = &looks->threads.items[i];

@@ -271,16 +271,15 @@ void lock_owners_find(struct thread_dump *dump)
 	uint64_t contract;
 	uint32_t first = 0;
 
-	while (first < dump->threads.count &&
-		(!dump->threads.items[first].waits_for_lock || dump->threads.items[first].lock_owner))
+	while (first < dump->threads.count && (!dump->threads.items[first].waits_for_lock ||
+						      dump->threads.items[first].lock_owner))
 		first++;
 	if (first == dump->threads.count || dump->values_withheld || proc_open(&proc, &diag) < 0)
 		return;
 	uint64_t *stack = malloc(STACK_BYTES);
 	if (stack && proc_read_maps(&proc, dump->pid, take_runtime, &image) == 1 &&
 		target_memory_open(dump->pid, &memory.fd) == 0) {
-		if (find_contract(dump->pid, &image, &contract) &&
-			read_contract(&memory, contract))
+		if (find_contract(dump->pid, &image, &contract) && read_contract(&memory, contract))
 			for (uint32_t i = first; i < dump->threads.count; i++)
 				if (dump->threads.items[i].waits_for_lock &&
 					!dump->threads.items[i].lock_owner)

@@ -15,12 +15,12 @@ static void test_contract(void **state)
 		"{\"types\":{\"SyncBlock\":{\"InteropInfo\":56}},\"globals\":{\"SyncTableEntries\":[[13],\"pointer\"]}}",
 		&slot));
 	assert_int_equal(slot, 13);
-	assert_true(lock_owners_parse_contract(
-		"{\"SyncTableEntries\":[ 4 ],\"InteropInfo\":56}", &slot));
+	assert_true(lock_owners_parse_contract("{\"SyncTableEntries\":[ 4 ],\"InteropInfo\":56}",
+		&slot));
 	assert_int_equal(slot, 4);
 	/* another layout of sync blocks; no table; a slot beyond any table; no number */
-	assert_false(lock_owners_parse_contract(
-		"{\"InteropInfo\":48,\"SyncTableEntries\":[[13]]}", &slot));
+	assert_false(lock_owners_parse_contract("{\"InteropInfo\":48,\"SyncTableEntries\":[[13]]}",
+		&slot));
 	assert_false(lock_owners_parse_contract("{\"InteropInfo\":56}", &slot));
 	assert_false(lock_owners_parse_contract(
 		"{\"InteropInfo\":56,\"SyncTableEntries\":[[4096]]}", &slot));
