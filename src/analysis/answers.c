@@ -29,6 +29,7 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 	case CLR_ID_GCSuspendEEEnd:
 	case CLR_ID_GCRestartEEEnd:
 	case CLR_ID_GCTriggered:
+	case CLR_ID_GCPerHeapHistory_V3:
 		return 1u << ANSWER_GC;
 	case CLR_ID_ExceptionThrown:
 		return 1u << ANSWER_EXCEPTIONS;

@@ -34,7 +34,7 @@ enum suspend_reason { SUSPEND_FOR_GC = 1, SUSPEND_FOR_GC_PREPARATION = 6 };
 
 struct collection_event {
 	uint64_t time_ns;
-	uint64_t heap_bytes; /* CLR_ID_GCHeapStats */
+	uint64_t heap_bytes; /* CLR_ID_GCHeapStats; free bytes of CLR_ID_GCPerHeapHistory_V3 */
 	uint64_t promoted_bytes;
 	uint32_t order; /* of equal times, that of the file */
 	uint32_t process;
@@ -80,6 +80,24 @@ static void read_stats(struct cursor *c, uint32_t version, struct collection_eve
 	ret->promoted_bytes += cursor_u64(c);
 }
 
+/*
+ * GCPerHeapHistory, version 3: u16 instance, 6 u64 and 6 u32 of other figures, u64 commit, u32
+ * count of generations; for each of them 10 u64, the fifth and sixth of which are the bytes in free
+ * lists and in free objects after the collection.
+ */
+static void read_history(struct cursor *c, struct collection_event *ret)
+{
+	cursor_skip(c, 2 + 6 * 8 + 6 * 4 + 8);
+	uint32_t count = cursor_u32(c);
+
+	for (uint32_t i = 0; i < count && !c->short_read; i++) {
+		cursor_skip(c, 4 * 8);
+		ret->heap_bytes += cursor_u64(c);
+		ret->heap_bytes += cursor_u64(c);
+		cursor_skip(c, 4 * 8);
+	}
+}
+
 int collections_event(struct collections *collections, const struct event *event)
 {
 	const struct trace *trace = collections->trace;
@@ -105,6 +123,11 @@ int collections_event(struct collections *collections, const struct event *event
 		break;
 	case CLR_ID_GCHeapStats:
 		read_stats(&c, schema->version, &raw);
+		break;
+	case CLR_ID_GCPerHeapHistory_V3:
+		if (schema->version < 3)
+			return 0;
+		read_history(&c, &raw);
 		break;
 	case CLR_ID_GCSuspendEEBegin:
 		raw.reason = as_byte(schema->version ? cursor_u32(&c) : cursor_u16(&c));
@@ -202,6 +225,18 @@ static void take_stats(struct collections *collections, struct progress *now,
 	now->ended = NO_ROW;
 }
 
+/* It comes before GCEnd; each heap has its own. */
+static void take_history(struct collections *collections, const struct progress *now,
+	const struct collection_event *event)
+{
+	uint32_t row = now->paused_for != NO_ROW ? now->paused_for : now->background;
+
+	if (row == NO_ROW)
+		return;
+	collections->rows.items[row].free_bytes += event->heap_bytes;
+	collections->rows.items[row].has_free = true;
+}
+
 /* The rows of one process, from its events in order of time. */
 static int pair_events(struct collections *collections, const struct collection_event *events,
 	uint32_t count)
@@ -230,6 +265,9 @@ static int pair_events(struct collections *collections, const struct collection_
 			break;
 		case CLR_ID_GCEnd:
 			end_collection(collections, &now, first, event);
+			break;
+		case CLR_ID_GCPerHeapHistory_V3:
+			take_history(collections, &now, event);
 			break;
 		case CLR_ID_GCHeapStats:
 			take_stats(collections, &now, event);
@@ -280,6 +318,10 @@ static int sum_process(struct collections *collections, const struct profile *pr
 			sum.heap_last_bytes = row.heap_bytes;
 			if (row.heap_bytes > sum.heap_most_bytes)
 				sum.heap_most_bytes = row.heap_bytes;
+		}
+		if (row.has_free) {
+			sum.free_last_bytes = row.free_bytes;
+			sum.has_free = true;
 		}
 		sum.row_count++;
 		kept++;

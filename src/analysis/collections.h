@@ -42,12 +42,14 @@ struct collection {
 	uint64_t suspend_ns; /* the part of pause_ns until all threads were suspended */
 	uint64_t heap_bytes; /* after it, all generations; valid if has_stats */
 	uint64_t promoted_bytes;
+	uint64_t free_bytes; /* of the heap after it: between objects; valid if has_free */
 	uint32_t number; /* counts in its process from 1 */
 	uint32_t process;
 	uint8_t generation;
 	uint8_t reason;
 	uint8_t type; /* enum collection_type */
 	bool has_stats;
+	bool has_free;
 };
 
 /* A process with at least one row. Rows are those of its collections that pass the filter. */
@@ -65,6 +67,8 @@ struct collections_process {
 	uint64_t promoted_bytes;
 	uint64_t heap_last_bytes;
 	uint64_t heap_most_bytes;
+	uint64_t free_last_bytes; /* valid if has_free */
+	bool has_free;
 };
 
 struct collection_event;

@@ -2,6 +2,7 @@
 #include "analysis/event_texts.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/text.h"
@@ -28,12 +29,18 @@ int event_texts_add(struct event_texts *texts, const uint8_t *units, size_t unit
 	*ret_index = 0;
 	if (!count)
 		return 0;
+	if (texts->last && strtab_len(&texts->raw, texts->last) == count * 2 &&
+		memcmp(strtab_get(&texts->raw, texts->last), units, count * 2) == 0) {
+		*ret_index = texts->last;
+		return 0;
+	}
 	texts->raw.full = texts->most && texts->texts.count >= texts->most;
 	*ret_index = strtab_add(&texts->raw, (const char *)units, count * 2);
 	if (!*ret_index && texts->raw.full)
 		texts->overflows = true;
 	else if (!*ret_index)
 		return -ENOMEM;
+	texts->last = *ret_index;
 	return *ret_index > texts->texts.count ? convert(texts, units, count) : 0;
 }
 

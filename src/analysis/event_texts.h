@@ -16,6 +16,7 @@
 /* All zero is empty. */
 struct event_texts {
 	uint32_t most;  /* distinct texts that are kept; 0: all */
+	uint32_t last;  /* the index of the last text, which often comes again */
 	bool overflows; /* there were more, whose index is 0 */
 	struct strtab raw;
 	struct arena arena;

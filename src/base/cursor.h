@@ -153,6 +153,12 @@ static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
 	size_t units = 0;
 
 	*ret_units = 0;
+	/* Four units at a time, as long as none of them is 0. */
+	for (uint64_t four; cursor_left(c) >= (units + 4) * 2; units += 4) {
+		memcpy(&four, c->at + units * 2, sizeof(four));
+		if ((four - UINT64_C(0x0001000100010001)) & ~four & UINT64_C(0x8000800080008000))
+			break;
+	}
 	while (cursor_left(c) >= (units + 1) * 2) {
 		if (!c->at[units * 2] && !c->at[units * 2 + 1]) {
 			const uint8_t *text = cursor_take(c, (units + 1) * 2);

@@ -135,6 +135,11 @@ static void add_summary(struct bytes *out, const struct collections *collections
 		bytes_text(out, " at most; promoted ");
 		text_add_size(out, process->promoted_bytes);
 	}
+	if (process->has_free) {
+		bytes_text(out, "\n  free         ");
+		text_add_size(out, process->free_last_bytes);
+		bytes_text(out, " of it between objects after the last one (fragmentation)");
+	}
 	bytes_text(out, "\n\n");
 }
 
@@ -240,6 +245,10 @@ static void add_json_row(struct json *j, const struct report *report, const stru
 		json_null(j, "promoted_bytes");
 		json_null(j, "heap_bytes");
 	}
+	if (row->has_free)
+		json_u64(j, "free_bytes", row->free_bytes);
+	else
+		json_null(j, "free_bytes");
 	json_end(j);
 }
 

@@ -1,5 +1,5 @@
 // Holds `spoor report --gc --json` against TraceEvent's TraceGC, collection by collection: number, generation, type, reason, pause,
-// promoted bytes and heap after it. A pause may differ by a microsecond, as TraceEvent counts in fractions of milliseconds.
+// promoted bytes, heap after it and free bytes in it. A pause may differ by a microsecond, as TraceEvent counts in fractions of milliseconds.
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Analysis;
@@ -64,6 +64,8 @@ static class Collections
                 Same(what + ", pause within 1 us", true,
                     Math.Abs(gc.PauseDurationMSec * 1e6 - row.GetProperty("pause_ns").GetDouble()) <= 1000);
                 Same(what + ", promoted", Math.Round(gc.PromotedMB * 1e6), row.GetProperty("promoted_bytes").GetDouble());
+                Same(what + ", free", Enum.GetValues<Gens>().Where(g => g <= Gens.GenPinObj).Sum(g => Math.Round(gc.GenFragmentationMB(g) * 1e6)),
+                    row.GetProperty("free_bytes").GetDouble());
                 Same(what + ", heap", Math.Round(gc.HeapSizeAfterMB * 1e6), row.GetProperty("heap_bytes").GetDouble());
             }
         Console.WriteLine($"  {compared} collections compared, {ours.Count} of spoor");

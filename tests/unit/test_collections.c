@@ -100,6 +100,19 @@ static void stats(struct fixture *f, uint64_t at_ms)
 	pass(f, at_ms, CLR_ID_GCHeapStats, 2, &payload);
 }
 
+/* Of one heap with two generations: 100 and 20 bytes, and 3 bytes, are free after it. */
+static void history(struct fixture *f, uint64_t at_ms)
+{
+	struct bytes payload = { 0 };
+
+	for (uint32_t i = 0; i < 2 + 6 * 8 + 6 * 4 + 8; i++)
+		bytes_u8(&payload, 1);
+	bytes_u32(&payload, 2);
+	for (uint64_t i = 0; i < 20; i++)
+		bytes_u64(&payload, i == 4 ? 100 : i == 5 ? 20 : i == 14 ? 3 : i == 15 ? 0 : 7777);
+	pass(f, at_ms, CLR_ID_GCPerHeapHistory_V3, 3, &payload);
+}
+
 static void finish(struct fixture *f)
 {
 	assert_int_equal(collections_finish(&f->collections, &f->profile, 1000 * MS), 0);
@@ -115,6 +128,8 @@ static void test_blocking(void **state)
 	restart(&f, 20);
 	suspend(&f, 10, 1);
 	start(&f, 12, 7, 1, 4, COLLECTION_BLOCKING);
+	history(&f, 16);
+	history(&f, 16);
 	end(&f, 17, 7);
 	stats(&f, 18);
 	/* Threads are suspended for something else. */
@@ -133,6 +148,8 @@ static void test_blocking(void **state)
 	assert_true(row->has_stats);
 	assert_int_equal(row->heap_bytes, 31000);
 	assert_int_equal(row->promoted_bytes, 3100);
+	assert_true(row->has_free);
+	assert_int_equal(row->free_bytes, 2 * 123);
 	assert_int_equal(f.collections.span_ns, 1000 * MS);
 	const struct collections_process *process = &f.collections.processes.items[0];
 	assert_int_equal(process->pause_ns, 10 * MS);
