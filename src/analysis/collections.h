@@ -43,7 +43,7 @@ struct collection {
 	uint64_t heap_bytes; /* after it, all generations; valid if has_stats */
 	uint64_t promoted_bytes;
 	uint64_t free_bytes; /* of the heap after it: between objects; valid if has_free */
-	uint32_t number; /* counts in its process from 1 */
+	uint32_t number;     /* counts in its process from 1 */
 	uint32_t process;
 	uint8_t generation;
 	uint8_t reason;
