@@ -1,5 +1,5 @@
-# names from a large symbol file for a recording: --seconds S (60), --functions N (230000)
-seconds=60 functions=230000
+# names from a large symbol file for a recording: --seconds S (60), --functions N (285000)
+seconds=60 functions=285000
 while [ $# -gt 0 ]; do
 	case $1 in
 	--seconds) seconds=$2 ;;

@@ -860,7 +860,7 @@ static bool writes_to_stdout(const struct record_values *values)
 	return false;
 }
 
-/* What cannot be downloaded is printed; the recording is not worse without it. */
+/* Failed downloads are printed; the recording stays valid without them. */
 static void complete_names(struct recording_run *run)
 {
 	const struct verb *symbols = verb_find("symbols");

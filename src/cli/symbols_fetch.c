@@ -39,11 +39,17 @@ static int choose_servers(struct fetching *f, struct diag *diag)
 
 	for (uint32_t i = 0; i < chosen->list.count && result == 0; i++)
 		result = symbol_servers_add(&f->servers, chosen->list.items[i], diag);
-	if (result == 0 && !chosen->list.count)
-		result = symbol_servers_read_settings(&f->servers, diag);
-	if (result == 0 && !chosen->list.count && !f->servers.list.count)
+	if (chosen->list.count)
+		return result;
+	result = symbol_servers_read_settings(&f->servers, diag);
+	if (result == 0)
 		result = symbol_servers_add(&f->servers, DEFAULT_SERVERS, diag);
-	return result;
+	if (result < 0 || f->servers.list.count)
+		return result < 0 ? result : 0;
+	diag_set(diag, -EDESTADDRREQ,
+		"no symbol server is set: SPOOR_SYMBOLS or the configuration file names none");
+	diag_remedy(diag, "name one with --server");
+	return -EDESTADDRREQ;
 }
 
 static const char *image_name(const struct fetching *f, const struct missing_image *image)

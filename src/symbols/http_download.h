@@ -30,9 +30,9 @@ int http_client_open(struct http_client **ret_client, struct diag *diag);
 void http_client_close(struct http_client *client);
 
 /*
- * 0: the file is whole. -ENOENT: the server does not have it. -ERANGE: it cannot be resumed, nothing
+ * 0: the file is whole. -ENOENT: the server has no such file. -ERANGE: it cannot be resumed, nothing
  * was written. -EFBIG: larger than size_max. Others: the server failed, could not be reached, or
- * sent less than 1 kB/s for 20 s; what has arrived stays in `fd`.
+ * sent less than 1 kB/s for 20 s; the received bytes stay in `fd`.
  */
 int http_download(struct http_client *client, const struct http_request *request,
 	struct diag *diag);

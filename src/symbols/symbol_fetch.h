@@ -1,7 +1,7 @@
 /*
  * Downloads the symbol file of one image into the symbol cache.
  *
- * Each address of each server is tried until a file is there that has the image's build id and a
+ * Each address of each server is tried until one gives a file with the image's build id and a
  * symbol table. Whatever a server sends, it is not used before it was checked. A download that was
  * interrupted is resumed by the next attempt.
  */

@@ -119,16 +119,19 @@ int symbol_servers_read_settings(struct symbol_servers *servers, struct diag *di
 	int result = 0;
 	int len = 0;
 
-	if (chosen)
-		return symbol_servers_add(servers, chosen, diag);
+	if (chosen) {
+		result = symbol_servers_add(servers, chosen, diag);
+		return result < 0 ? result : 1;
+	}
 	if (xdg && *xdg == '/')
 		len = snprintf(path, sizeof(path), "%s/spoor/symbols.conf", xdg);
 	else if (home && *home == '/')
 		len = snprintf(path, sizeof(path), "%s/.config/spoor/symbols.conf", home);
 	if (len > 0 && (size_t)len < sizeof(path))
 		result = read_file(servers, path, &found, diag);
-	return found || result < 0 ? result
-				   : read_file(servers, "/etc/spoor/symbols.conf", &found, diag);
+	if (!found && result == 0)
+		result = read_file(servers, "/etc/spoor/symbols.conf", &found, diag);
+	return result < 0 ? result : found;
 }
 
 /* A name from a recording may have any bytes. */

@@ -45,7 +45,8 @@ int symbol_servers_add(struct symbol_servers *servers, const char *text, struct 
 /*
  * Adds the servers of SPOOR_SYMBOLS; without it those of $XDG_CONFIG_HOME/spoor/symbols.conf
  * (~/.config/...), else of /etc/spoor/symbols.conf: one text for symbol_servers_add() a line, "#"
- * begins a comment. A file that others may write is refused: -EPERM.
+ * begins a comment. 1: there are such settings, which may name no server; 0: there are none. A file
+ * that others may write is refused: -EPERM.
  */
 int symbol_servers_read_settings(struct symbol_servers *servers, struct diag *diag);
 

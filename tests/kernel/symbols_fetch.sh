@@ -117,6 +117,12 @@ code_of "$spoor" symbols fetch x.nettrace
 expect_code 3 "a symbols.conf that all users may write"
 chmod 600 config/spoor/symbols.conf
 
+: >log
+code_of env SPOOR_SYMBOLS= "$spoor" symbols fetch x.nettrace
+expect_code 1 "no server by SPOOR_SYMBOLS"
+has err 'no symbol server is set'
+[ ! -s log ] || fail "a server was asked: $(cat log)"
+
 # fetch --apply; what is here already is not downloaded again.
 cp x.nettrace y.nettrace
 "$spoor" symbols fetch --apply y.nettrace 2>err || fail "fetch --apply"
