@@ -116,6 +116,13 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 	return count_stack(profile, &stack);
 }
 
+int profile_weigh(struct profile *profile, const struct event *event, uint64_t weight)
+{
+	return event->thread_index < profile->trace->threads.count
+		       ? take_sample(profile, event, weight)
+		       : 0;
+}
+
 int profile_add(struct profile *profile, const struct profile_stack *stack)
 {
 	profile->all_count += stack->count;
@@ -433,7 +440,8 @@ static int name_frames(struct profile *profile, struct symbolmap *names,
 /* Whether the kernel walked the stacks, by frame pointers, and no runtime. */
 static bool by_frame_pointers(const struct profile *profile)
 {
-	return profile->samples != PROFILE_BY_CLOCKS && profile->samples != PROFILE_THREAD_TIME &&
+	return !profile->ignores_samples && profile->samples != PROFILE_BY_CLOCKS &&
+	       profile->samples != PROFILE_THREAD_TIME &&
 	       !trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
 }
 

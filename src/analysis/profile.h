@@ -96,7 +96,8 @@ struct profile {
 	VEC(uint32_t) bodies; /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;
-	bool ignores_samples; /* set by the caller, who adds stacks by profile_add() */
+	/* set by the caller, who adds events by profile_weigh() or stacks by profile_add() */
+	bool ignores_samples;
 	struct clock_join join;
 	uint64_t settled_ns;
 	VEC(struct profile_latest) latest;                    /* by thread */
@@ -118,6 +119,9 @@ struct profile {
  * `context` is the profile. 0, or -ENOMEM.
  */
 int profile_event(void *context, const struct event *event);
+
+/* Counts an event as a sample of this weight, if it passes the filter. 0, or -ENOMEM. */
+int profile_weigh(struct profile *profile, const struct event *event, uint64_t weight);
 
 /* Adds to a stack what the caller has counted. 0, or -ENOMEM. */
 int profile_add(struct profile *profile, const struct profile_stack *stack);

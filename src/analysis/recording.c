@@ -274,8 +274,8 @@ int recording_describe(struct report *report, const struct trace *trace,
 	 * Without a sample nothing is known of the CPUs: a trace does not sample, and a recorder's
 	 * own work would show on an idle machine.
 	 */
-	report->busy = profile->all_count && report->cpu_count && report->duration_ns &&
-				       report->weighing != REPORT_THREAD_TIME
+	report->busy = profile->all_count && !profile->ignores_samples && report->cpu_count &&
+				       report->duration_ns && report->weighing != REPORT_THREAD_TIME
 			       ? (double)report->all_cpu_ns / (double)report->cpu_count /
 					 (double)report->duration_ns
 			       : -1;

@@ -16,8 +16,8 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/json.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "cli/event_choice.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
@@ -67,31 +67,20 @@ const struct option events_options[] = {
 	{ 0 },
 };
 
-/* Whether a schema's events are chosen. BY_EVENT: each event's fields decide. */
-enum choice { NOT_LOOKED_AT, CHOSEN, LEFT_OUT, BY_EVENT };
-
 /* The counts of the Loss events, added up by source and unit. */
 struct lost_kind {
 	char words[64]; /* "samples (ring)" */
 	uint64_t count;
 };
 
-/* One --provider or --event, and the names in the file that are like it. */
-struct asked {
-	struct nearest near;
-	bool event; /* of an event, not a provider */
-	bool matched;
-};
-
 struct events_run {
 	const struct events_values *values;
-	VEC(struct asked) asked;
+	struct event_choice choice;
 	struct trace trace;
 	struct trace facts;     /* of the whole file: its names of code may be at its end */
 	struct symbolmap names; /* over facts */
 	bool has_names;
 	VEC(uint32_t) pids;
-	VEC(uint8_t) choices; /* enum choice, by schema */
 	struct event_counts counts;
 	struct bytes lines;
 	struct bytes name;
@@ -107,67 +96,6 @@ struct events_run {
 };
 
 /* ---- which ---- */
-
-static bool fits(const struct texts *patterns, const char *text)
-{
-	for (uint32_t i = 0; i < patterns->list.count; i++)
-		if (text_glob(patterns->list.items[i], text))
-			return true;
-	return !patterns->list.count;
-}
-
-static bool name_fits(struct events_run *run, const struct event *event)
-{
-	bytes_reset(&run->name);
-	event_text_bare_name(&run->name, &run->trace, event);
-	return fits(&run->values->events, bytes_z(&run->name));
-}
-
-/* Offers existing names. Called once a schema, or for each event with its name in the payload. */
-static void note_names(struct events_run *run, const struct event *event)
-{
-	const char *provider =
-		trace_text(&run->trace, run->trace.schemas.items[event->schema_index].provider);
-
-	bytes_reset(&run->name);
-	event_text_bare_name(&run->name, &run->trace, event);
-	vec_each(asked, &run->asked) {
-		const char *name = asked->event ? bytes_z(&run->name) : provider;
-		if (asked->matched)
-			continue;
-		asked->matched = text_glob(asked->near.wanted, name);
-		nearest_offer(&asked->near, name);
-	}
-}
-
-static enum choice look_at_schema(struct events_run *run, const struct event *event)
-{
-	const struct schema *schema = &run->trace.schemas.items[event->schema_index];
-
-	note_names(run, event);
-	if (!fits(&run->values->providers, trace_text(&run->trace, schema->provider)))
-		return LEFT_OUT;
-	if (!run->values->events.list.count)
-		return CHOSEN;
-	if (event_text_is_dynamic(&run->trace, event))
-		return BY_EVENT;
-	return name_fits(run, event) ? CHOSEN : LEFT_OUT;
-}
-
-static bool schema_is_chosen(struct events_run *run, const struct event *event)
-{
-	while (run->choices.count <= event->schema_index)
-		if (!vec_add(&run->choices, NOT_LOOKED_AT))
-			return true; /* one too many is better than one that is missing */
-	uint8_t *choice = &run->choices.items[event->schema_index];
-
-	if (*choice == NOT_LOOKED_AT)
-		*choice = (uint8_t)look_at_schema(run, event);
-	if (*choice != BY_EVENT)
-		return *choice == CHOSEN;
-	note_names(run, event);
-	return name_fits(run, event);
-}
 
 static bool process_is_chosen(const struct events_run *run, const struct event *event)
 {
@@ -327,7 +255,8 @@ static int on_event(void *context, const struct event *event, uint32_t code_epoc
 	struct events_run *run = context;
 	bool loss = is_loss(run, event);
 	bool in_time = time_is_chosen(run, event);
-	bool of_schema = schema_is_chosen(run, event); /* first of all: it sees each name */
+	bool of_schema =
+		event_choice_has(&run->choice, event); /* first of all: it sees each name */
 	bool chosen = of_schema && in_time && process_is_chosen(run, event);
 	bool shown = chosen || (loss && in_time && !run->values->summary);
 	int r = 0;
@@ -419,22 +348,11 @@ static void add_summary(struct events_run *run)
 	}
 }
 
-static bool ask_for(struct events_run *run, const struct texts *names, bool event)
-{
-	for (uint32_t i = 0; i < names->list.count; i++) {
-		const struct asked asked = { .near = { .wanted = names->list.items[i] },
-			.event = event };
-		if (!vec_add(&run->asked, asked))
-			return false;
-	}
-	return true;
-}
-
 /* There is a selection, and it leaves nothing. */
 static bool selection_failed(const struct events_run *run)
 {
 	return !run->chosen &&
-	       (run->asked.count || run->pids.count || run->values->selection.from_ns ||
+	       (run->choice.patterns.count || run->pids.count || run->values->selection.from_ns ||
 		       run->values->selection.to_ns);
 }
 
@@ -445,21 +363,7 @@ static void say_unmatched(const struct events_run *run)
 
 	if (said)
 		selection_say_late(run->values->selection.from_ns, run->last_since_ns);
-
-	vec_each(asked, &run->asked) {
-		struct bytes names = { 0 };
-		if (asked->matched)
-			continue;
-		if (nearest_add(&asked->near, &names))
-			words_say("no %s in it is called '%s'; did you mean %s?",
-				asked->event ? "event" : "provider", asked->near.wanted,
-				bytes_z(&names));
-		else
-			words_say("no %s in it is called '%s'; --summary lists all",
-				asked->event ? "event" : "provider", asked->near.wanted);
-		said = true;
-		bytes_done(&names);
-	}
+	said |= event_choice_say_unmatched(&run->choice);
 	if (!said && selection_failed(run))
 		words_say("no event is left by this selection");
 }
@@ -557,8 +461,8 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 		struct diag diag = { 0 };
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
 		code = words_fail(&diag);
-	} else if (code == EXIT_DONE && (!ask_for(&run, &values.providers, false) ||
-						!ask_for(&run, &values.events, true))) {
+	} else if (code == EXIT_DONE && event_choice_init(&run.choice, &run.trace,
+						&values.providers, &values.events) < 0) {
 		code = EXIT_FAILED;
 	} else if (code == EXIT_DONE) {
 		code = show_file(&run, path);
@@ -569,8 +473,7 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 	trace_done(&run.trace);
 	event_counts_done(&run.counts);
 	vec_done(&run.pids);
-	vec_done(&run.asked);
-	vec_done(&run.choices);
+	event_choice_done(&run.choice);
 	bytes_done(&run.lines);
 	bytes_done(&run.name);
 	options_done(self, &values, &arguments);

@@ -16,6 +16,7 @@
 #include "cli/words.h"
 #include "render/flame_svg.h"
 #include "render/folded.h"
+#include "render/frame_label.h"
 #include "report/answer_report.h"
 
 enum flame_format { FORMAT_SVG, FORMAT_FOLDED, FORMAT_BY_NAME };
@@ -69,7 +70,7 @@ static void tell(const char *path, const struct report *report, size_t size,
 	bytes_text(&words, "  ");
 	text_add_size(&words, size);
 	bytes_text(&words, ", ");
-	text_add_things(&words, report->samples, "sample", "samples");
+	label_samples(&words, report, report->samples);
 	bytes_text(&words, format == FORMAT_SVG && !desktop ? "; open it in a browser" : "");
 	words_say("%s", bytes_z(&words));
 	if (format == FORMAT_SVG && desktop) {
@@ -180,6 +181,9 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 	answer = answer_report_requested(values.answers, &several);
 	if ((suffix = foreign_suffix(values.output))) {
 		code = refuse_suffix(values.output, suffix);
+	} else if (answer != ANSWER_COUNT && values.selection.events.list.count) {
+		code = options_misused(self, "--%s and --event exclude each other",
+			answer_reports[answer].option);
 	} else if (values.width &&
 		   (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
 		code = options_misused(self, "--width is a number of pixels from %u to %u",

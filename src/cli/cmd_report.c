@@ -58,6 +58,7 @@ const struct option report_options[] = {
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_POOL]) },
 	{ 0, "jit", NULL, "the methods that .NET processes compiled: time, tiers, sizes",
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_JIT]) },
+	SELECTION_EVENT_OPTION(struct report_values, selection),
 	SELECTION_OPTIONS(struct report_values, selection),
 	{ 's', "sort", "KEY[,KEY...]",
 		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
@@ -278,8 +279,10 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 	} else if (several) {
 		code = options_misused(self, "--%s does not go with another analysis",
 			answer_reports[answer].option);
-	} else if (answer != ANSWER_COUNT && (values.tree || values.callers || values.sort)) {
-		code = options_misused(self, "--%s does not go with --tree, --callers or --sort",
+	} else if (answer != ANSWER_COUNT && (values.tree || values.callers || values.sort ||
+						     values.selection.events.list.count)) {
+		code = options_misused(self,
+			"--%s does not go with --tree, --callers, --sort or --event",
 			answer_reports[answer].option);
 	} else {
 		values.selection.without_samples = answer != ANSWER_COUNT;

@@ -82,6 +82,7 @@ static void make_arguments(const struct selection_values *values, struct bytes *
 	add_arguments(out, "-n", &values->names);
 	add_arguments(out, "-t", &values->tids);
 	add_arguments(out, "-m", &values->modules);
+	add_arguments(out, "--event", &values->events);
 	add_time_argument(out, "--from", values->from_ns);
 	add_time_argument(out, "--to", values->to_ns);
 }
@@ -98,6 +99,8 @@ static int make_filter(const struct selection_values *values, const struct verb 
 		return code;
 	if (values->to_ns && values->to_ns <= values->from_ns)
 		return options_misused(verb, "--to is not after --from");
+	for (uint32_t i = 0; i < values->events.list.count; i++)
+		add_words(&s->words, "--event", values->events.list.items[i]);
 	if (!copy_texts(&values->names, "-n", &filter->process_names, &s->words) ||
 		!copy_texts(&values->modules, "-m", &filter->modules, &s->words))
 		return EXIT_FAILED;
@@ -145,6 +148,8 @@ static int on_event(void *context, const struct event *event)
 	struct selection *s = context;
 	int error = profile_event(&s->profile, event);
 
+	if (!error && s->choice.patterns.count && event_choice_has(&s->choice, event))
+		error = profile_weigh(&s->profile, event, 1);
 	return error || !s->answers ? error : answers_event(s->answers, event);
 }
 
@@ -250,6 +255,20 @@ static bool explain_time(const struct selection *s)
 	return late;
 }
 
+/* Events can be chosen that have no stack. */
+static bool explain_events(const struct selection *s)
+{
+	bool said = event_choice_say_unmatched(&s->choice);
+	bool stacks = !s->choice.patterns.count || !s->profile.stacks.count;
+
+	for (uint32_t i = 0; i < s->profile.stacks.count && !stacks; i++)
+		stacks = s->profile.stacks.items[i].frame_count != 0;
+	if (!stacks)
+		words_say(
+			"these events have no stacks; spoor record --event-stacks and spoor trace record them");
+	return said;
+}
+
 void selection_say_late(uint64_t from_ns, uint64_t duration_ns)
 {
 	struct bytes text = { 0 };
@@ -320,10 +339,14 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	}
 	s->profile.trace = &s->trace;
 	s->answers = values->answers;
-	s->profile.ignores_samples = values->weighs_answer;
+	s->profile.ignores_samples = values->weighs_answer || values->events.list.count;
 	if (s->answers) {
 		s->answers->trace = &s->trace;
 		s->answers->filter = &s->profile.filter;
+	}
+	if (event_choice_init(&s->choice, &s->trace, NULL, &values->events) < 0) {
+		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
+		return words_fail(&diag);
 	}
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
@@ -357,10 +380,13 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	said |= explain_process_names(s);
 	said |= explain_modules(s);
 	said |= explain_time(s);
+	said |= explain_events(s);
 	s->unmatched = said;
 	if (values->weighs_answer)
 		s->report.weighing =
 			values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS : REPORT_WAITING;
+	if (s->choice.patterns.count)
+		s->report.weighing = REPORT_EVENTS;
 	if (!said && !values->without_samples && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
@@ -417,6 +443,7 @@ void selection_close(struct selection *s)
 	report_done(&s->report);
 	symbolmap_done(&s->names);
 	profile_done(&s->profile);
+	event_choice_done(&s->choice);
 	trace_done(&s->trace);
 	bytes_done(&s->words);
 	bytes_done(&s->arguments);

@@ -19,6 +19,7 @@
 #include "analysis/answers.h"
 #include "analysis/profile.h"
 #include "base/bytes.h"
+#include "cli/event_choice.h"
 #include "cli/options.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
@@ -33,6 +34,7 @@ struct selection_values {
 	uint64_t from_ns;
 	uint64_t to_ns;
 	bool raw_names;
+	struct texts events;     /* patterns: these events are counted, and not CPU samples */
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
 	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
 	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
@@ -67,10 +69,19 @@ struct selection_values {
 			INTO(type, field.raw_names)                                              \
 	}
 
+/* The row that fills `events`. */
+#define SELECTION_EVENT_OPTION(type, field)                                                  \
+	{                                                                                    \
+		0, "event", "NAME",                                                          \
+			"count the events of this name, in place of CPU samples; a pattern", \
+			OPTION_TEXTS, INTO(type, field.events)                               \
+	}
+
 struct selection {
 	struct trace trace;
 	struct profile profile;
-	struct answers *answers; /* the caller's */
+	struct answers *answers;    /* the caller's */
+	struct event_choice choice; /* of the events that are counted */
 	struct symbolmap names;
 	struct report report; /* described; not yet counted */
 	/* a process, module or time of the filter is not in the recording; stderr has it */

@@ -348,15 +348,23 @@ static void add_text_member(struct picture *p, struct bytes *scratch, const char
 	bytes_text(p->out, ",\n");
 }
 
-/* For the script: units of the picture's amounts, which are in thousands, and their sizes. */
+/* For the script: units of the picture's amounts, and their sizes. */
 static void add_units(struct bytes *out, const struct report *report)
 {
 	const char *word = label_weight(report);
 
-	if (report->weighing == REPORT_ALLOCATIONS)
+	if (report->weighing == REPORT_EVENTS)
+		bytes_text(out, "units:[['events',1]],");
+	else if (report->weighing == REPORT_ALLOCATIONS)
 		bytes_text(out, "units:[['GB',1e6],['MB',1e3],['kB',1]],");
 	else
 		bytes_printf(out, "units:[['%s s',1e6],['%s ms',1e3]],", word, word);
+}
+
+/* A weight in the numbers of the script: in thousands, events one by one. */
+static uint64_t script_amount(const struct report *report, uint64_t weight)
+{
+	return report->weighing == REPORT_EVENTS ? weight : weight / 1000;
 }
 
 static void add_data(struct picture *p, const struct flame_options *options,
@@ -371,7 +379,8 @@ static void add_data(struct picture *p, const struct flame_options *options,
 		",keys:%u,key:%u,\n",
 		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR,
 		FLAME_WIDTH_MIN, TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
-		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, KEY_Y, KEY_ROW);
+		script_amount(p->report, p->tree->nodes.items[CALL_TREE_ROOT].total_ns), KEY_Y,
+		KEY_ROW);
 	add_units(out, p->report);
 	bytes_text(out, "\n");
 	add_text_member(p, &scratch, "title", title);
@@ -403,8 +412,10 @@ static void add_data(struct picture *p, const struct flame_options *options,
 	for (uint32_t i = 0; i < p->frames.count; i++) {
 		const struct drawn *drawn = &p->frames.items[i];
 		const struct call_node *node = &p->tree->nodes.items[drawn->node];
-		const uint64_t numbers[] = { drawn->label - 1, node->depth, drawn->begin_ns / 1000,
-			node->total_ns / 1000, node->total_count, node->self_ns / 1000 };
+		const uint64_t numbers[] = { drawn->label - 1, node->depth,
+			script_amount(p->report, drawn->begin_ns),
+			script_amount(p->report, node->total_ns), node->total_count,
+			script_amount(p->report, node->self_ns) };
 		for (unsigned n = 0; n < 6; n++) {
 			add_number(out, numbers[n]);
 			bytes_text(out, n < 5 ? "," : i % 8 == 7 ? ",\n" : ",");
@@ -483,23 +494,6 @@ static void add_default_title(struct bytes *out, const struct report *report)
 	}
 }
 
-/* "12.1 CPU s", "103 MB allocated". */
-static void add_amount(struct bytes *out, const struct report *report)
-{
-	double seconds = (double)report->cpu_ns / 1e9;
-
-	if (report->weighing == REPORT_ALLOCATIONS) {
-		text_add_size(out, report->cpu_ns);
-		bytes_text(out, " allocated");
-		return;
-	}
-	bytes_printf(out, "%.*f %s s",
-		seconds >= 99.95   ? 0
-		: seconds >= 9.995 ? 1
-				   : 2,
-		seconds, label_weight(report));
-}
-
 static void add_facts(struct bytes *out, const struct report *report)
 {
 	static const char dot[] = "  \xc2\xb7  ";
@@ -518,8 +512,10 @@ static void add_facts(struct bytes *out, const struct report *report)
 	if (report->rate_hz > 0)
 		bytes_printf(out, " at %.0f Hz", report->rate_hz);
 	bytes_text(out, dot);
-	text_add_things(out, report->samples, "sample, ", "samples, ");
-	add_amount(out, report);
+	if (report->weighing != REPORT_EVENTS)
+		text_add_things(out, report->samples, "sample, ", "samples, ");
+	label_amount(out, report, report->cpu_ns);
+	bytes_text(out, report->weighing == REPORT_ALLOCATIONS ? " allocated" : "");
 	bytes_text(out, dot);
 	label_loss(out, report);
 	if (report->selection) {
@@ -557,6 +553,7 @@ static double key_percent(const struct report *report, unsigned kind)
 static unsigned add_legend(struct picture *p, bool draw)
 {
 	bool in_bytes = p->report->weighing == REPORT_ALLOCATIONS;
+	bool in_events = p->report->weighing == REPORT_EVENTS;
 	struct bytes words = { 0 };
 	unsigned lines = 1;
 	double x = MARGIN;
@@ -582,8 +579,12 @@ static unsigned add_legend(struct picture *p, bool draw)
 				"<text class=\"l\" x=\"20\" y=\"12\">%s</text></g>\n",
 				room, x, KEY_Y + (lines - 1) * KEY_ROW,
 				key_percent(p->report, shown),
-				in_bytes ? "bytes" : label_weight(p->report),
-				in_bytes ? " were allocated" : " time was spent",
+				in_bytes    ? "bytes"
+				: in_events ? "events"
+					    : label_weight(p->report),
+				in_bytes    ? " were allocated"
+				: in_events ? " were"
+					    : " time was spent",
 				kinds[shown].letter, bytes_z(&words));
 		x += room + 18;
 	}

@@ -160,6 +160,29 @@ const char *label_weight(const struct report *report)
 						      : "CPU";
 }
 
+void label_samples(struct bytes *out, const struct report *report, uint64_t count)
+{
+	bool events = report->weighing == REPORT_EVENTS;
+
+	text_add_things(out, count, events ? "event" : "sample", events ? "events" : "samples");
+}
+
+void label_amount(struct bytes *out, const struct report *report, uint64_t weight)
+{
+	double seconds = (double)weight / 1e9;
+
+	if (report->weighing == REPORT_ALLOCATIONS)
+		text_add_size(out, weight);
+	else if (report->weighing == REPORT_EVENTS)
+		text_add_things(out, weight, "event", "events");
+	else
+		bytes_printf(out, "%.*f %s s",
+			seconds >= 99.95   ? 0
+			: seconds >= 9.995 ? 1
+					   : 2,
+			seconds, label_weight(report));
+}
+
 /* Where the arguments begin; what opens with "(" is a kind of stub and has none. */
 static size_t head_length(const char *text, size_t len)
 {

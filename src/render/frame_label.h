@@ -16,6 +16,12 @@ struct trace;
 /* "shop (4711)", or "pid 4711" when it has no name. */
 void label_process(struct bytes *out, const struct trace *trace, uint32_t process);
 
+/* "12.1 CPU s", "3.20 thread s", "103 MB", "500 events": by what the weights are. */
+void label_amount(struct bytes *out, const struct report *report, uint64_t weight);
+
+/* "500 samples", "500 events". */
+void label_samples(struct bytes *out, const struct report *report, uint64_t count);
+
 /* "CPU", "thread", "waiting": seconds of what the weights are. */
 const char *label_weight(const struct report *report);
 

@@ -332,6 +332,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 		[REPORT_THREAD_TIME] = "thread_time",
 		[REPORT_WAITING] = "waiting",
 		[REPORT_ALLOCATIONS] = "allocations",
+		[REPORT_EVENTS] = "events",
 	};
 	struct json json = { .out = out };
 	struct json *j = &json;

@@ -186,8 +186,8 @@ static void add_use(struct page *page)
 
 	if (report->busy < 0) {
 		if (report->all_samples) {
-			add_cpu_seconds(out, report->all_cpu_ns);
-			bytes_printf(out, " %s s\n", label_weight(report));
+			label_amount(out, report, report->all_cpu_ns);
+			bytes_text(out, "\n");
 			return;
 		}
 		uint64_t events = 0;
@@ -466,7 +466,8 @@ static void add_trust(struct page *page)
 	struct bytes *out = page->out;
 
 	if (report->all_samples) {
-		text_add_things(out, report->all_samples, "sample, ", "samples, ");
+		label_samples(out, report, report->all_samples);
+		bytes_text(out, ", ");
 	}
 	label_loss(out, report);
 	if (report->frames) {
@@ -503,10 +504,10 @@ static void add_trust(struct page *page)
 		add_clocks(page);
 	if (report->selection) {
 		bytes_text(out, "shown: ");
-		text_add_things(out, report->samples, "sample, ", "samples, ");
-		add_cpu_seconds(out, report->cpu_ns);
-		bytes_printf(out, " %s s", label_weight(report));
-		if (report->all_cpu_ns) {
+		if (report->weighing != REPORT_EVENTS)
+			text_add_things(out, report->samples, "sample, ", "samples, ");
+		label_amount(out, report, report->cpu_ns);
+		if (report->all_cpu_ns && report->weighing != REPORT_EVENTS) {
 			bytes_printf(out, " (%.1f %% of the recording's ",
 				100 * share_of(report->cpu_ns, report->all_cpu_ns));
 			add_cpu_seconds(out, report->all_cpu_ns);
@@ -540,14 +541,17 @@ static void add_processes(struct page *page)
 {
 	const struct report *report = page->report;
 	struct bytes *out = page->out;
-	double most = (double)report->cpu_ns / NS_PER_S;
-	int digits = most >= 9.95 ? 1 : most >= 0.95 ? 2 : 3;
+	bool events = report->weighing == REPORT_EVENTS;
+	double unit = events ? 1 : NS_PER_S;
+	double most = (double)report->cpu_ns / unit;
+	int digits = events ? 0 : most >= 9.95 ? 1 : most >= 0.95 ? 2 : 3;
 	uint32_t shown = 0;
 	uint64_t rest_ns = report->cpu_ns;
 
 	bytes_text(out, "\n");
 	paint(page, color_dim);
 	bytes_text(out, report->weighing == REPORT_THREAD_TIME ? "thread s   share  process\n"
+			: events                               ? " events    share  process\n"
 							       : "  CPU s    share  process\n");
 	paint(page, color_reset);
 	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
@@ -559,7 +563,7 @@ static void add_processes(struct page *page)
 		 */
 		if (share < PROCESS_SHARE_MIN && shown + 1 < report->processes.count)
 			break;
-		bytes_printf(out, "%7.*f  ", digits, (double)process->cpu_ns / NS_PER_S);
+		bytes_printf(out, "%7.*f  ", digits, (double)process->cpu_ns / unit);
 		add_percent(out, share, false);
 		bytes_text(out, "  ");
 		add_process_words(page, process->process);
@@ -567,7 +571,7 @@ static void add_processes(struct page *page)
 		rest_ns -= process->cpu_ns;
 	}
 	if (shown < report->processes.count) {
-		bytes_printf(out, "%7.*f  ", digits, (double)rest_ns / NS_PER_S);
+		bytes_printf(out, "%7.*f  ", digits, (double)rest_ns / unit);
 		add_percent(out, share_of(rest_ns, report->cpu_ns), false);
 		bytes_printf(out, "  %u others\n", report->processes.count - shown);
 	}
@@ -1029,8 +1033,8 @@ static void add_tree(struct page *page, struct call_tree *tree)
 			return;
 		}
 		bytes_text(out, " and its callers: ");
-		add_cpu_seconds(out, root->total_ns);
-		bytes_printf(out, " %s s, %.1f %% of what is shown\n", label_weight(page->report),
+		label_amount(out, page->report, root->total_ns);
+		bytes_printf(out, ", %.1f %% of what is shown\n",
 			100 * share_of(root->total_ns, page->report->cpu_ns));
 		add_tree_below(page, tree, root);
 		return;
@@ -1046,8 +1050,8 @@ static void add_tree(struct page *page, struct call_tree *tree)
 		label_process(out, page->report->trace, node->what);
 		paint(page, color_reset);
 		bytes_text(out, "  ");
-		add_cpu_seconds(out, node->total_ns);
-		bytes_printf(out, " %s s\n", label_weight(page->report));
+		label_amount(out, page->report, node->total_ns);
+		bytes_text(out, "\n");
 		add_tree_below(page, tree, node);
 	}
 }

@@ -89,6 +89,7 @@ enum report_weighing {
 	REPORT_THREAD_TIME, /* time that threads were there, whether they ran or waited */
 	REPORT_WAITING,     /* time that threads waited */
 	REPORT_ALLOCATIONS, /* allocated bytes, although the fields are named for times */
+	REPORT_EVENTS,      /* number of events, likewise */
 };
 
 /* Which part of the machine the recorder sampled. */

@@ -44,6 +44,12 @@ has text '^    Told\.Throw\(\)  Managed\.dll$'
 "$spoor" report -v ten.nettrace >report || fail report
 has report 'live [^;]*, no stacks; events Microsoft-Windows-DotNETRuntime:0xc0200014001:5, 16 MB, with stacks'
 
+"$spoor" flame --event Exception/Start -f folded -o folded ten.nettrace 2>flame.err || fail "flame --event: $(cat flame.err)"
+[ "$(frames folded 'Told\.Run\(int\);Told\.Throw\(\)')" = 180 ] || fail "the main thread's throws are not 180: $(cat folded)"
+[ "$(frames folded 'Told\.Throw\(\)')" = 200 ] || fail "the throws are not 200"
+"$spoor" report --event 'GC/T*' --callers 'Told.Run(int)' ten.nettrace >callers || fail "report --event"
+has callers "^Told\.Run\(int\) and its callers: $(stacks ten.nettrace GC/Triggered; grep -c . lines) events, 100\.0 %"
+
 # Without the option no event has a stack.
 begin thrower events 200
 recorded thrower plain.nettrace record
