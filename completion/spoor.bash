@@ -40,7 +40,7 @@ _spoor()
 		return
 		;;
 	PROFILES)
-		mapfile -t COMPREPLY < <(compgen -W "$("$spoor" trace --list-profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }')" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "$("$spoor" "$verb" --list-profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }')" -- "$current")
 		return
 		;;
 	- | '') ;;

@@ -24,14 +24,13 @@
 #include "base/vec.h"
 #include "cli/interrupt.h"
 #include "cli/listen_port.h"
+#include "cli/record_events.h"
 #include "cli/record_outputs.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ipc.h"
-#include "dotnet/providers.h"
 #include "dotnet/reverse.h"
-#include "dotnet/stack_events.h"
 #include "machine/box.h"
 #include "machine/memory_cgroup.h"
 #include "machine/output_file.h"
@@ -44,17 +43,7 @@
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
 
-#define DEFAULT_HZ    99u
-#define PROVIDERS_MAX 60u
-/*
- * The keywords of dotnet-common and of contention, without those whose events are many times as
- * frequent as the thing they describe: each wait of a pool thread, and all events of an exception
- * but its throw (catch, finally, filter, their ends). The monitoring keyword (0x200000000) has the
- * throw alone. With the exceptions keyword (0x8000) the runtime would format method names for the
- * other events even if their ids were left out.
- */
-#define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x120003401D:4"
-#define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57"
+#define DEFAULT_HZ      99u
 #define VIEWER_CPU_MAX  255u
 #define OWN_TRIES       5
 #define MEMORY_LEFT_MIN UINT64_C(64000000)
@@ -78,8 +67,8 @@ struct record_values {
 	bool no_symbols;
 	bool no_dotnet;
 	bool no_events;
-	struct texts providers;
-	bool event_stacks;
+	struct record_events_values events;
+	bool list_profiles;
 	bool no_arguments;
 	bool off_cpu;
 	bool wakers;
@@ -150,10 +139,15 @@ const struct option record_options[] = {
 		INTO(struct record_values, no_events) },
 	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
 		"more .NET events; several with commas, may be repeated", OPTION_TEXTS,
-		INTO(struct record_values, providers) },
+		INTO(struct record_values, events.providers) },
+	{ 0, "profile", "PROFILES",
+		"the .NET events that answer these questions, such as gc,locks, in place of the usual ones",
+		OPTION_TEXTS, INTO(struct record_values, events.profiles) },
+	{ 0, "list-profiles", NULL, "the profiles there are", OPTION_FLAG,
+		INTO(struct record_values, list_profiles) },
 	{ 0, "event-stacks", NULL,
 		"exceptions, allocations, contention, waits, pool changes, GC triggers with their call stacks",
-		OPTION_FLAG, INTO(struct record_values, event_stacks) },
+		OPTION_FLAG, INTO(struct record_values, events.stacks) },
 	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets",
 		OPTION_FLAG, INTO(struct record_values, no_arguments) },
 	OPTION_ROW_QUIET(struct record_values),
@@ -172,8 +166,7 @@ struct recording_run {
 	VEC(uint32_t) owners; /* of these threads */
 	struct cpu_list cpus;
 	uint64_t delay_ns;
-	struct provider_list providers;
-	struct bytes providers_text;
+	struct record_events events;
 	struct ipc_provider *requested;
 	struct bytes subject; /* "shop (4711)" */
 	char name[64];        /* for the file's default name */
@@ -273,32 +266,6 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 	targets_done(&run->targets);
 	result = targets_choose(&query, &run->targets, diag);
 	return result < 0 ? result : list_pids(run, diag);
-}
-
-/* The .NET events beside method names. --providers replaces the default for the runtime's own. */
-static int choose_providers(struct recording_run *run, struct diag *diag)
-{
-	const struct record_values *values = run->values;
-	bool own_choice = false;
-	int result = 0;
-
-	if (values->no_dotnet || values->no_events || values->no_symbols)
-		return 0;
-	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
-		result = provider_list_add_text(&run->providers, values->providers.list.items[i],
-			"--providers", diag);
-	for (uint32_t i = 0; i < run->providers.items.count; i++)
-		own_choice |= strcmp(run->providers.items.items[i].name, PROVIDER_CLR_NAME) == 0;
-	if (result == 0)
-		result =
-			provider_list_add_text(&run->providers, COMMON_EVENTS, "the default", diag);
-	if (result == 0 && !own_choice)
-		result = provider_list_add_event_ids(&run->providers, COMMON_WITHOUT, diag);
-	if (result == 0 && run->providers.items.count > PROVIDERS_MAX)
-		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers",
-			PROVIDERS_MAX);
-	provider_list_describe(&run->providers, &run->providers_text);
-	return result;
 }
 
 /* ---- memory ---- */
@@ -697,7 +664,7 @@ static bool wants_port(const struct recording_run *run)
 	if (!run->args->command || run->pids.count || run->delay_ns || values->no_dotnet ||
 		values->no_symbols)
 		return false;
-	for (uint32_t i = 0; i < run->providers.items.count; i++)
+	for (uint32_t i = 0; i < run->events.providers.items.count; i++)
 		if (late_providers_has(&run->requested[i]))
 			return false;
 	return true;
@@ -759,7 +726,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 
 	if (result < 0)
 		return result;
-	run->requested = provider_list_request(&run->providers);
+	run->requested = provider_list_request(&run->events.providers);
 	if (!run->requested)
 		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	words_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
@@ -782,9 +749,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
 		.providers = run->requested,
-		.provider_count = run->providers.items.count,
-		.providers_text = bytes_z(&run->providers_text),
-		.stack_kinds = values->event_stacks ? STACKS_OF_ALL : 0,
+		.provider_count = run->events.providers.items.count,
+		.providers_text = bytes_z(&run->events.text),
+		.stack_kinds = run->events.stack_kinds,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -869,6 +836,23 @@ static void complete_names(struct recording_run *run)
 	(void)symbols->run(symbols, run->values->quiet ? 5 : 4, words);
 }
 
+/* An option that chooses events, and one that leaves out all of them; NULL: not given. */
+static const char *events_option(const struct record_values *values)
+{
+	return values->events.providers.list.count  ? "--providers"
+	       : values->events.profiles.list.count ? "--profile"
+	       : values->events.stacks              ? "--event-stacks"
+						    : NULL;
+}
+
+static const char *without_events(const struct record_values *values)
+{
+	return values->no_events    ? "--no-events"
+	       : values->no_dotnet  ? "--no-dotnet"
+	       : values->no_symbols ? "--no-symbols"
+				    : NULL;
+}
+
 int cmd_record(const struct verb *self, int argc, char **argv)
 {
 	struct record_values values = { .frequency_hz = DEFAULT_HZ };
@@ -886,7 +870,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
 	rights_raise();
-	if (args.words.count) {
+	if (values.list_profiles) {
+		code = record_events_list_profiles();
+	} else if (args.words.count) {
 		code = options_misused(self, "'%s' is no option; give a command after --",
 			args.words.items[0]);
 	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
@@ -914,14 +900,11 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		   (code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) !=
 			   EXIT_DONE) {
 		/* the failed function has printed the error */
-	} else if ((values.providers.list.count || values.event_stacks) &&
-		   (values.no_events || values.no_dotnet || values.no_symbols)) {
-		code = options_misused(self, "%s and %s exclude each other",
-			values.event_stacks ? "--event-stacks" : "--providers",
-			values.no_events   ? "--no-events"
-			: values.no_dotnet ? "--no-dotnet"
-					   : "--no-symbols");
-	} else if (choose_providers(&run, &diag) < 0) {
+	} else if (events_option(&values) && without_events(&values)) {
+		code = options_misused(self, "%s and %s exclude each other", events_option(&values),
+			without_events(&values));
+	} else if (!without_events(&values) &&
+		   record_events_choose(&run.events, &values.events, &diag) < 0) {
 		code = words_fail_argument(&diag);
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
@@ -963,9 +946,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	vec_done(&run.cpus.cpus);
 	targets_done(&run.targets);
 	target_options_done(&choice);
-	provider_list_done(&run.providers);
+	record_events_done(&run.events);
 	free(run.requested);
-	bytes_done(&run.providers_text);
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;

@@ -1,0 +1,1 @@
+spoor record --list-profiles
