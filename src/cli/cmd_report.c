@@ -192,7 +192,7 @@ static int write_answer(const struct report_values *values, enum answer answer,
 static bool has_summary(const struct report_values *values, const struct sorting *sorting,
 	enum answer answer)
 {
-	return answer == ANSWER_COUNT && !values->json && !values->tree && !values->callers &&
+	return !values->selection.events.list.count && answer == ANSWER_COUNT && !values->json && !values->tree && !values->callers &&
 	       !sorting->keys;
 }
 
