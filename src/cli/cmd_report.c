@@ -192,8 +192,8 @@ static int write_answer(const struct report_values *values, enum answer answer,
 static bool has_summary(const struct report_values *values, const struct sorting *sorting,
 	enum answer answer)
 {
-	return !values->selection.events.list.count && answer == ANSWER_COUNT && !values->json && !values->tree && !values->callers &&
-	       !sorting->keys;
+	return !values->selection.events.list.count && answer == ANSWER_COUNT && !values->json &&
+	       !values->tree && !values->callers && !sorting->keys;
 }
 
 static int write_report(const struct report_values *values, const struct sorting *sorting,
