@@ -77,7 +77,23 @@ struct transfer {
 	int error; /* why a callback ended the download */
 };
 
-static const char *const library_names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+#ifdef SPOOR_STATIC
+#define WHY_NOT "this spoor is linked statically, without libcurl"
+
+static void open_library(struct http_client *client)
+{
+	(void)client; /* a static program cannot load libraries */
+}
+#else
+#define WHY_NOT "libcurl.so.4 is not installed"
+
+static void open_library(struct http_client *client)
+{
+	client->library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+	if (!client->library)
+		client->library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+}
+#endif
 
 static bool find_function(struct http_client *client, const char *name, void *ret_function)
 {
@@ -89,11 +105,7 @@ static bool find_function(struct http_client *client, const char *name, void *re
 
 static bool load(struct http_client *client)
 {
-#ifndef SPOOR_STATIC
-	for (size_t i = 0; !client->library && i < sizeof(library_names) / sizeof(*library_names);
-		i++)
-		client->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
-#endif
+	open_library(client);
 	return client->library && find_function(client, "curl_global_init", &client->global_init) &&
 	       find_function(client, "curl_easy_init", &client->easy_init) &&
 	       find_function(client, "curl_easy_cleanup", &client->easy_cleanup) &&
@@ -117,12 +129,7 @@ int http_client_open(struct http_client **ret_client, struct diag *diag)
 		return 0;
 	}
 	http_client_close(client);
-#ifdef SPOOR_STATIC
-	diag_set(diag, -ENOSYS,
-		"cannot download: this spoor is linked statically, without libcurl");
-#else
-	diag_set(diag, -ENOSYS, "cannot download: %s is not installed", library_names[0]);
-#endif
+	diag_set(diag, -ENOSYS, "cannot download: " WHY_NOT);
 	diag_remedy(diag,
 		"fetch the files that 'spoor symbols fetch --urls FILE' lists by other means, then run 'spoor symbols import FILE...'");
 	return -ENOSYS;
