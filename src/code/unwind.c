@@ -16,6 +16,8 @@
 #define CACHE_ENTRIES 16384u /* a power of two */
 #define ADDRESS_BITS  48u    /* of user addresses; the number of the space is above */
 #define WORD          8
+#define LINE_BYTES    64u
+#define FETCH_BYTES   2048u
 
 /* Farther from the copy than any stack is large: another stack. */
 #define OTHER_STACK_BYTES (UINT64_C(64) << 20)
@@ -338,6 +340,19 @@ static enum unwind_end step_complex(struct unwind *unwind, uint64_t address,
 	return end;
 }
 
+/*
+ * Fetches the copy ahead of the walk, from *fetched on: it was written by another CPU, and each line that
+ * the walk had to wait for would cost more than a frame.
+ */
+static inline void fetch_ahead(const struct unwind_stack *stack, uint64_t stack_pointer,
+	size_t *fetched)
+{
+	uint64_t until = stack_pointer - stack->begin + FETCH_BYTES;
+
+	for (; *fetched < until && *fetched < stack->size; *fetched += LINE_BYTES)
+		__builtin_prefetch(stack->bytes + *fetched);
+}
+
 enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
 	uint32_t room, uint32_t *ret_count)
@@ -346,8 +361,10 @@ enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	bool exact = true; /* the pc is that of an instruction to come, not behind a call */
 	uint32_t count = 0;
 	enum unwind_end end = UNWIND_FRAMES;
+	size_t fetched = 0;
 
 	while (count < room) {
+		fetch_ahead(stack, registers->values[arch->stack_register], &fetched);
 		uint64_t address = exact ? registers->pc : registers->pc - 1;
 		const struct unwind_cache_entry *entry = find_row(unwind, space, address);
 		bool signal = false;

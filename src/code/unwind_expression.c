@@ -7,7 +7,7 @@
 #include "code/unwind_state.h"
 
 #define DEPTH_MAX      32u
-#define SIZE_MAX_BYTES 4096u
+#define SIZE_LIMIT 4096u
 
 enum {
 	OP_ADDR = 0x03,
@@ -263,7 +263,7 @@ int unwind_expression_value(const uint8_t *expression, size_t size,
 {
 	struct machine m = { .registers = registers, .memory = stack };
 
-	if (!expression || size > SIZE_MAX_BYTES)
+	if (!expression || size > SIZE_LIMIT)
 		return -EBADMSG;
 	m.code = cursor_of(expression, size);
 	if (initial)

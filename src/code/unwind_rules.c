@@ -66,11 +66,13 @@ static int64_t scaled(const struct evaluation *e, uint64_t factor)
 
 static struct unwind_rule read_expression(struct cursor *c, enum unwind_rule_kind kind)
 {
-	uint32_t size = cursor_varuint32(c);
+	uint64_t size = cursor_varuint(c);
+	const uint8_t *expression = size <= UINT16_MAX ? cursor_take(c, (size_t)size) : NULL;
 
-	return (struct unwind_rule){
-		.expression = cursor_take(c, size), .size = size, .kind = (uint8_t)kind
-	};
+	c->short_read |= !expression;
+	return (struct unwind_rule){ .expression = expression,
+		.size = (uint16_t)size,
+		.kind = (uint8_t)kind };
 }
 
 static void set_expression(struct evaluation *e, struct cursor *c, enum unwind_rule_kind kind)

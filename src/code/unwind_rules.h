@@ -30,7 +30,7 @@ struct unwind_rule {
 		int64_t value;
 		const uint8_t *expression; /* in the section's memory */
 	};
-	uint32_t size; /* of the expression */
+	uint16_t size; /* of the expression */
 	uint8_t kind;  /* enum unwind_rule_kind */
 };
 

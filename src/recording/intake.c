@@ -106,6 +106,10 @@ static void take_sample(struct intake *intake, const struct perf_record *record)
 	/* the idle task, or a thread that has exited */
 	if (!record->pid || record->pid == UINT32_MAX)
 		return;
+	/* Unwinding a stack is expensive, so that other processes are recognized before. */
+	if (intake->unwinder && !stack_unwinder_knows(intake->unwinder, record->pid) &&
+		process_table_is_foreign(intake->table, record->pid))
+		return;
 	uint64_t end;
 	uint32_t stack_index = take_chain(intake, record, &chain, &end);
 	struct pending *item = reorder_window_add(intake->window);

@@ -12,6 +12,7 @@
 #include "recording/pid_filter.h"
 
 struct arch;
+struct process_table;
 struct recorder;
 struct stack_unwinder;
 struct reorder_window;
@@ -32,6 +33,7 @@ struct intake {
 	struct trace *trace;
 	struct reorder_window *window;
 	struct pid_filter *filter;
+	struct process_table *table;
 	const struct arch *arch;
 	struct stack_unwinder *unwinder; /* NULL: the kernel's chains are taken as they are */
 	struct perf_layout layout;

@@ -351,6 +351,7 @@ static void connect_parts(struct live *live)
 	live->intake.trace = &live->trace;
 	live->intake.window = &live->window;
 	live->intake.filter = &live->table.filter;
+	live->intake.table = &live->table;
 	live->intake.arch = arch_here();
 }
 

@@ -300,6 +300,18 @@ bool process_table_is_before_exec(const struct process_table *table, const struc
 	       item->time_ns < table->command_exec_ns;
 }
 
+bool process_table_is_foreign(struct process_table *table, uint32_t pid)
+{
+	struct proc_process facts;
+
+	if (!table->filter_by_pid || process_table_find(table, pid) ||
+		proc_read(&table->proc, pid, &facts) < 0 ||
+		facts.start_ns >= table->writer->begin_ns)
+		return false;
+	pid_filter_add(&table->filter, pid);
+	return true;
+}
+
 /* Adds the descendants of a command that already runs. Repeats until a pass adds no process. */
 static void find_descendants(struct process_table *table, const struct id_list *list)
 {

@@ -107,6 +107,12 @@ uint32_t process_table_owner(struct process_table *table, uint32_t pid);
 uint32_t process_table_other(struct process_table *table, uint32_t pid);
 
 /*
+ * Whether a process that may not be in the table yet is certainly not recorded: with a pid filter, one that
+ * ran before the recording and is no target. It is added to the filter.
+ */
+bool process_table_is_foreign(struct process_table *table, uint32_t pid);
+
+/*
  * The session's own data of a process; NULL without memory. Valid until the next process is added.
  */
 struct live_process *process_table_entry(struct process_table *table, uint32_t process);

@@ -146,6 +146,11 @@ void stack_unwinder_pass(struct stack_unwinder *unwinder)
 	code_spaces_pass(&unwinder->spaces);
 }
 
+bool stack_unwinder_knows(const struct stack_unwinder *unwinder, uint32_t pid)
+{
+	return map_get(&unwinder->spaces.by_pid, pid) != 0;
+}
+
 /* ---- one sample ---- */
 
 static uint64_t word(const uint8_t *at)

@@ -36,6 +36,9 @@ void stack_unwinder_free(struct stack_unwinder *unwinder);
 void stack_unwinder_note(struct stack_unwinder *unwinder, const struct perf_record *record);
 void stack_unwinder_pass(struct stack_unwinder *unwinder);
 
+/* Whether it follows the mappings of the process already. */
+bool stack_unwinder_knows(const struct stack_unwinder *unwinder, uint32_t pid);
+
 /*
  * Replaces the user frames, those from `kernel_count` to `count`, and returns the new count, at most
  * `room`. *ret_end is how the walk ended. A sample without user registers keeps its frames: false.
