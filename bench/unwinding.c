@@ -38,14 +38,14 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void take(struct stack_unwinder *unwinder, const struct perf_record *record, uint64_t clock_ns,
-	struct sums *sums)
+static void take(struct stack_unwinder *unwinder, const struct perf_record *record,
+	uint64_t clock_ns, struct sums *sums)
 {
 	static uint64_t frames[FRAMES_MAX];
 	enum unwind_end end;
 	uint64_t begin_ns = cpu_ns();
-	struct perf_callchain chain = perf_callchain_flatten(record, arch_here()->kernel_begin, 0,
-		frames, FRAMES_MAX);
+	struct perf_callchain chain =
+		perf_callchain_flatten(record, arch_here()->kernel_begin, 0, frames, FRAMES_MAX);
 	bool unwound = stack_unwinder_replace(unwinder, record, frames, chain.kernel_count,
 		&chain.count, FRAMES_MAX, &end);
 	uint64_t ns = cpu_ns() - begin_ns;

@@ -6,7 +6,7 @@
 #include "base/cursor.h"
 #include "code/unwind_state.h"
 
-#define DEPTH_MAX      32u
+#define DEPTH_MAX  32u
 #define SIZE_LIMIT 4096u
 
 enum {

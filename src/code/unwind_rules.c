@@ -70,9 +70,9 @@ static struct unwind_rule read_expression(struct cursor *c, enum unwind_rule_kin
 	const uint8_t *expression = size <= UINT16_MAX ? cursor_take(c, (size_t)size) : NULL;
 
 	c->short_read |= !expression;
-	return (struct unwind_rule){ .expression = expression,
-		.size = (uint16_t)size,
-		.kind = (uint8_t)kind };
+	return (struct unwind_rule){
+		.expression = expression, .size = (uint16_t)size, .kind = (uint8_t)kind
+	};
 }
 
 static void set_expression(struct evaluation *e, struct cursor *c, enum unwind_rule_kind kind)
