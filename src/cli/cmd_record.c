@@ -49,7 +49,7 @@
 #define MEMORY_LEFT_MIN UINT64_C(64000000)
 
 /* The words of --call-graph, in their order. */
-enum call_graph { CALL_GRAPH_FP, CALL_GRAPH_DWARF };
+enum call_graph { CALL_GRAPH_FP, CALL_GRAPH_DWARF, CALL_GRAPH_AUTO };
 
 struct record_values {
 	struct target_values targets;
@@ -123,7 +123,7 @@ const struct option record_options[] = {
 		INTO(struct record_values, kernel_only) },
 	{ 'g', "stacks", NULL, "accepted; stacks are always recorded", OPTION_FLAG,
 		INTO(struct record_values, stacks) },
-	{ 0, "call-graph", "fp|dwarf",
+	{ 0, "call-graph", "fp|dwarf|auto",
 		"find callers by frame pointers, or by unwind tables as well", OPTION_CHOICE,
 		INTO(struct record_values, call_graph) },
 	{ 0, "symbols", NULL,
@@ -744,7 +744,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.min_block_ns = values->min_block_ns,
 		.user_only = values->user_only,
 		.kernel_only = values->kernel_only,
-		.unwind = values->call_graph == CALL_GRAPH_DWARF,
+		.unwind = values->call_graph != CALL_GRAPH_FP,
+		.fit_copies = values->call_graph == CALL_GRAPH_AUTO,
 		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,

@@ -41,6 +41,7 @@ struct unwind_cache_entry {
 	uint64_t key; /* address and space; 0: empty */
 	struct unwind_row row;
 	bool by_frame_pointer;
+	bool gap; /* of an image that has a table, but not for this address */
 };
 
 int unwind_init(struct unwind *unwind, const struct arch_unwind *arch, unwind_locate_fn *locate,
@@ -140,6 +141,7 @@ static void make_row(const struct unwind *unwind, const struct unwind_place *pla
 	int result = place->table ? unwind_table_find(place->table, place->vaddr, &rules) : -ENOENT;
 
 	ret_entry->by_frame_pointer = result == -ENOENT;
+	ret_entry->gap = place->table && result == -ENOENT;
 	if (result == 0)
 		ret_entry->row = pack(unwind->arch, &rules);
 	else if (result == -ENOENT)
@@ -353,6 +355,28 @@ static inline void fetch_ahead(const struct unwind_stack *stack, uint64_t stack_
 		__builtin_prefetch(stack->bytes + *fetched);
 }
 
+/*
+ * A leaf that an image's table leaves out is most often a PLT stub of a static program, or a small function
+ * in assembly: it has no frame. Then the last word of the stack is an address in a function with a table.
+ */
+static bool step_gap(struct unwind *unwind, uint16_t space, struct unwind_registers *registers,
+	const struct unwind_stack *stack)
+{
+	uint32_t number = unwind->arch->stack_register;
+	uint64_t address;
+
+	if (unwind->arch->pc_register == ARCH_NO_REGISTER || /* a call pushes nothing there */
+		!unwind_stack_read(stack, registers->values[number], &address))
+		return false;
+	const struct unwind_cache_entry *caller = find_row(unwind, space, address - 1);
+	if (!caller || caller->by_frame_pointer || caller->row.kind == ROW_MALFORMED)
+		return false;
+	registers->values[number] += WORD;
+	registers->known &= unwind->arch->preserved;
+	registers->pc = address;
+	return true;
+}
+
 enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
 	uint32_t room, uint32_t *ret_count)
@@ -376,6 +400,16 @@ enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 		if (arch->pc_register < UNWIND_REGISTERS) {
 			registers->values[arch->pc_register] = registers->pc;
 			registers->known |= 1u << arch->pc_register;
+		}
+		if (entry->gap && count == 1) {
+			if (step_gap(unwind, space, registers, stack)) {
+				exact = false;
+				continue;
+			}
+			/* it may have taken the place of the entry in the cache */
+			entry = find_row(unwind, space, address);
+			if (!entry)
+				break;
 		}
 		if (__builtin_expect(entry->row.kind == ROW_RULES, 1))
 			end = step_row(arch, entry, registers, stack, count == 1);

@@ -141,6 +141,20 @@ void attribute_copy_stacks(struct perf_event_attr *attr, uint64_t registers, uin
 	attr->sample_stack_user = size_bytes;
 }
 
+void attribute_divide(struct perf_event_attr *sampling, struct perf_event_attr *ret_sideband)
+{
+	attribute_anchor(ret_sideband, sampling);
+	ret_sideband->mmap = sampling->mmap;
+	ret_sideband->mmap2 = sampling->mmap2;
+	ret_sideband->comm = sampling->comm;
+	ret_sideband->comm_exec = sampling->comm_exec;
+	ret_sideband->task = sampling->task;
+	ret_sideband->context_switch = sampling->context_switch;
+	ret_sideband->build_id = sampling->build_id;
+	sampling->mmap = sampling->mmap2 = sampling->comm = sampling->comm_exec = 0;
+	sampling->task = sampling->context_switch = sampling->build_id = 0;
+}
+
 void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_attr *sampling)
 {
 	memset(ret_attr, 0, sizeof(*ret_attr));

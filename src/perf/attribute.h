@@ -28,6 +28,12 @@ bool attribute_missing(int error);
  */
 void attribute_copy_stacks(struct perf_event_attr *attr, uint64_t registers, uint32_t size_bytes);
 
+/*
+ * Divides the sampling event: *ret_sideband produces its records about processes, and no samples; `sampling`
+ * keeps the samples.
+ */
+void attribute_divide(struct perf_event_attr *sampling, struct perf_event_attr *ret_sideband);
+
 /* The event that owns a ring into which other events write; it produces no samples. */
 void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_attr *sampling);
 

@@ -42,6 +42,8 @@ struct event {
 	int32_t cpu;
 	uint32_t tid; /* 0: every process */
 	bool anchor;
+	bool copies; /* one of two sampling events, by the size of their copies */
+	bool small;  /* the one with small copies */
 };
 
 struct target {
@@ -65,7 +67,8 @@ struct recorder {
 	size_t ring_bytes;
 	uint32_t wait_first; /* of its descriptors in the set of the last recorder_await() */
 	uint32_t wait_count;
-	bool machine; /* the rings cover the whole machine */
+	bool small_copies; /* those events run now */
+	bool machine;      /* the rings cover the whole machine */
 	bool running;
 };
 
@@ -165,10 +168,51 @@ static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd
 	return 0;
 }
 
+static bool divides(const struct recorder *recorder)
+{
+	return recorder->machine && recorder->options.user_stack_small_bytes;
+}
+
+/* Two sampling events, of which one runs at a time; both write into the ring of `owner`. */
+static int open_copies(struct recorder *recorder, int32_t cpu, int owner)
+{
+	struct perf_event_attr sideband;
+	struct perf_event_attr sampling = recorder->attr;
+
+	attribute_divide(&sampling, &sideband);
+	for (int small = 0; small < 2; small++) {
+		if (small)
+			sampling.sample_stack_user = recorder->options.user_stack_small_bytes;
+		int fd = event_open(&sampling, -1, cpu);
+		if (fd < 0)
+			return fd;
+		int r = keep_event(recorder, fd, cpu, 0, false);
+		if (r < 0)
+			return r;
+		vec_last(&recorder->events)->copies = true;
+		vec_last(&recorder->events)->small = small;
+		r = event_redirect(fd, owner);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int open_first(const struct recorder *recorder, int32_t cpu)
+{
+	struct perf_event_attr sideband;
+	struct perf_event_attr sampling = recorder->attr;
+
+	if (!divides(recorder))
+		return event_open(&recorder->attr, -1, cpu);
+	attribute_divide(&sampling, &sideband);
+	return event_open(&sideband, -1, cpu);
+}
+
 /* A CPU that went offline meanwhile is no failure: 0 without an event. */
 static int open_cpu(struct recorder *recorder, int32_t cpu)
 {
-	int fd = event_open(&recorder->attr, -1, cpu);
+	int fd = open_first(recorder, cpu);
 
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0;
@@ -180,6 +224,8 @@ static int open_cpu(struct recorder *recorder, int32_t cpu)
 	struct ring *ring = find_ring(recorder, cpu);
 	if (!ring) {
 		r = add_ring(recorder, fd, cpu);
+		if (r == 0 && divides(recorder))
+			r = open_copies(recorder, cpu, fd);
 		if (r == 0)
 			r = open_sched_events(recorder, cpu, fd);
 		return r < 0 ? r : 1;
@@ -191,7 +237,9 @@ static int open_cpu(struct recorder *recorder, int32_t cpu)
 			break;
 	}
 	ring->fd = fd;
-	r = open_sched_events(recorder, cpu, fd);
+	r = divides(recorder) ? open_copies(recorder, cpu, fd) : 0;
+	if (r == 0)
+		r = open_sched_events(recorder, cpu, fd);
 	return r < 0 ? r : 1;
 }
 
@@ -576,6 +624,7 @@ static void fill_info(struct recorder *recorder)
 	info->event_count = recorder->events.count;
 	info->ring_bytes = recorder->ring_bytes;
 	info->user_stack_bytes = recorder->attr.sample_stack_user;
+	info->copies_vary = divides(recorder);
 	info->kernel_excluded = recorder->attr.exclude_kernel;
 	/* A halted CPU counts no cycles. */
 	info->idle_excluded = recorder->attr.exclude_idle || info->clock == RECORD_CLOCK_CYCLES;
@@ -730,23 +779,33 @@ const struct recorder_info *recorder_info(const struct recorder *recorder)
 	return &recorder->info;
 }
 
-int recorder_start(struct recorder *recorder, struct diag *diag)
+/* Starts the events of a CPU (-1: of all) that are to run; returns how many. */
+static uint32_t start_events(struct recorder *recorder, int32_t cpu, int *ret_error)
 {
 	uint32_t started = 0;
+
+	vec_each(event, &recorder->events) {
+		if ((cpu >= 0 && event->cpu != cpu) || event->anchor ||
+			(event->copies && event->small != recorder->small_copies))
+			continue;
+		int r = event_enable(event->fd);
+		if (r < 0)
+			*ret_error = r;
+		else
+			started++;
+	}
+	return started;
+}
+
+int recorder_start(struct recorder *recorder, struct diag *diag)
+{
 	int error = 0;
 
 	recorder->running = true;
 	if (recorder->attr.enable_on_exec || recorder->info.clock == RECORD_CLOCK_NONE)
 		return 0;
-	vec_each(event, &recorder->events) {
-		if (event->anchor)
-			continue;
-		int r = event_enable(event->fd);
-		if (r < 0)
-			error = r;
-		else
-			started++;
-	}
+	uint32_t started = start_events(recorder, -1, &error);
+
 	return started ? 0 : diag_set(diag, error ? error : -ENODEV, "cannot start sampling: %m");
 }
 
@@ -756,6 +815,20 @@ void recorder_stop(struct recorder *recorder)
 	for (uint32_t i = 0; i < recorder->events.count; i++)
 		/* an event that has ended is stopped already */
 		(void)event_disable(recorder->events.items[i].fd);
+}
+
+bool recorder_copy_small(struct recorder *recorder, bool small)
+{
+	if (!divides(recorder) || !recorder->running)
+		return false;
+	recorder->small_copies = small;
+	/* The other one starts first: a sample twice is better than none. */
+	for (int stops = 0; stops < 2; stops++)
+		vec_each(event, &recorder->events)
+			if (event->copies && (event->small != small) == stops)
+				/* that of an offline CPU fails */
+				(void)(stops ? event_disable(event->fd) : event_enable(event->fd));
+	return true;
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)
@@ -837,19 +910,15 @@ int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, vo
 		if (has_cpu(before, cpu))
 			continue;
 		changed(context, cpu, true);
-		uint32_t first = recorder->events.count;
 		r = open_cpu(recorder, (int32_t)cpu);
 		if (r < 0) {
 			r = diag_set(diag, r,
 				"cannot record CPU %" PRIu32 ", which came online: %m", cpu);
 			goto out;
 		}
-		if (!r || !recorder->running)
-			continue;
-		added += event_enable(recorder->events.items[first].fd) == 0;
-		for (uint32_t event = first + 1; event < recorder->events.count; event++)
-			/* without it only the stacks of this CPU's blocks are missing */
-			(void)event_enable(recorder->events.items[event].fd);
+		int error = 0; /* it went offline again */
+		if (r && recorder->running && start_events(recorder, (int32_t)cpu, &error))
+			added++;
 	}
 	for (uint32_t i = 0; i < before->cpus.count; i++)
 		if (!has_cpu(&now, before->cpus.items[i]))

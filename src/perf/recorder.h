@@ -68,6 +68,8 @@ struct recorder_options {
 	 */
 	uint32_t user_stack_bytes;
 	uint64_t user_registers;
+	/* not 0: recorder_copy_small() can reduce the copies to this size */
+	uint32_t user_stack_small_bytes;
 	bool switches;      /* context switches, with stacks where the rights allow it */
 	bool waking_stacks; /* with `switches`: the stacks of the wakers too */
 	bool no_hardware;   /* cpu-clock even if there are hardware cycles */
@@ -91,6 +93,7 @@ struct recorder_info {
 	uint32_t thread_count; /* RECORD_PIDS without filter_by_pid: threads found when opening */
 	size_t ring_bytes;     /* of each ring */
 	uint32_t user_stack_bytes; /* of the stack in each sample; 0: no copies */
+	bool copies_vary;          /* recorder_copy_small() is supported */
 	bool kernel_excluded;      /* user code and user stacks only */
 	bool idle_excluded;        /* no samples of idle CPUs */
 	bool build_ids;            /* mmap2 records carry them */
@@ -143,5 +146,11 @@ uint32_t recorder_targets_left(const struct recorder *recorder);
 typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
 	struct diag *diag);
+
+/*
+ * Machine-wide, with user_stack_small_bytes: from now on samples have small copies, or large ones again.
+ * False: this recorder cannot.
+ */
+bool recorder_copy_small(struct recorder *recorder, bool small);
 
 #endif

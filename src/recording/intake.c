@@ -2,6 +2,7 @@
 #include "recording/intake.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 
 #include "base/clocks.h"
@@ -62,6 +63,33 @@ static void take_mapping(struct intake *intake, const struct perf_record *record
 	item->side = side;
 }
 
+static bool replace_frames(struct intake *intake, const struct perf_record *record,
+	uint64_t *frames, struct perf_callchain *chain, enum unwind_end *ret_end)
+{
+	return stack_unwinder_replace(intake->unwinder, record, frames, chain->kernel_count,
+		&chain->count, INTAKE_FRAMES_MAX, ret_end);
+}
+
+/* Unwinds the sample as if its copy were small, into small_frames. Returns the number of frames. */
+static uint32_t unwind_small(struct intake *intake, const struct perf_record *record,
+	struct perf_callchain chain)
+{
+	struct perf_record small = *record;
+	enum unwind_end end;
+
+	if (small.user_stack_size > COPY_SIZE_SMALL)
+		small.user_stack_size = COPY_SIZE_SMALL;
+	memcpy(intake->small_frames, intake->frames, chain.count * sizeof(uint64_t));
+	return replace_frames(intake, &small, intake->small_frames, &chain, &end) ? chain.count : 0;
+}
+
+static void choose_copies(struct intake *intake, bool missing)
+{
+	if (copy_size_note(&intake->copy_size, missing) &&
+		!recorder_copy_small(intake->recorder, intake->copy_size.small))
+		intake->copies_vary = false;
+}
+
 /*
  * Replaces the user frames of the chain by those found in the copy of the stack. Returns what
  * SAMPLES_END_SHIFT describes.
@@ -69,12 +97,21 @@ static void take_mapping(struct intake *intake, const struct perf_record *record
 static uint64_t unwind_chain(struct intake *intake, const struct perf_record *record,
 	struct perf_callchain *chain)
 {
+	struct copy_size *size = &intake->copy_size;
 	enum unwind_end end;
 
-	if (!intake->unwinder ||
-		!stack_unwinder_replace(intake->unwinder, record, intake->frames,
-			chain->kernel_count, &chain->count, INTAKE_FRAMES_MAX, &end))
+	if (!intake->unwinder)
 		return 0;
+	bool judged = intake->copies_vary && record->user_registers && copy_size_judges(size);
+	uint32_t small_count = judged ? unwind_small(intake, record, *chain) : 0;
+	if (!replace_frames(intake, record, intake->frames, chain, &end))
+		return 0;
+	if (judged)
+		choose_copies(intake, small_count != chain->count ||
+					      memcmp(intake->small_frames, intake->frames,
+						      small_count * sizeof(uint64_t)) != 0);
+	else if (intake->copies_vary && (size->small || size->wait))
+		choose_copies(intake, size->small && end != UNWIND_START);
 	chain->flags &= ~(uint32_t)(PERF_CHAIN_CUT | PERF_CHAIN_BROKEN);
 	if (end == UNWIND_COPY || end == UNWIND_FRAMES || end == UNWIND_SWITCHED)
 		chain->flags |= PERF_CHAIN_CUT;

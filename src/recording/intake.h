@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "perf/perf_record.h"
+#include "recording/copy_size.h"
 #include "recording/pid_filter.h"
 
 struct arch;
@@ -39,7 +40,10 @@ struct intake {
 	struct perf_layout layout;
 	struct pid_filter other_threads;    /* threads of processes that are not recorded, by tid */
 	VEC(struct intake_block) blocks;    /* by ring */
-	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch */
+	bool copies_vary; /* as copy_size says */
+	struct copy_size copy_size;
+	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch, both */
+	uint64_t small_frames[INTAKE_FRAMES_MAX];
 };
 
 /* Reads all records that are in the rings now. */

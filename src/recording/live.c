@@ -435,6 +435,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.late_start = options->late_start,
 		.ring_bytes = ring_bytes(options, unwinds),
 		.user_stack_bytes = unwinds ? STACK_COPY_BYTES : 0,
+		.user_stack_small_bytes = unwinds && options->fit_copies ? COPY_SIZE_SMALL : 0,
 		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
 		.user_only = options->user_only,
 		.switches = options->off_cpu,
@@ -454,6 +455,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		goto fail;
 	live->intake.recorder = live->recorder;
 	live->intake.unwinder = live->unwinder;
+	live->intake.copies_vary = recorder_info(live->recorder)->copies_vary;
 	live->changes.recorder = live->recorder;
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;

@@ -34,7 +34,10 @@ void live_options_json(const struct live_options *options, const struct recorder
 						   : "cpu-clock");
 	json_bool(&j, "kernel", !info->kernel_excluded);
 	json_bool(&j, "user", !options->kernel_only);
-	json_z(&j, "call_graph", info->user_stack_bytes ? "dwarf" : "fp");
+	json_z(&j, "call_graph",
+		!info->user_stack_bytes ? "fp"
+		: info->copies_vary     ? "auto"
+					: "dwarf");
 	json_bool(&j, "idle", !info->idle_excluded);
 	if (info->switches) {
 		json_bool(&j, "switches", true);

@@ -36,7 +36,8 @@ struct live_options {
 	bool wakers;           /* with off_cpu: who woke a thread, and in which stack */
 	uint64_t min_block_ns; /* with off_cpu: shorter blocks are summed; 0: none are */
 	bool kernel_only;
-	bool unwind; /* copy user stacks, and unwind them by tables */
+	bool unwind;     /* copy user stacks, and unwind them by tables */
+	bool fit_copies; /* copy less of them where that suffices */
 	/*
 	 * listen port of the command's runtimes, which connect before their first instruction;
 	 * NULL: none. Borrowed until live_close()

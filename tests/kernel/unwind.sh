@@ -44,6 +44,12 @@ record_unwound switched
 json json '.unwinding.ends.switched * 2 > .unwinding.stacks'
 [ "$(frames x.folded '(^|;)handle.*;sort_numbers')" -ge 10 ] || fail "no frames of the handler"
 
+# auto takes large copies here, as small ones give shorter stacks.
+code_of "$spoor" record -F 999 --no-events --call-graph auto -o x.nettrace -- "$unframed" sort 1000
+expect_code 0 "record --call-graph auto"
+"$spoor" report --json x.nettrace >json 2>err || fail "report --json"
+json json '.unwinding.ends.start * 100 >= .unwinding.stacks * 97 and .unwinding.stacks > 100'
+
 # By frame pointers nothing is unwound.
 "$spoor" record -q -o x.nettrace --call-graph fp -- "$unframed" sort 100 2>err || fail "record --call-graph fp"
 "$spoor" report --json x.nettrace >json 2>err || fail "report --json"

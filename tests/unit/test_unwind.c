@@ -2,6 +2,10 @@
  * The walk, compared with what really ran: a child is executed instruction by instruction, a list of
  * its return addresses is kept from its calls and returns, and the walk must find that list at each
  * instruction: in prologues and epilogues, PLT stubs, leaf functions and those of libc.
+ *
+ * test_unwind PROGRAM [ARGUMENT...] does that to a program from where it stops itself with SIGSTOP, and
+ * prints how many instructions there were, and how many had a wrong chain or one that does not reach the
+ * start of the thread.
  */
 #include "code/unwind.h"
 
@@ -73,13 +77,13 @@ static bool locate(void *context, uint64_t address, struct unwind_place *ret_pla
 	return false;
 }
 
-static void places_read(struct places *places)
+static void places_read(struct places *places, pid_t pid)
 {
 	struct proc_reader proc;
 
 	*places = (struct places){ 0 };
 	assert_int_equal(proc_open(&proc, NULL), 0);
-	assert_int_equal(proc_read_maps(&proc, (uint32_t)getpid(), add_place, places), 0);
+	assert_int_equal(proc_read_maps(&proc, (uint32_t)pid, add_place, places), 0);
 	proc_close(&proc);
 }
 
@@ -181,6 +185,58 @@ static void judge(struct unwind *unwind, const struct calls *calls,
 			calls->count, count);
 }
 
+/* The kernel has begun a handler: it returns to a stub of libc, which returns to what was interrupted. */
+static void follow_signal(struct calls *calls, const struct user_regs_struct *before,
+	const struct user_regs_struct *now, const struct unwind_stack *stack)
+{
+	uint64_t stub = 0;
+
+	assert_true(calls->count + 2 <= DEPTH_MAX && unwind_stack_read(stack, now->rsp, &stub));
+	calls->items[calls->count++] = (struct call){ now->rsp + 8, before->rip };
+	calls->items[calls->count++] = (struct call){ now->rsp, stub };
+}
+
+static struct unwind_stack copy_stack(pid_t child, uint64_t stack_pointer)
+{
+	static uint8_t bytes[STACK_BYTES];
+	struct iovec here = { bytes, sizeof(bytes) };
+	struct iovec there = { (void *)(uintptr_t)stack_pointer, sizeof(bytes) };
+	ssize_t got = process_vm_readv(child, &here, 1, &there, 1, 0);
+
+	if (got < 0) {
+		/* nearer to the end of the stack than that */
+		there.iov_len = here.iov_len = 4096 - stack_pointer % 4096;
+		got = process_vm_readv(child, &here, 1, &there, 1, 0);
+	}
+	assert_true(got > 0);
+	return (struct unwind_stack){ bytes, (size_t)got, stack_pointer };
+}
+
+/* Executes the rest of a stopped child. Returns its status. */
+static int trace(pid_t child, struct unwind *unwind, struct score *score)
+{
+	struct user_regs_struct before;
+	struct user_regs_struct now;
+	struct calls calls = { .count = 0 };
+	uintptr_t signal_number = 0;
+	int status = 0;
+
+	assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &before), 0);
+	while (ptrace(PTRACE_SINGLESTEP, child, NULL, signal_number) == 0 &&
+		waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+		assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &now), 0);
+		struct unwind_stack stack = copy_stack(child, now.rsp);
+		if (signal_number)
+			follow_signal(&calls, &before, &now, &stack);
+		else
+			follow(&calls, &before, &now, &stack);
+		judge(unwind, &calls, &now, &stack, score);
+		before = now;
+		signal_number = WSTOPSIG(status) == SIGTRAP ? 0 : (uintptr_t)WSTOPSIG(status);
+	}
+	return status;
+}
+
 static void run_child(void)
 {
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
@@ -191,54 +247,61 @@ static void run_child(void)
 
 static void test_each_instruction(void **state)
 {
-	static uint8_t bytes[STACK_BYTES];
-	struct user_regs_struct before;
-	struct user_regs_struct now;
-	struct calls calls = { .count = 0 };
 	struct score score = { 0 };
 	struct places places;
 	struct unwind unwind;
 	int status;
 
 	(void)state;
-	places_read(&places);
+	places_read(&places, getpid());
 	assert_int_equal(unwind_init(&unwind, arch_here()->unwind, locate, &places), 0);
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
 		run_child();
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &before), 0);
-	while (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 &&
-		waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
-		assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &now), 0);
-		struct iovec here = { bytes, sizeof(bytes) };
-		struct iovec there = { (void *)(uintptr_t)now.rsp, sizeof(bytes) };
-		ssize_t got = process_vm_readv(child, &here, 1, &there, 1, 0);
-		if (got < 0) {
-			/* nearer to the end of the stack than that */
-			there.iov_len = here.iov_len = 4096 - now.rsp % 4096;
-			got = process_vm_readv(child, &here, 1, &there, 1, 0);
-		}
-		assert_true(got > 0);
-		struct unwind_stack stack = { bytes, (size_t)got, now.rsp };
-		follow(&calls, &before, &now, &stack);
-		judge(&unwind, &calls, &now, &stack, &score);
-		before = now;
-	}
+	status = trace(child, &unwind, &score);
 	assert_true(WIFEXITED(status));
-	print_message("%llu instructions, %llu wrong, %llu to the start, %llu rows\n",
-		(unsigned long long)score.steps, (unsigned long long)score.wrong,
-		(unsigned long long)score.ends[UNWIND_START], (unsigned long long)unwind.rows_made);
 	assert_true(score.steps > 5000);
 	assert_int_equal(score.wrong, 0);
 	assert_int_equal(score.ends[UNWIND_START], score.steps);
 	unwind_done(&unwind);
 	places_done(&places);
 }
+
+static int trace_program(char **argv)
+{
+	struct score score = { 0 };
+	struct places places;
+	struct unwind unwind;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	/* the exec, then whatever comes until it stops itself */
+	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status) &&
+		WSTOPSIG(status) != SIGSTOP)
+		ptrace(PTRACE_CONT, child, NULL, NULL);
+	if (!WIFSTOPPED(status))
+		return 1;
+	places_read(&places, child);
+	if (unwind_init(&unwind, arch_here()->unwind, locate, &places) < 0)
+		return 1;
+	status = trace(child, &unwind, &score);
+	printf("%llu instructions, %llu wrong, %llu not to the start\n",
+		(unsigned long long)score.steps, (unsigned long long)score.wrong,
+		(unsigned long long)(score.steps - score.ends[UNWIND_START]));
+	unwind_done(&unwind);
+	places_done(&places);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 #ifdef __x86_64__
@@ -246,5 +309,11 @@ int main(void)
 #endif
 	};
 
+#ifdef __x86_64__
+	if (argc > 1)
+		return trace_program(argv + 1);
+#endif
+	(void)argc;
+	(void)argv;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
