@@ -23,6 +23,8 @@
 
 #define FUNCTION_SIZE_MAX (UINT64_C(256) << 20)
 #define CIE_ID_DEBUG      UINT32_MAX
+/* with its NUL; each FDE reads its CIE, which therefore must be short */
+#define LETTERS_ROOM 16u
 
 enum pointer_format {
 	POINTER_ABSOLUTE = 0,
@@ -108,9 +110,12 @@ bool frame_cie_read(struct cursor *c, bool is_64, struct frame_cie *ret_cie)
 	struct frame_cie cie = { .encoding = POINTER_ABSOLUTE };
 	size_t letter_count;
 	uint8_t version = cursor_u8(c);
-	const char *letters = cursor_stringz(c, &letter_count);
+	size_t room = cursor_left(c) < LETTERS_ROOM ? cursor_left(c) : LETTERS_ROOM;
+	struct cursor start = cursor_of(c->at, room);
+	const char *letters = cursor_stringz(&start, &letter_count);
 
-	if (c->short_read || (version != 1 && version != 3 && version != 4))
+	cursor_skip(c, letter_count + 1);
+	if (start.short_read || c->short_read || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (version == 4 && (cursor_u8(c) != (is_64 ? 8 : 4) || cursor_u8(c)))
 		return false;
