@@ -38,9 +38,9 @@ struct intake {
 	const struct arch *arch;
 	struct stack_unwinder *unwinder; /* NULL: the kernel's chains are taken as they are */
 	struct perf_layout layout;
-	struct pid_filter other_threads;    /* threads of processes that are not recorded, by tid */
-	VEC(struct intake_block) blocks;    /* by ring */
-	bool copies_vary; /* as copy_size says */
+	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
+	VEC(struct intake_block) blocks; /* by ring */
+	bool copies_vary;                /* as copy_size says */
 	struct copy_size copy_size;
 	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch, both */
 	uint64_t small_frames[INTAKE_FRAMES_MAX];
