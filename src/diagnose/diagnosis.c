@@ -15,7 +15,7 @@
 
 /* Parts of a verdict's first line; those whose facts are unknown are left out. */
 static const char *const summary_parts[] = { "CPU {cpu_share} of {cpu_count} CPUs|CPU {cpus} CPUs",
-	"GC {pause_share}", "over {span}" };
+	"GC {pause_share}", "memory {private} without files", "over {span}" };
 
 /* In the order of the process's findings. */
 static uint32_t count_findings(const struct diagnosis *diagnosis, uint32_t process,
@@ -44,11 +44,15 @@ static void add_process(const struct diagnosis *diagnosis, const struct process_
 static void add_verdict(const struct diagnosis *diagnosis, const struct process_facts *process,
 	uint32_t count, struct bytes *out)
 {
-	bool judged = process->known[FACT_cpus] || process->known[FACT_pause_share];
 	const char *separator = count ? ": " : "healthy: ";
 
-	if (!count && !judged) {
-		bytes_text(out, "no verdict: neither CPU time nor collections of it were recorded");
+	if (!findings_are_possible(process)) {
+		bytes_text(out, "no verdict: it was not observed for long enough");
+		return;
+	}
+	if (!count && !process->known[FACT_cpus] && !process->known[FACT_pause_share]) {
+		bytes_text(out,
+			"no verdict: neither CPU time nor collections of it were recorded");
 		return;
 	}
 	if (count)

@@ -65,7 +65,29 @@ static int add_row(struct facts *facts, const struct process *process,
 	return 0;
 }
 
-static int add_rows(struct facts *facts, const struct profile *profile, const struct report *report)
+/* Files of other tools and of `spoor trace` do not say which runtime a process has. */
+static int add_event_rows(struct facts *facts, const struct profile *profile,
+	const struct report *report, const struct answers *answers)
+{
+	const struct tally *exceptions = &answers->exceptions.tally;
+	uint32_t collecting = answers->collections.processes.count;
+
+	for (uint32_t i = 0; i < collecting + exceptions->processes.count; i++) {
+		uint32_t process = i < collecting
+					   ? answers->collections.processes.items[i].process
+					   : exceptions->processes.items[i - collecting].process;
+		const struct process *added = &profile->trace->processes.items[process];
+		if (facts_find(facts, added->pid))
+			continue;
+		if (add_row(facts, added, profile, report) < 0)
+			return -ENOMEM;
+		vec_last(&facts->processes)->managed = true;
+	}
+	return 0;
+}
+
+static int add_rows(struct facts *facts, const struct profile *profile,
+	const struct report *report, const struct answers *answers)
 {
 	const struct trace *trace = profile->trace;
 	bool chosen = profile->filter.pids.count || profile->filter.process_names.count;
@@ -76,6 +98,8 @@ static int add_rows(struct facts *facts, const struct profile *profile, const st
 		if (profile_wants_process(profile, i) &&
 			(chosen || trace->processes.items[i].runtime_version))
 			error = add_row(facts, &trace->processes.items[i], profile, report);
+	if (!error)
+		error = add_event_rows(facts, profile, report, answers);
 	for (uint32_t i = 0; i < report->processes.count && !error && !facts->processes.count; i++)
 		error = add_row(facts, &trace->processes.items[report->processes.items[i].process],
 			profile, report);
@@ -86,7 +110,7 @@ static void set_cpu(struct facts *facts, const struct profile *profile, const st
 {
 	double all_s = (double)profile->all_weight_ns / NS_PER_S;
 
-	if (report->weighing == REPORT_THREAD_TIME)
+	if (report->weighing == REPORT_THREAD_TIME || !profile->all_count)
 		return; /* no CPU time is known */
 	for (uint32_t i = 0; i < facts->processes.count; i++)
 		facts_set(&facts->processes.items[i], FACT_cpus, 0);
@@ -244,7 +268,7 @@ static void set_throttling(struct facts *facts, const struct trace *trace)
 int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
 	const struct answers *answers)
 {
-	int error = add_rows(facts, profile, report);
+	int error = add_rows(facts, profile, report, answers);
 
 	if (error)
 		return error;

@@ -10,6 +10,7 @@
 
 /* At its thresholds a rule has this part of its confidence. */
 #define CONFIDENCE_LEAST 0.6
+#define SPAN_LEAST_S     0.5
 
 const struct rule diagnose_rules[] = {
 #define RULE(text, ...) { .kind = text, __VA_ARGS__ },
@@ -85,10 +86,17 @@ static double cost_of_rule(const struct rule *rule, const struct process_facts *
 	return cost < 1 ? cost : 1; /* growth may be more than all */
 }
 
+bool findings_are_possible(const struct process_facts *process)
+{
+	return process->known[FACT_span] && process->numbers[FACT_span] >= SPAN_LEAST_S;
+}
+
 int findings_make(struct findings *findings, const struct facts *facts)
 {
 	for (uint32_t p = 0; p < facts->processes.count; p++) {
 		const struct process_facts *process = &facts->processes.items[p];
+		if (!findings_are_possible(process))
+			continue;
 		for (const struct rule *rule = diagnose_rules; rule->kind; rule++) {
 			double margin = margin_of(rule, process);
 			const struct finding finding = { .rule = rule,

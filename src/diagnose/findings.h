@@ -68,6 +68,9 @@ struct findings {
 	VEC(struct finding) items;
 };
 
+/* False: it was observed for less than half a second, in which rates mean nothing. */
+bool findings_are_possible(const struct process_facts *process);
+
 /* 0 or -ENOMEM. */
 int findings_make(struct findings *findings, const struct facts *facts);
 

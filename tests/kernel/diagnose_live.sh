@@ -49,6 +49,17 @@ if [ "$(id -u)" = 0 ]; then
 	json x.json '.processes[0].facts | .circle_threads == 2 and .circle_share > 0'
 fi
 
+# A healthy program has no finding, except that this machine is busy.
+rm -f port
+start subject dotnet "$faults" "$scratch/port"
+until_true test -s port || fail "the web API does not start"
+start clients "$load" "$(cat port)" 600 /healthy=2 >/dev/null
+code_of "$spoor" diagnose -p $subject --duration 6s -o x.nettrace --json
+expect_code 0 "diagnose of a healthy program"
+json out '[.processes[0].findings[].kind] - ["cpu-competition"] == []'
+json out '.processes[0].verdict | test("CPU [0-9.]+ %")'
+kill -9 $subject $clients
+
 # Programs of another shape: no server. The pool's workers wait for a task that never ends.
 begin subject starve 3
 until_true grep -q starved ready.subject || fail "the pool does not starve"

@@ -1,4 +1,4 @@
-# A recording of a process that does nothing, chosen by its id; the same as JSON.
+# A recording of 49 ms gives no verdict. Processes are chosen by their ids.
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
 spoor diagnose x.nettrace -p 23789
 spoor diagnose x.nettrace -p 23789 --fail-on gc-pressure --json

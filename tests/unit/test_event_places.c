@@ -1,0 +1,158 @@
+/* From events and samples to facts: rates, the user's own method, and which rows are judged. */
+#include "unit/test.h"
+
+#include "analysis/answers.h"
+#include "analysis/profile.h"
+#include "analysis/recording.h"
+#include "analysis/top.h"
+#include "base/bytes.h"
+#include "diagnose/facts.h"
+#include "diagnose/facts_gather.h"
+#include "trace/clr_event.h"
+#include "trace/report.h"
+#include "trace/symbolmap.h"
+#include "unit/sample_trace.h"
+
+struct fixture {
+	struct trace trace;
+	struct profile profile;
+	struct answers answers;
+	struct symbolmap names;
+	struct report report;
+	struct facts facts;
+};
+
+/* An exception of this type, thrown in Burn, which Main called. */
+static void throw(struct fixture *f, uint64_t at_ms, const char *type)
+{
+	const uint64_t frames[] = { JIT + 8, JIT + 0x208, LIBC + 8 };
+	struct bytes payload = { 0 };
+	struct schema *schema = vec_push(&f->trace.schemas);
+
+	*schema = (struct schema){
+		.provider_kind = PROVIDER_CLR, .event_id = CLR_ID_ExceptionThrown, .version = 1
+	};
+	bytes_utf16z(&payload, type, strlen(type), 100);
+	bytes_utf16z(&payload, "no", 2, 100);
+	bytes_u64(&payload, JIT + 8);
+	bytes_u32(&payload, 0);
+	bytes_u16(&payload, 0);
+	bytes_u16(&payload, 0);
+	const struct event event = { .time_ns = BEGIN_NS + at_ms * 1000000,
+		.thread_index = trace_thread(&f->trace, 4711, 4711),
+		.stack_index = stack_table_intern(&f->trace.stacks, frames, 3),
+		.schema_index = f->trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
+	assert_int_equal(answers_event(&f->answers, &event), 0);
+	bytes_done(&payload);
+}
+
+static void set_up(struct fixture *f)
+{
+	*f = (struct fixture){ 0 };
+	sample_trace(&f->trace);
+	f->profile.trace = &f->trace;
+	f->answers = (struct answers){
+		.trace = &f->trace, .filter = &f->profile.filter, .wanted = ANSWERS_ALL
+	};
+}
+
+static void gather(struct fixture *f)
+{
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, METHOD_NAME_SHORT), 0);
+	assert_int_equal(answers_find(&f->answers, &f->names), 0);
+	assert_int_equal(profile_name(&f->profile, &f->names), 0);
+	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
+	assert_int_equal(
+		answers_finish(&f->answers, &f->profile, &f->names, f->report.duration_ns), 0);
+	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
+	assert_int_equal(facts_gather(&f->facts, &f->profile, &f->report, &f->answers), 0);
+}
+
+static void tear_down(struct fixture *f)
+{
+	facts_done(&f->facts);
+	answers_done(&f->answers);
+	report_done(&f->report);
+	symbolmap_done(&f->names);
+	profile_done(&f->profile);
+	trace_done(&f->trace);
+}
+
+static const char *text_of(const struct fixture *f, uint32_t text)
+{
+	return strtab_get(&f->facts.texts, text);
+}
+
+static void test_exceptions(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	for (unsigned i = 0; i < 150; i++)
+		throw(&f, i, i < 100 ? "System.FormatException" : "System.Exception");
+	gather(&f);
+	/* Without a filter only the .NET process is judged. */
+	assert_int_equal(f.facts.processes.count, 1);
+	const struct process_facts *shop = facts_find(&f.facts, 4711);
+	assert_non_null(shop);
+	assert_true(shop->numbers[FACT_exceptions] == 150);
+	assert_true(shop->numbers[FACT_exception_rate] > 149 &&
+		    shop->numbers[FACT_exception_rate] < 151);
+	assert_string_equal(text_of(&f, shop->words[WORD_exception_type]),
+		"System.FormatException");
+	assert_string_equal(text_of(&f, shop->words[WORD_exception_remedy]), "parse with TryParse");
+	assert_string_equal(text_of(&f, shop->places[PLACE_thrower].method), "Shop.Pricing.Burn");
+	assert_int_equal(shop->places[PLACE_thrower].frame_count, 3);
+	tear_down(&f);
+}
+
+/* 18 samples: 8 in Burn; of the others the framework's code, memory copies and stubs count for Main. */
+static void test_samples(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	gather(&f);
+	const struct process_facts *shop = facts_find(&f.facts, 4711);
+	assert_string_equal(text_of(&f, shop->places[PLACE_hot].method), "Shop.Pricing.Burn");
+	assert_true(shop->numbers[FACT_hot_share] > 0.44 && shop->numbers[FACT_hot_share] < 0.45);
+	assert_true(shop->numbers[FACT_runtime_share] > 0.11 &&
+		    shop->numbers[FACT_runtime_share] < 0.12);
+	assert_false(shop->known[FACT_exception_rate]);
+	tear_down(&f);
+}
+
+static void test_chosen(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	assert_true(vec_add(&f.profile.filter.pids, 4802));
+	gather(&f);
+	assert_int_equal(f.facts.processes.count, 1);
+	/* A native program's own function is its method. */
+	const struct process_facts *other = facts_find(&f.facts, 4802);
+	assert_non_null(other);
+	assert_true(other->numbers[FACT_hot_share] == 1);
+	vec_done(&f.profile.filter.pids);
+	tear_down(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exceptions),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_chosen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
