@@ -51,8 +51,7 @@ static void add_verdict(const struct diagnosis *diagnosis, const struct process_
 		return;
 	}
 	if (!count && !process->known[FACT_cpus] && !process->known[FACT_pause_share]) {
-		bytes_text(out,
-			"no verdict: neither CPU time nor collections of it were recorded");
+		bytes_text(out, "no verdict: neither CPU time nor collections of it were recorded");
 		return;
 	}
 	if (count)

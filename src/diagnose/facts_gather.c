@@ -86,8 +86,8 @@ static int add_event_rows(struct facts *facts, const struct profile *profile,
 	return 0;
 }
 
-static int add_rows(struct facts *facts, const struct profile *profile,
-	const struct report *report, const struct answers *answers)
+static int add_rows(struct facts *facts, const struct profile *profile, const struct report *report,
+	const struct answers *answers)
 {
 	const struct trace *trace = profile->trace;
 	bool chosen = profile->filter.pids.count || profile->filter.process_names.count;

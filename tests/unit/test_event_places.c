@@ -23,7 +23,7 @@ struct fixture {
 };
 
 /* An exception of this type, thrown in Burn, which Main called. */
-static void throw(struct fixture *f, uint64_t at_ms, const char *type)
+static void throw(struct fixture * f, uint64_t at_ms, const char *type)
 {
 	const uint64_t frames[] = { JIT + 8, JIT + 0x208, LIBC + 8 };
 	struct bytes payload = { 0 };
@@ -64,8 +64,8 @@ static void gather(struct fixture *f)
 	assert_int_equal(answers_find(&f->answers, &f->names), 0);
 	assert_int_equal(profile_name(&f->profile, &f->names), 0);
 	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
-	assert_int_equal(
-		answers_finish(&f->answers, &f->profile, &f->names, f->report.duration_ns), 0);
+	assert_int_equal(answers_finish(&f->answers, &f->profile, &f->names, f->report.duration_ns),
+		0);
 	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
 	assert_int_equal(facts_gather(&f->facts, &f->profile, &f->report, &f->answers), 0);
 }
