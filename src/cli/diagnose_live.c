@@ -255,7 +255,7 @@ static int choose(struct diagnose_live *live, struct diag *diag)
 		return result;
 	if (live->targets.list.count > PROCESSES_MAX) {
 		diag_set(diag, -EINVAL,
-			"%u processes were chosen; at most %u are diagnosed at once",
+			"%u processes were chosen; at most %u are diagnosed together",
 			live->targets.list.count, PROCESSES_MAX);
 		diag_remedy(diag, "record them, and diagnose the recording: spoor record -a");
 		return -EINVAL;

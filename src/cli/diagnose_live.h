@@ -4,7 +4,7 @@
  *
  *   diagnose_live_run(&live, verb, &facts, &diag)    the recording is in live.path, or a failure
  *   ... the recording is read, and its facts are gathered ...
- *   diagnose_live_gather(&live, &facts)              adds what was seen meanwhile
+ *   diagnose_live_gather(&live, &facts)              adds the facts of these readings
  *   diagnose_live_done(&live)
  */
 #ifndef SPOOR_CLI_DIAGNOSE_LIVE_H
@@ -23,7 +23,7 @@ struct facts;
 
 #define LIVE_USES_MAX 8u
 
-/* What was seen of one process. */
+/* The readings of one process. */
 struct live_process {
 	struct process_use uses[LIVE_USES_MAX];
 	uint32_t use_count;

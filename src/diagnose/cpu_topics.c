@@ -20,7 +20,7 @@ enum topic {
 	TOPIC_LOCK,
 	TOPIC_START,
 	TOPIC_RUNTIME,
-	TOPIC_TIERING, /* the JIT compiler's own thread, which optimizes what has run often */
+	TOPIC_TIERING, /* the JIT compiler's own thread, which optimizes hot methods */
 	TOPIC_COUNT
 };
 

@@ -23,7 +23,7 @@ static double descriptors(const struct process_use *use)
 	return use->has_descriptors ? (double)use->descriptors : -1;
 }
 
-/* By how much it grew; 0 unless it grew in each interval: what goes up and down leaks nothing. */
+/* By how much it grew; 0 unless it grew in each interval: a number that goes up and down is no leak. */
 static double steady_growth(const struct process_use *uses, uint32_t count, reading *read)
 {
 	for (uint32_t i = 0; i < count; i++)

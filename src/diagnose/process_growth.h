@@ -12,7 +12,7 @@ struct process_use;
 void process_growth_gather(struct process_facts *process, const struct process_use *uses,
 	uint32_t count);
 
-/* Afterwards: divides the growth of memory by what the runtime says of its own. */
+/* Afterwards: divides the growth of memory into the collector's and the remainder. */
 void process_growth_split(struct process_facts *process, const struct process_gauges *gauges);
 
 #endif

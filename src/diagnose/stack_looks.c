@@ -9,7 +9,7 @@
 #define FRAMES_MAX 64u /* of the stack that a finding shows */
 #define CHAIN_MAX  256u
 
-/* Who counts for a place: each set of threads is reduced to the method that most of them are in. */
+/* Selects threads. A place is the method that most of the selected threads are in. */
 typedef bool thread_test(const struct look_thread *thread);
 
 static bool is_busy_worker(const struct look_thread *thread)

@@ -38,10 +38,10 @@
 #define ENTRY_BYTES 16u
 
 /*
- * Sync block, as far as it is read:
+ * Sync block, the part that is read:
  *
  *   offset  size  field
- *   0       4     state of the monitor: bit 0 it is held, from bit 6 on the number of waiters
+ *   0       4     state of the monitor: bit 0 a thread holds it, from bit 6 on the number of waiters
  *   4       4     recursion
  *   8       8     holder, as the runtime has it
  *   16      8     thread id of the holder, as the process has it

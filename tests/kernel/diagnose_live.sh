@@ -75,7 +75,7 @@ wait $verb || fail "interrupted: exit code $?: $(cat verb.err)"
 has verb.out "^Managed \($subject\)  "
 until_true no_session $subject || fail "a session is left"
 
-# What does not go together, and a process that does not exist.
+# Options that exclude each other, and a process that does not exist.
 code_of "$spoor" diagnose -p $subject --from 1s
 expect_code 2 "--from of a running process"
 code_of "$spoor" diagnose -p 4194303 --duration 1s
