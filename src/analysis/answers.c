@@ -19,6 +19,12 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 		return schema->event_id == CLR_THREAD_SAMPLE && !answers->for_summary
 			       ? 1u << ANSWER_POOL
 			       : 0;
+	if (schema->kind == EVENT_SWITCH)
+		return 1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU;
+	if (schema->kind == EVENT_WAKEUP)
+		return 1u << ANSWER_OFF_CPU;
+	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_THREAD_TIME)
+		return 1u << ANSWER_THREAD_TIME;
 	if (schema->provider_kind != PROVIDER_CLR)
 		return 0;
 	switch (schema->event_id) {
@@ -108,6 +114,10 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return thread_pool_event(&answers->thread_pool, event);
 	case ANSWER_JIT:
 		return compilations_event(&answers->compilations, event, answers->trace);
+	case ANSWER_THREAD_TIME:
+		return thread_time_event(&answers->thread_time, event);
+	case ANSWER_OFF_CPU:
+		return blocks_event(&answers->blocks, event);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -139,7 +149,9 @@ int answers_event(struct answers *answers, const struct event *event)
 		.payload = cursor_of(event->payload, event->payload_size),
 		.at_ns = at_ns,
 		.from_ns = filter->from_ns,
+		.to_ns = filter->to_ns,
 		.process = thread->process,
+		.is_of_thread = has_thread(filter, thread->tid),
 		.is_selected = at_ns >= filter->from_ns &&
 			       (!filter->to_ns || at_ns < filter->to_ns) &&
 			       has_thread(filter, thread->tid) };
@@ -185,6 +197,9 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 		return &answers->locks.tally;
 	case ANSWER_WAITS:
 		return &answers->handles.tally;
+	case ANSWER_OFF_CPU:
+		return &answers->blocks.blocked;
+	case ANSWER_THREAD_TIME:
 	case ANSWER_GC:
 		return &answers->collections.triggers;
 	case ANSWER_POOL:
@@ -200,6 +215,10 @@ int answers_fill_profile(struct answers *answers, enum answer answer, struct pro
 	const struct tally *tally = tally_of(answers, answer);
 	int error = settle(answers, answers->last_ns);
 
+	if (answer == ANSWER_OFF_CPU)
+		return error ? error
+			     : blocked_profile_fill(&answers->blocks, &answers->stacks,
+				       answers->blocked_form, profile);
 	for (uint32_t i = 0; tally && i < tally->rows.list.count && !error; i++) {
 		const struct tally_row *row = &tally->rows.list.items[i];
 		struct profile_stack stack = {
@@ -258,6 +277,16 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		error = thread_pool_finish(&answers->thread_pool, &selection, answers->to_ns);
 	if (!error)
 		error = compilations_finish(&answers->compilations, profile);
+	const struct thread_time_selection times = { .profile = profile,
+		.names = names,
+		.blocks = &answers->blocks,
+		.begin_ns = answers->begin_ns,
+		.from_ns = answers->from_ns,
+		.to_ns = answers->to_ns };
+	if (!error)
+		error = blocks_finish(&answers->blocks, &selection);
+	if (!error)
+		error = thread_time_finish(&answers->thread_time, &times);
 	return error;
 }
 
@@ -271,6 +300,8 @@ void answers_done(struct answers *answers)
 	waits_done(&answers->handles);
 	thread_pool_done(&answers->thread_pool);
 	compilations_done(&answers->compilations);
+	thread_time_done(&answers->thread_time);
+	blocks_done(&answers->blocks);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

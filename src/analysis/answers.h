@@ -1,5 +1,6 @@
 /*
- * What runtime events say about .NET processes: several analyses in one pass over a recording.
+ * What events say that are no samples, of .NET runtimes and of the scheduler: several analyses in one
+ * pass over a recording.
  *
  *   struct answers answers = { .trace = &trace, .filter = &filter, .wanted = 1 << ANSWER_GC };
  *   answers_event(&answers, event)                  for each event, in file order
@@ -17,11 +18,14 @@
 #include <stdint.h>
 
 #include "analysis/allocations.h"
+#include "analysis/blocked_profile.h"
+#include "analysis/blocks.h"
 #include "analysis/collections.h"
 #include "analysis/compilations.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
 #include "analysis/thread_pool.h"
+#include "analysis/thread_time.h"
 #include "analysis/waits.h"
 #include "base/vec.h"
 
@@ -39,10 +43,14 @@ enum answer {
 	ANSWER_WAITS,
 	ANSWER_POOL,
 	ANSWER_JIT,
+	ANSWER_THREAD_TIME, /* with ANSWER_OFF_CPU */
+	ANSWER_OFF_CPU,
 	ANSWER_COUNT,
 };
 
 #define ANSWERS_ALL ((1u << ANSWER_COUNT) - 1)
+/* without those of the scheduler's events */
+#define ANSWERS_OF_RUNTIMES (ANSWERS_ALL & ~(1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU))
 
 struct answers {
 	const struct trace *trace;
@@ -65,6 +73,9 @@ struct answers {
 	struct waits handles;
 	struct thread_pool thread_pool;
 	struct compilations compilations;
+	struct thread_time thread_time;
+	struct blocks blocks;
+	enum blocked_form blocked_form; /* of answers_fill_profile(), set by the caller */
 };
 
 /* 0, or -ENOMEM. */

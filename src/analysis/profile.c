@@ -509,7 +509,8 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 	for (uint32_t i = 0; !error && i < profile->stacks.count; i++) {
 		struct profile_stack stack = profile->stacks.items[i];
 		if (stack.process != asked)
-			wanted = profile_wants_process(profile, stack.process);
+			wanted = profile->ignores_pids ||
+				 profile_wants_process(profile, stack.process);
 		asked = stack.process;
 		if (!wanted)
 			continue;
@@ -576,7 +577,8 @@ int profile_add_roles(struct profile *profile, struct symbolmap *names)
 		struct profile_stack *stack = &profile->stacks.items[i];
 		const char *text = thread_role_label((enum thread_role)stack->role);
 		uint32_t count = stack->frame_count;
-		uint32_t label = *text && count ? symbolmap_label(names, text) : 0;
+		uint32_t label =
+			*text && count ? symbolmap_label(names, text, FUNCTION_UNKNOWN) : 0;
 		if (*text && count && !label)
 			return -ENOMEM;
 		done = vec_reserve(&grown.functions, count + 1) &&

@@ -98,6 +98,7 @@ struct profile {
 	enum profile_samples samples;
 	/* set by the caller, who adds events by profile_weigh() or stacks by profile_add() */
 	bool ignores_samples;
+	bool ignores_pids; /* added stacks of any process are wanted */
 	struct clock_join join;
 	uint64_t settled_ns;
 	VEC(struct profile_latest) latest;                    /* by thread */

@@ -18,7 +18,9 @@ struct runtime_event {
 	struct cursor payload;       /* from its begin */
 	uint64_t at_ns;              /* since the recording's begin */
 	uint64_t from_ns;            /* likewise: the begin of the selected time */
+	uint64_t to_ns;              /* likewise: its end; 0: that of the recording */
 	uint32_t process;
+	bool is_of_thread; /* its thread passes the filter */
 	bool is_selected; /* its time and thread pass the filter; processes are filtered at the end */
 };
 

@@ -76,9 +76,9 @@ int tally_add(struct tally *tally, const struct tally_key *key, const struct tal
 	const unsigned members = TALLY_ID | TALLY_KIND | TALLY_TEXT | TALLY_DETAIL | TALLY_STACK;
 	struct tally_process *process = process_of(tally, key->process);
 	const struct tally_row row = { .key = *key,
-		.count = 1,
+		.count = amount->count ? amount->count : 1,
 		.amount = amount->amount,
-		.most = amount->amount,
+		.most = amount->count > 1 ? 0 : amount->amount,
 		.most_at_ns = amount->at_ns,
 		.first_ns = amount->at_ns,
 		.last_ns = amount->at_ns };

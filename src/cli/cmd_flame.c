@@ -178,6 +178,7 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
+	values.answers[ANSWER_OFF_CPU] |= values.wakers || values.wall;
 	answer = answer_report_requested(values.answers, &several);
 	if ((suffix = foreign_suffix(values.output))) {
 		code = refuse_suffix(values.output, suffix);
@@ -188,6 +189,8 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		   (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
+	} else if (values.wakers && values.wall) {
+		code = options_misused(self, "--wakers and --wall exclude each other");
 	} else if (several) {
 		code = options_misused(self, "--%s does not go with another analysis",
 			answer_reports[answer].option);
@@ -196,6 +199,9 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		values.selection.weighs_answer = answer != ANSWER_COUNT;
 		values.selection.weighed = answer;
 		answers.wanted = answer != ANSWER_COUNT ? 1u << answer : 0;
+		answers.blocked_form = values.wakers ? BLOCKED_WAKERS
+				       : values.wall ? BLOCKED_WALL
+						     : BLOCKED_WAITS;
 		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self,
 			&selection);
 		if (code == EXIT_DONE && selection_is_empty(&selection))

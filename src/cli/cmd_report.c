@@ -59,6 +59,12 @@ const struct option report_options[] = {
 	{ 0, "jit", NULL, "the methods that .NET processes compiled: time, tiers, sizes",
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_JIT]) },
 	SELECTION_EVENT_OPTION(struct report_values, selection),
+	{ 0, "thread-time", NULL,
+		"each thread's time on a CPU, runnable and blocked (record --off-cpu)", OPTION_FLAG,
+		INTO(struct report_values, answers[ANSWER_THREAD_TIME]) },
+	{ 0, "off-cpu", NULL,
+		"what threads waited for, where, and what woke them (record --off-cpu)",
+		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_OFF_CPU]) },
 	SELECTION_OPTIONS(struct report_values, selection),
 	{ 's', "sort", "KEY[,KEY...]",
 		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
@@ -288,8 +294,10 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 		values.selection.without_samples = answer != ANSWER_COUNT;
 		answers.for_summary = has_summary(&values, &sorting, answer);
 		answers.wanted = answer != ANSWER_COUNT ? 1u << answer
-				 : answers.for_summary  ? ANSWERS_ALL & ~(1u << ANSWER_WAITS)
-							: 0;
+				 : answers.for_summary ? ANSWERS_OF_RUNTIMES & ~(1u << ANSWER_WAITS)
+						       : 0;
+		if (answer == ANSWER_THREAD_TIME)
+			answers.wanted |= 1u << ANSWER_OFF_CPU;
 		values.selection.answers = answers.wanted ? &answers : NULL;
 		/* Programs get names that are distinct, people those that fit. */
 		code = selection_open(&values.selection,

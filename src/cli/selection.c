@@ -339,7 +339,11 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	}
 	s->profile.trace = &s->trace;
 	s->answers = values->answers;
-	s->profile.ignores_samples = values->weighs_answer || values->events.list.count;
+	bool is_blocked = values->weighs_answer && values->weighed == ANSWER_OFF_CPU;
+	bool is_wall = is_blocked && values->answers->blocked_form == BLOCKED_WALL;
+
+	s->profile.ignores_samples =
+		(values->weighs_answer && !is_wall) || values->events.list.count;
 	if (s->answers) {
 		s->answers->trace = &s->trace;
 		s->answers->filter = &s->profile.filter;
@@ -361,12 +365,14 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
 	if (!error && values->weighs_answer)
 		error = answers_fill_profile(s->answers, values->weighed, &s->profile);
+	if (!error) /* before any function is looked up: it may make the names anew */
+		error = name_from_cache(s);
 	if (!error && s->answers)
 		error = answers_find(s->answers, &s->names);
 	if (!error)
-		error = name_from_cache(s);
-	if (!error)
 		error = profile_name(&s->profile, &s->names);
+	if (!error && is_blocked)
+		error = blocked_profile_mark(&s->profile, &s->names);
 	if (!error)
 		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
 	if (!error && s->answers)
@@ -383,8 +389,9 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	said |= explain_events(s);
 	s->unmatched = said;
 	if (values->weighs_answer)
-		s->report.weighing =
-			values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS : REPORT_WAITING;
+		s->report.weighing = values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS
+				     : is_wall                       ? REPORT_WALL
+								     : REPORT_WAITING;
 	if (s->choice.patterns.count)
 		s->report.weighing = REPORT_EVENTS;
 	if (!said && !values->without_samples && selection_is_empty(s))

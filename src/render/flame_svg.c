@@ -47,7 +47,7 @@ struct label {
 	uint8_t shade;
 };
 
-enum { KIND_PROCESS = FUNCTION_STUB + 1, KIND_ALL, KIND_COUNT };
+enum { KIND_PROCESS = FUNCTION_BLOCKED + 1, KIND_ALL, KIND_COUNT };
 
 struct drawn {
 	uint32_t node;
@@ -90,6 +90,8 @@ static const struct {
 		{ "#285b78", "#306686", "#22506b" } },
 	[FUNCTION_STUB] = { "s", "stub", { "#ccb8e2", "#d6c6e9", "#c1abda" },
 		{ "#58437c", "#624c88", "#4e3a70" } },
+	[FUNCTION_BLOCKED] = { "w", "blocked", { "#c9c4ee", "#d3cff2", "#bdb7e8" },
+		{ "#454080", "#4e498c", "#3c3773" } },
 	[KIND_PROCESS] = { "p", NULL, { "#dfe3e8", "#dfe3e8", "#dfe3e8" },
 		{ "#373d45", "#373d45", "#373d45" } },
 	[KIND_ALL] = { "a", NULL, { "#e9ecef", "#e9ecef", "#e9ecef" },
@@ -430,6 +432,12 @@ static void add_data(struct picture *p, const struct flame_options *options,
 	bytes_done(&scratch);
 }
 
+/* A kind that only pictures of waits have, and this one has not. */
+static bool is_unused(const struct picture *p, unsigned kind)
+{
+	return kind == FUNCTION_BLOCKED && !p->has_kind[kind];
+}
+
 static void add_style(struct picture *p)
 {
 	struct bytes *out = p->out;
@@ -455,6 +463,8 @@ static void add_style(struct picture *p)
 		"#reset{cursor:pointer}#reset rect{fill:#f3f4f6;stroke:#b9bec4}"
 		"#reset:focus{outline:none}#reset:focus rect{stroke:#1c1e21;stroke-width:2px}\n");
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+		if (is_unused(p, kind))
+			continue;
 		for (unsigned shade = 0; shade < 3; shade++)
 			bytes_printf(out, ".%s%u{fill:%s}", kinds[kind].letter, shade,
 				kinds[kind].fill[shade]);
@@ -470,7 +480,7 @@ static void add_style(struct picture *p)
 		"input{border-color:#565c63;background:#22252a;color:#e8eaed}\n"
 		"#reset rect{fill:#2b2f35;stroke:#565c63}#reset:focus rect{stroke:#e8eaed}\n");
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-		for (unsigned shade = 0; shade < 3; shade++)
+		for (unsigned shade = 0; shade < 3 && !is_unused(p, kind); shade++)
 			bytes_printf(out, ".%s%u{fill:%s}", kinds[kind].letter, shade,
 				kinds[kind].dark[shade]);
 	bytes_text(out, "}\n@media print{.live .ui,.note{visibility:hidden}"
@@ -560,7 +570,9 @@ static unsigned add_legend(struct picture *p, bool draw)
 
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
 		/* Frames without a name come last. */
-		unsigned shown = kind < FUNCTION_STUB ? kind + 1 : kind == FUNCTION_STUB ? 0 : kind;
+		unsigned shown = kind < FUNCTION_BLOCKED    ? kind + 1
+				 : kind == FUNCTION_BLOCKED ? 0
+							    : kind;
 		if (!p->has_kind[shown] || !kinds[shown].words)
 			continue;
 		bytes_reset(&words);

@@ -54,6 +54,7 @@ const char *label_kind(uint8_t function_kind)
 		[FUNCTION_JIT] = "jit",
 		[FUNCTION_READYTORUN] = "r2r",
 		[FUNCTION_STUB] = "stub",
+		[FUNCTION_BLOCKED] = "blocked",
 	};
 
 	return words[function_kind < sizeof(words) / sizeof(words[0]) ? function_kind
@@ -157,6 +158,7 @@ const char *label_weight(const struct report *report)
 {
 	return report->weighing == REPORT_THREAD_TIME ? "thread"
 	       : report->weighing == REPORT_WAITING   ? "waiting"
+	       : report->weighing == REPORT_WALL      ? "wall-clock"
 						      : "CPU";
 }
 

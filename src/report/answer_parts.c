@@ -133,6 +133,24 @@ void answer_more(struct bytes *out, size_t width, uint32_t count, const char *on
 	bytes_text(out, "\n");
 }
 
+void answer_switch_limits(struct bytes *out, const struct report *report, bool any,
+	bool wakings_missing)
+{
+	const struct trace *trace = report->trace;
+
+	if (!any)
+		bytes_text(out,
+			trace_options_say(trace, "\"switches\":true")
+				? "no context switch is in this selection\n"
+				: "the recording has no context switches: spoor record --off-cpu takes them\n");
+	else if (trace_options_say(trace, "\"switch_stacks\":false"))
+		bytes_text(out,
+			"without the right to use the kernel's tracepoints, waits have no stacks and no cause, and include the time until the thread had a CPU again\n");
+	else if (wakings_missing)
+		bytes_text(out,
+			"the kernel recorded no waking for some waits: they include the time until the thread had a CPU again\n");
+}
+
 bool answer_has_stacks(const struct answers *answers, const struct tally_process *process)
 {
 	for (uint32_t i = 1; i < answers->stacks.items.count; i++)

@@ -52,6 +52,13 @@ void answer_function(struct bytes *out, const struct report *report, uint32_t fu
 void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one,
 	const char *many);
 
+/*
+ * What a report of context switches cannot say, one line each: there are none (`any` false), they
+ * have no stacks, or some waits have no waking.
+ */
+void answer_switch_limits(struct bytes *out, const struct report *report, bool any,
+	bool wakings_missing);
+
 /* Whether one of the process's rows has a stack. */
 bool answer_has_stacks(const struct answers *answers, const struct tally_process *process);
 

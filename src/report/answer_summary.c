@@ -209,6 +209,8 @@ static void sum_up(const struct summary_page *page, struct summary *s)
 		sum_compilations(page, s);
 		break;
 	case ANSWER_WAITS: /* idle threads wait as well */
+	case ANSWER_OFF_CPU:
+	case ANSWER_THREAD_TIME:
 	case ANSWER_COUNT:
 		break;
 	}

@@ -331,6 +331,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 		[REPORT_CPU_CLOCKS] = "cpu_clocks",
 		[REPORT_THREAD_TIME] = "thread_time",
 		[REPORT_WAITING] = "waiting",
+		[REPORT_WALL] = "wall",
 		[REPORT_ALLOCATIONS] = "allocations",
 		[REPORT_EVENTS] = "events",
 	};

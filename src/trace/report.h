@@ -88,6 +88,7 @@ enum report_weighing {
 	REPORT_CPU_CLOCKS,
 	REPORT_THREAD_TIME, /* time that threads were there, whether they ran or waited */
 	REPORT_WAITING,     /* time that threads waited */
+	REPORT_WALL,        /* time that threads computed or waited */
 	REPORT_ALLOCATIONS, /* allocated bytes, although the fields are named for times */
 	REPORT_EVENTS,      /* number of events, likewise */
 };

@@ -624,18 +624,17 @@ bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t
 	       function_tier(below) != FUNCTION_TIER_COUNT;
 }
 
-uint32_t symbolmap_label(struct symbolmap *map, const char *text)
+uint32_t symbolmap_label(struct symbolmap *map, const char *text, enum function_kind kind)
 {
-	struct function function = { .kind = FUNCTION_UNKNOWN, .named = true };
+	struct function function = { .kind = (uint8_t)kind, .named = true };
 
-	function.name = strtab_add_z(&map->trace->strings, text);
-	function.full_name = function.name;
+	function.name = function.full_name = strtab_add_z(&map->trace->strings, text);
 	return function.name ? function_intern(map, &function) : 0;
 }
 
 uint32_t symbolmap_lost_caller(struct symbolmap *map)
 {
-	return symbolmap_label(map, "[caller unknown: on-stack replacement]");
+	return symbolmap_label(map, "[caller unknown: on-stack replacement]", FUNCTION_UNKNOWN);
 }
 
 /* ---- methods ---- */

@@ -26,6 +26,7 @@ enum function_kind {
 	FUNCTION_JIT,
 	FUNCTION_READYTORUN,
 	FUNCTION_STUB,
+	FUNCTION_BLOCKED, /* no code: a mark for the wait in the frame below it */
 	FUNCTION_KIND_COUNT,
 };
 
@@ -97,7 +98,7 @@ bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t
 uint32_t symbolmap_lost_caller(struct symbolmap *map);
 
 /* A step of stacks that is no function: "[garbage collector]". 0: no memory. */
-uint32_t symbolmap_label(struct symbolmap *map, const char *text);
+uint32_t symbolmap_label(struct symbolmap *map, const char *text, enum function_kind kind);
 
 /* FUNCTION_TIER_COUNT when the tier is not known. */
 enum function_tier function_tier(const struct function *function);

@@ -47,8 +47,30 @@ if is_root; then
 	json_lines x.json '[.[] | select(.event == "SessionEnd")] | length == 1'
 	has words 'blocks? .*in .*nothing lost'
 
+	# The sum rule of each thread, of threads that start and end meanwhile; and the functions have all of the time.
+	"$spoor" report x.nettrace --thread-time --json >out 2>err || fail "no thread time"
+	json out '.stacks and ([.processes[].threads[]] | length >= 4 and all(.wall_ns == .on_cpu_ns + .runnable_ns + .blocked_ns and .wall_ns == .end_ns - .begin_ns))'
+	json out '[.processes[].threads[] | select(.name == "sleeper" or .name == "reader" or .name == "locker")] | length == 3 and all(.ended and .begin_ns > 0 and .blocked_ns >= 2e8)'
+	json out '.processes | all((([.functions[].blocked_ns] | add) - .blocked_ns == 0) and (([.functions[].runnable_ns] | add) - .runnable_ns == 0))'
+	# What they wait for.
+	"$spoor" report x.nettrace --off-cpu --json >out 2>err || fail "no report of blocked time"
+	for each in 'sleeper sleep' 'reader pipe' 'locker lock'; do
+		json out '[.processes[].waits[] | select(.thread == $a)] | max_by(.blocked_ns).cause == $b' "${each% *}" "${each#* }"
+	done
+	json out '[.processes[].waits[] | select(.thread == "locker" and .cause == "lock").woken_by] | all(.thread == "target" and (.stack | index("wait_for_all")))'
+	"$spoor" report x.nettrace --off-cpu >out 2>err || fail "no report of blocked time"
+	has out 'pipe: read'
+	has out 'woken by target .* in wait_for_all'
+	"$spoor" flame x.nettrace --off-cpu -o - --format folded >out 2>err || fail "no flame graph of blocked time"
+	has out ';sleep_here;.*;\[sleep\] [0-9]+$'
+	"$spoor" flame x.nettrace --wakers -o - --format folded >out 2>err || fail "no flame graph of wakers"
+	has out ';wait_for_all;.*try_to_wake_up'
+	"$spoor" flame x.nettrace --wall -o - --format folded >out 2>err || fail "no wall-clock flame graph"
+	has out '\[sleep\] [0-9]+$'
+	has out ';spin_here [0-9]+$'
+
 	# Sums in place of short blocks: the totals of the threads stay.
-	recorded --min-block 10s
+	recorded --min-block 3600s
 	json_lines x.json '[.[] | select(.event == "cswitch" and (.fields.Flags / 2 | floor) % 2 == 0)] == []'
 	json_lines x.json '. as $all | [.[] | select(.event == "ThreadTime" and .fields.Ended)] | length >= 3 and all(. as $time
 		| ([$all[] | select(.event == "ShortBlocks" and .tid == $time.tid).fields.Value] | add) == $time.fields.ReadyNs + $time.fields.BlockedNs)'
@@ -64,3 +86,7 @@ expect_times
 json_lines x.json '[.[] | select(.event == "cswitch")] | length > 3 and all(.fields.State == 0 or .fields.State == 3) and all(has("stack") | not)'
 json_lines x.json '[.[] | select(.event == "Notice" and .fields.Code == "switch-stacks")] | length == 1'
 has words 'blocks have no stacks'
+"$spoor" report x.nettrace --thread-time --json >out 2>err || fail "no thread time"
+json out '(.stacks | not) and ([.processes[].threads[]] | length >= 4 and all(.wall_ns == .on_cpu_ns + .runnable_ns + .blocked_ns))'
+"$spoor" report x.nettrace --thread-time >out 2>err || fail "no thread time"
+has out 'without the right to use'

@@ -7,6 +7,7 @@
 //   dotnet oracle.dll counted ...                   see Counted.cs
 //   dotnet oracle.dll collections FILE GC.json      see Collections.cs
 //   dotnet oracle.dll answers FILE FOLDER           see Answers.cs
+//   dotnet oracle.dll thread-time FILE TIMES.json   see ThreadTime.cs
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
@@ -18,6 +19,8 @@ if (args[0] is "collections")
     return Collections.Run(args);
 if (args[0] is "answers")
     return Answers.Run(args[1], args[2]);
+if (args[0] is "thread-time")
+    return ThreadTime.Run(args);
 if (args[0] is "same" or "equal")
     return Same.Run(args[0], args[1], args[2], int.Parse(args[3]));
 var path = args[0];

@@ -1,0 +1,161 @@
+/* See thread_time_report.h. */
+#include "report/thread_time_report.h"
+
+#include "analysis/answers.h"
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "render/frame_label.h"
+#include "report/answer_parts.h"
+#include "trace/report.h"
+#include "trace/trace.h"
+
+#define NS_PER_S 1e9
+
+static void add_times(struct bytes *out, uint64_t on_cpu_ns, uint64_t runnable_ns,
+	uint64_t blocked_ns)
+{
+	answer_duration_cell(out, 9, on_cpu_ns);
+	answer_duration_cell(out, 9, runnable_ns);
+	answer_duration_cell(out, 9, blocked_ns);
+}
+
+static void add_thread(struct bytes *out, const struct report *report,
+	const struct thread_time_row *row)
+{
+	const struct thread *thread = &report->trace->threads.items[row->thread];
+
+	answer_duration_cell(out, 9, row->wall_ns);
+	add_times(out, row->on_cpu_ns, row->runnable_ns, row->blocked_ns);
+	answer_count_cell(out, 9, row->switches);
+	bytes_text(out, "  ");
+	text_add_safe_z(out, trace_text(report->trace, thread->name));
+	bytes_printf(out, " (%u)%s\n", thread->tid, row->ended ? ", ended" : "");
+}
+
+static void add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct thread_time_process *process, uint32_t row_count)
+{
+	const struct thread_time *times = &answers->thread_time;
+	uint32_t threads = process->row_count < row_count ? process->row_count : row_count;
+	uint32_t functions =
+		process->function_count < row_count ? process->function_count : row_count;
+
+	answer_head(out, report, process->process);
+	bytes_printf(out, "%s, %s of thread time: on CPU %s, runnable %s, blocked %s\n\n",
+		TEXT_THINGS(process->row_count, "thread", "threads"),
+		TEXT_DURATION((double)process->wall_ns / NS_PER_S),
+		TEXT_DURATION((double)process->on_cpu_ns / NS_PER_S),
+		TEXT_DURATION((double)process->runnable_ns / NS_PER_S),
+		TEXT_DURATION((double)process->blocked_ns / NS_PER_S));
+	bytes_text(out, "       wall     on CPU   runnable    blocked   switches  thread\n");
+	for (uint32_t i = 0; i < threads; i++)
+		add_thread(out, report, &times->rows.items[process->row_at + i]);
+	answer_more(out, 9, process->row_count - threads, "more thread", "more threads");
+	bytes_text(out, "\n     on CPU   runnable    blocked  function\n");
+	for (uint32_t i = 0; i < functions; i++) {
+		const struct thread_time_function *row =
+			&times->functions.items[process->function_at + i];
+		add_times(out, row->on_cpu_ns, row->runnable_ns, row->blocked_ns);
+		bytes_text(out, "  ");
+		if (row->function)
+			answer_function(out, report, row->function);
+		else
+			bytes_text(out, "(without a stack)");
+		bytes_text(out, "\n");
+	}
+	answer_more(out, 9, process->function_count - functions, "more function", "more functions");
+}
+
+int thread_time_text(const struct answers *answers, const struct report *report, uint32_t row_count,
+	struct bytes *out)
+{
+	const struct thread_time *times = &answers->thread_time;
+
+	for (uint32_t i = 0; i < times->processes.count; i++) {
+		if (i)
+			bytes_text(out, "\n");
+		add_process(out, answers, report, &times->processes.items[i],
+			row_count ? row_count : ANSWER_ROWS_DEFAULT);
+	}
+	if (times->processes.count)
+		bytes_text(out, "\n");
+	answer_switch_limits(out, report, times->processes.count > 0, times->runnable_unknown);
+	label_loss(out, report);
+	bytes_text(out, "\n");
+	return 0;
+}
+
+static void add_json_times(struct json *j, uint64_t on_cpu_ns, uint64_t runnable_ns,
+	uint64_t blocked_ns)
+{
+	json_u64(j, "on_cpu_ns", on_cpu_ns);
+	json_u64(j, "runnable_ns", runnable_ns);
+	json_u64(j, "blocked_ns", blocked_ns);
+}
+
+static void add_json_thread(struct json *j, const struct answers *answers,
+	const struct report *report, const struct thread_time_row *row)
+{
+	const struct thread *thread = &report->trace->threads.items[row->thread];
+	uint64_t begin_ns = answers->begin_ns;
+
+	json_object(j, NULL);
+	json_u64(j, "tid", thread->tid);
+	json_z(j, "name", trace_text(report->trace, thread->name));
+	json_u64(j, "begin_ns", row->begin_ns > begin_ns ? row->begin_ns - begin_ns : 0);
+	json_u64(j, "end_ns", row->end_ns > begin_ns ? row->end_ns - begin_ns : 0);
+	json_bool(j, "ended", row->ended);
+	json_u64(j, "wall_ns", row->wall_ns);
+	add_json_times(j, row->on_cpu_ns, row->runnable_ns, row->blocked_ns);
+	json_u64(j, "switch_count", row->switches);
+	json_end(j);
+}
+
+static void add_json_function(struct json *j, const struct report *report,
+	const struct thread_time_function *row)
+{
+	const struct function *function = &report->names->functions.items[row->function];
+
+	json_object(j, NULL);
+	if (row->function) {
+		json_z(j, "function", trace_text(report->trace, function->name));
+		json_z(j, "module", trace_text(report->trace, function->module));
+	} else {
+		json_null(j, "function");
+		json_null(j, "module");
+	}
+	add_json_times(j, row->on_cpu_ns, row->runnable_ns, row->blocked_ns);
+	json_end(j);
+}
+
+int thread_time_json(const struct answers *answers, const struct report *report, struct bytes *out)
+{
+	const struct thread_time *times = &answers->thread_time;
+	struct json j = { .out = out };
+
+	answer_json_begin(&j, answers);
+	for (uint32_t i = 0; i < times->processes.count; i++) {
+		const struct thread_time_process *process = &times->processes.items[i];
+		answer_json_process(&j, report, process->process);
+		json_u64(&j, "wall_ns", process->wall_ns);
+		add_json_times(&j, process->on_cpu_ns, process->runnable_ns, process->blocked_ns);
+		json_array(&j, "threads");
+		for (uint32_t r = 0; r < process->row_count; r++)
+			add_json_thread(&j, answers, report,
+				&times->rows.items[process->row_at + r]);
+		json_end(&j);
+		json_array(&j, "functions");
+		for (uint32_t r = 0; r < process->function_count; r++)
+			add_json_function(&j, report,
+				&times->functions.items[process->function_at + r]);
+		json_end(&j);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_bool(&j, "stacks", trace_options_say(report->trace, "\"switch_stacks\":true"));
+	json_bool(&j, "runnable_exact", !times->runnable_unknown);
+	json_end(&j);
+	bytes_text(out, "\n");
+	return 0;
+}
