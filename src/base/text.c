@@ -253,22 +253,44 @@ void text_add_things(struct bytes *out, uint64_t count, const char *one, const c
 	bytes_printf(out, " %s", count == 1 ? one : many);
 }
 
+/* Copies a text that was made for `out`, cut if it is longer, and frees it. */
+static const char *put(char *out, struct bytes *text)
+{
+	(void)snprintf(out, TEXT_ROOM, "%s", bytes_z(text)); /* cut if it is longer */
+	bytes_done(text);
+	return out;
+}
+
 const char *text_put_things(char *out, uint64_t count, const char *one, const char *many)
 {
-	cleanup(bytes_done) struct bytes text = { 0 };
+	struct bytes text = { 0 };
 
 	text_add_things(&text, count, one, many);
-	(void)snprintf(out, TEXT_ROOM, "%s", bytes_z(&text)); /* cut if it is longer */
-	return out;
+	return put(out, &text);
 }
 
 const char *text_put_duration(char *out, double seconds)
 {
-	cleanup(bytes_done) struct bytes text = { 0 };
+	struct bytes text = { 0 };
 
 	text_add_duration(&text, seconds);
-	(void)snprintf(out, TEXT_ROOM, "%s", bytes_z(&text)); /* fits */
-	return out;
+	return put(out, &text);
+}
+
+const char *text_put_size(char *out, uint64_t size_bytes)
+{
+	struct bytes text = { 0 };
+
+	text_add_size(&text, size_bytes);
+	return put(out, &text);
+}
+
+const char *text_put_count(char *out, uint64_t count)
+{
+	struct bytes text = { 0 };
+
+	text_add_count(&text, count);
+	return put(out, &text);
 }
 
 #define WHOLE_MAX 1e21 /* from here on with an exponent, as JavaScript has it */

@@ -55,10 +55,14 @@ void text_add_things(struct bytes *out, uint64_t count, const char *one, const c
 #define TEXT_ROOM 64u
 const char *text_put_things(char *out, uint64_t count, const char *one, const char *many);
 const char *text_put_duration(char *out, double seconds);
+const char *text_put_size(char *out, uint64_t size_bytes);
+const char *text_put_count(char *out, uint64_t count);
 
 /* The same in memory of the enclosing block: arguments of a format. */
 #define TEXT_THINGS(count, one, many) text_put_things((char[TEXT_ROOM]){ 0 }, count, one, many)
 #define TEXT_DURATION(seconds)        text_put_duration((char[TEXT_ROOM]){ 0 }, seconds)
+#define TEXT_SIZE(size_bytes)         text_put_size((char[TEXT_ROOM]){ 0 }, size_bytes)
+#define TEXT_COUNT(count)             text_put_count((char[TEXT_ROOM]){ 0 }, count)
 
 /*
  * The shortest text that reads back as the same double or float: 0.1, not 0.10000000149011612. A

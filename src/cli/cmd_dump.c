@@ -97,11 +97,10 @@ static int check(const struct dump_values *values, const struct target *target, 
 	}
 	if (facts.free_bytes < expected_bytes(values, target) && !values->yes) {
 		struct bytes text = { 0 };
-		text_add_size(&text, facts.free_bytes);
-		bytes_text(&text, " are free in '");
+		bytes_printf(&text, "%s are free in '", TEXT_SIZE(facts.free_bytes));
 		text_add_safe(&text, folder, folder_len);
-		bytes_text(&text, "', and a dump may take ");
-		text_add_size(&text, expected_bytes(values, target));
+		bytes_printf(&text, "', and a dump may take %s",
+			TEXT_SIZE(expected_bytes(values, target)));
 		diag_set(diag, -ENOSPC, "%s", bytes_z(&text));
 		diag_remedy(diag,
 			"name another place with -o, take less with --type mini, or say --yes");
@@ -197,8 +196,7 @@ static void tell(const struct target *target, const char *path, uint64_t size_by
 	struct bytes line = { 0 };
 
 	text_add_safe(&line, path, strlen(path));
-	bytes_text(&line, "  ");
-	text_add_size(&line, size_bytes);
+	bytes_printf(&line, "  %s", TEXT_SIZE(size_bytes));
 	if (elsewhere) {
 		bytes_printf(&line, "; from here /proc/%u/root", target->pid);
 		text_add_safe(&line, path, strlen(path));

@@ -299,10 +299,9 @@ static void add_row(struct bytes *out, const struct event_counts *counts,
 	len = text_make_safe(strtab_get(&counts->strings, row->provider),
 		/* a cut end is fine */
 		strtab_len(&counts->strings, row->provider), name, sizeof(name));
-	bytes_printf(out, "%s%*s  ", name,
-		width > (int)text_columns(name, len) ? width - (int)text_columns(name, len) : 0,
-		"");
-	bytes_text(out, strtab_get(&counts->strings, row->name)); /* made safe as it was made */
+	bytes_printf(out, "%s%*s  %s", name,
+		width > (int)text_columns(name, len) ? width - (int)text_columns(name, len) : 0, "",
+		strtab_get(&counts->strings, row->name)); /* made safe as it was made */
 	bytes_text(out, "\n");
 }
 

@@ -258,10 +258,8 @@ static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 
 	if (!progress->terminal)
 		return;
-	bytes_text(&line, "\r  ");
-	text_add_things(&line, objects, "object  ", "objects  ");
-	text_add_size(&line, stream_bytes);
-	bytes_text(&line, "\x1b[K");
+	bytes_printf(&line, "\r  %s%s\x1b[K", TEXT_THINGS(objects, "object  ", "objects  "),
+		TEXT_SIZE(stream_bytes));
 	fputs(bytes_z(&line), stderr);
 	fflush(stderr);
 	progress->shown = true;
@@ -346,8 +344,7 @@ static void tell_saved(const struct heap *heap)
 	struct bytes line = { 0 };
 
 	text_add_safe(&line, heap->path, strlen(heap->path));
-	bytes_text(&line, "  ");
-	text_add_things(&line, heap->graph.object_count, "object", "objects");
+	bytes_printf(&line, "  %s", TEXT_THINGS(heap->graph.object_count, "object", "objects"));
 	if (is_partial(heap))
 		bytes_text(&line, ", not the whole heap");
 	words_say("%s", bytes_z(&line));

@@ -250,10 +250,9 @@ static int choose_targets(struct recording_run *run, struct diag *diag)
 		result = list_pids(run, diag);
 	if (result == 0)
 		name_it(run);
-	if (result == 0 && run->tids.count) {
-		bytes_text(&run->subject, ", ");
-		text_add_things(&run->subject, run->tids.count, "thread", "threads");
-	}
+	if (result == 0 && run->tids.count)
+		bytes_printf(&run->subject, ", %s",
+			TEXT_THINGS(run->tids.count, "thread", "threads"));
 	return result;
 }
 
@@ -287,9 +286,7 @@ static int look_at_memory(struct recording_run *run, struct diag *diag)
 	if (memory_cgroup_read("", &group) < 0 || !shares_memory(run, &group))
 		return 0;
 	run->memory_limited = true;
-	text_add_size(&left, group.left_bytes);
-	bytes_text(&left, " of ");
-	text_add_size(&left, group.limit_bytes);
+	bytes_printf(&left, "%s of %s", TEXT_SIZE(group.left_bytes), TEXT_SIZE(group.limit_bytes));
 	if (group.left_bytes < MEMORY_LEFT_MIN && !run->values->yes) {
 		diag_set(diag, -ENOMEM,
 			"only %s of memory are left to the control group that the recorder shares with its target",
@@ -325,16 +322,13 @@ static void add_details(const struct recorder_info *info, struct bytes *out)
 			"\nclocks     of threads that .NET runtimes sample every 20 ms, of others every 500 ms; less often where that would take 2 % of a CPU");
 		return;
 	}
-	bytes_printf(out, "\nevents     %s every ",
-		info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
-	text_add_duration(out, (double)info->period_ns / 1e9);
-	bytes_printf(out, ", %s; idle %s; stacks of at most %u frames",
+	bytes_printf(out,
+		"\nevents     %s every %s, %s; idle %s; stacks of at most %u frames\nrings      %u of %s, %s",
+		info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock",
+		TEXT_DURATION((double)info->period_ns / 1e9),
 		info->kernel_excluded ? "user code only" : "kernel and user code",
-		info->idle_excluded ? "left out" : "included", info->max_stack);
-	bytes_printf(out, "\nrings      %u of ", info->ring_count);
-	text_add_size(out, info->ring_bytes);
-	bytes_text(out, ", ");
-	text_add_things(out, info->event_count, "event", "events");
+		info->idle_excluded ? "left out" : "included", info->max_stack, info->ring_count,
+		TEXT_SIZE(info->ring_bytes), TEXT_THINGS(info->event_count, "event", "events"));
 	if (info->filter_by_pid)
 		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
 	else if (info->thread_count)
@@ -388,10 +382,8 @@ static void say_progress(struct recording_run *run)
 
 	live_count(run->live, &counts);
 	run_progress_begin(&line, clock_monotonic_ns() - counts.begin_ns);
-	text_add_things(&line, counts.samples, "sample  ", "samples  ");
-	text_add_count(&line, counts.lost);
-	bytes_text(&line, " lost  ");
-	text_add_size(&line, counts.bytes);
+	bytes_printf(&line, "%s%s lost  %s", TEXT_THINGS(counts.samples, "sample  ", "samples  "),
+		TEXT_COUNT(counts.lost), TEXT_SIZE(counts.bytes));
 	run_progress_print(&line);
 }
 
@@ -420,9 +412,9 @@ static void say_names(const struct live_counts *counts, struct bytes *out)
 
 	if (!counts->frames)
 		return;
-	bytes_printf(out, "names      %.1f %% of ",
-		100.0 * (double)(counts->frames - unnamed) / (double)counts->frames);
-	text_add_things(out, counts->frames, "frame", "frames");
+	bytes_printf(out, "names      %.1f %% of %s",
+		100.0 * (double)(counts->frames - unnamed) / (double)counts->frames,
+		TEXT_THINGS(counts->frames, "frame", "frames"));
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++) {
 		double percent = 100.0 * (double)counts->unnamed[i] / (double)counts->frames;
 		if (!counts->unnamed[i])
@@ -450,41 +442,32 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, "recorded");
 	else
 		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
-	bytes_text(&text, "  ");
-	text_add_size(&text, counts.bytes);
-	bytes_text(&text, ", ");
-	text_add_things(&text, counts.samples, "sample", "samples");
-	if (counts.blocks) {
-		bytes_text(&text, counts.events ? ", " : " and ");
-		text_add_things(&text, counts.blocks, "block", "blocks");
-	}
-	if (counts.events) {
-		bytes_text(&text, " and ");
-		text_add_things(&text, counts.events, ".NET event", ".NET events");
-	}
-	bytes_text(&text, " in ");
-	text_add_duration(&text, (double)(counts.end_ns - counts.begin_ns) / 1e9);
-	if (counts.events_lost) {
-		bytes_text(&text, ", ");
-		text_add_things(&text, counts.events_lost, ".NET event lost", ".NET events lost");
-		bytes_printf(&text, " (%.1f %%)",
+	bytes_printf(&text, "  %s, %s", TEXT_SIZE(counts.bytes),
+		TEXT_THINGS(counts.samples, "sample", "samples"));
+	if (counts.blocks)
+		bytes_printf(&text, "%s%s", counts.events ? ", " : " and ",
+			TEXT_THINGS(counts.blocks, "block", "blocks"));
+	if (counts.events)
+		bytes_printf(&text, " and %s",
+			TEXT_THINGS(counts.events, ".NET event", ".NET events"));
+	bytes_printf(&text, " in %s",
+		TEXT_DURATION((double)(counts.end_ns - counts.begin_ns) / 1e9));
+	if (counts.events_lost)
+		bytes_printf(&text, ", %s (%.1f %%)",
+			TEXT_THINGS(counts.events_lost, ".NET event lost", ".NET events lost"),
 			100.0 * (double)counts.events_lost /
 				(double)(counts.events + counts.events_lost));
-	}
-	if (counts.unsampled_ns) {
+	if (counts.unsampled_ns)
 		bytes_printf(&text,
-			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)",
-			(double)counts.unsampled_ns / 1e9, (double)counts.command_ns / 1e9);
-		bytes_text(&text, counts.lost ? "" : "\n");
-	}
+			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)%s",
+			(double)counts.unsampled_ns / 1e9, (double)counts.command_ns / 1e9,
+			counts.lost ? "" : "\n");
 	if (counts.unsampled_ns && !counts.lost) {
 		/* CPU time without samples was reported above: "nothing lost" would be false. */
 	} else if (!counts.lost && counts.events_lost) {
 		bytes_text(&text, "; no sample lost\n");
 	} else if (counts.lost) {
-		bytes_text(&text, ", ");
-		text_add_count(&text, counts.lost);
-		bytes_printf(&text, " lost (%.1f %%)\n",
+		bytes_printf(&text, ", %s lost (%.1f %%)\n", TEXT_COUNT(counts.lost),
 			100.0 * (double)counts.lost / (double)(counts.samples + counts.lost));
 	} else {
 		bytes_text(&text, ", nothing lost\n");
@@ -702,8 +685,8 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	(void)words_fail(&machine); /* printed once; the recording continues with fewer processes */
 	run->limit_said = true;
 	bytes_reset(&run->subject);
-	bytes_text(&run->subject, "this user's ");
-	text_add_things(&run->subject, run->pids.count, "process", "processes");
+	bytes_printf(&run->subject, "this user's %s",
+		TEXT_THINGS(run->pids.count, "process", "processes"));
 	return 0;
 }
 

@@ -116,8 +116,7 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 	struct bytes line = { 0 };
 
 	text_add_safe(&line, output, strlen(output));
-	bytes_text(&line, "  ");
-	text_add_things(&line, recovered->events, "event", "events");
+	bytes_printf(&line, "  %s", TEXT_THINGS(recovered->events, "event", "events"));
 	bytes_printf(&line, " of process %" PRIu64, recovered->process_id);
 	if (recovered->command_line[0]) {
 		bytes_text(&line, " (");
@@ -126,10 +125,9 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 	}
 	bytes_printf(&line, ", its last %.3g s",
 		(double)(recovered->last_ns - recovered->first_ns) / 1e9);
-	if (recovered->broken) {
-		bytes_text(&line, ", ");
-		text_add_things(&line, recovered->broken, "record broken", "records broken");
-	}
+	if (recovered->broken)
+		bytes_printf(&line, ", %s",
+			TEXT_THINGS(recovered->broken, "record broken", "records broken"));
 	bytes_text(&line, "\nnext       spoor events ");
 	text_add_shell_word(&line, output);
 	fprintf(stderr, "%s\n", bytes_z(&line));

@@ -150,8 +150,7 @@ static void tell(const char *path, size_t size)
 	struct bytes words = { 0 };
 
 	text_add_safe(&words, path, strlen(path));
-	bytes_text(&words, "  ");
-	text_add_size(&words, size);
+	bytes_printf(&words, "  %s", TEXT_SIZE(size));
 	words_say("%s", bytes_z(&words));
 	bytes_done(&words);
 }

@@ -86,10 +86,8 @@ static void say_missing(const struct symbols_recording *r)
 	uint64_t left = r->missing.missing_frames - r->found.frames;
 	struct bytes text = { 0 };
 
-	text_add_count(&text, left);
-	bytes_text(&text, " of ");
-	text_add_things(&text, r->missing.frames, "frame has", "frames have");
-	bytes_text(&text, " no symbols");
+	bytes_printf(&text, "%s of %s no symbols", TEXT_COUNT(left),
+		TEXT_THINGS(r->missing.frames, "frame has", "frames have"));
 	words_say("%s", bytes_z(&text));
 	bytes_done(&text);
 }

@@ -245,11 +245,10 @@ static void say_begin(struct trace_run *run, const struct ipc_provider *provider
 static void add_counts(struct bytes *line, const struct trace_run *run,
 	const struct tracing_counts *counts)
 {
-	if (!run->values->raw) {
-		text_add_things(line, counts->events, "event  ", "events  ");
-		text_add_count(line, counts->lost);
-		bytes_text(line, " lost  ");
-	}
+	if (!run->values->raw)
+		bytes_printf(line, "%s%s lost  ",
+			TEXT_THINGS(counts->events, "event  ", "events  "),
+			TEXT_COUNT(counts->lost));
 	text_add_size(line,
 		run->to_file || run->values->raw ? counts->file_bytes : counts->stream_bytes);
 }
@@ -390,35 +389,28 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	else
 		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
 	bytes_text(&text, "  ");
-	if (run->to_file || run->values->raw) {
-		text_add_size(&text, counts.file_bytes);
-		bytes_text(&text, ", ");
-	}
+	if (run->to_file || run->values->raw)
+		bytes_printf(&text, "%s, ", TEXT_SIZE(counts.file_bytes));
 	if (!run->values->raw) {
 		uint64_t rundown = run->counts.rundown_events < counts.events
 					   ? run->counts.rundown_events
 					   : counts.events;
 		text_add_things(&text, counts.events - rundown, "event", "events");
-		if (rundown) {
-			bytes_text(&text, " and ");
-			text_add_count(&text, rundown);
-			bytes_text(&text, " of the rundown");
-		}
+		if (rundown)
+			bytes_printf(&text, " and %s of the rundown", TEXT_COUNT(rundown));
 		bytes_text(&text, rundown ? ", of " : " of ");
 	}
-	text_add_things(&text, traced, "process in ", "processes in ");
-	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);
-	if (run->paused_ns) {
-		bytes_text(&text, " (stopped for ");
-		text_add_duration(&text, (double)run->paused_ns / 1e9);
-		bytes_text(&text, ")");
-	}
+	bytes_printf(&text, "%s%s", TEXT_THINGS(traced, "process in ", "processes in "),
+		TEXT_DURATION((double)(counts.end_ns - counts.first_open_ns) / 1e9));
+	if (run->paused_ns)
+		bytes_printf(&text, " (stopped for %s)",
+			TEXT_DURATION((double)run->paused_ns / 1e9));
 	if (!run->values->raw) {
 		bytes_text(&text, ", ");
 		if (counts.lost) {
-			text_add_count(&text, counts.lost);
 			bytes_printf(&text,
-				" lost (%.1f %%): a larger --buffersize or fewer events help",
+				"%s lost (%.1f %%): a larger --buffersize or fewer events help",
+				TEXT_COUNT(counts.lost),
 				100.0 * (double)counts.lost /
 					(double)(counts.events + counts.lost));
 		} else {

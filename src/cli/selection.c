@@ -273,11 +273,9 @@ void selection_say_late(uint64_t from_ns, uint64_t duration_ns)
 {
 	struct bytes text = { 0 };
 
-	bytes_text(&text, "--from counts from the begin of the recording, which is ");
-	text_add_duration(&text, (double)duration_ns / 1e9);
-	bytes_text(&text, " long: ");
-	text_add_duration(&text, (double)from_ns / 1e9);
-	bytes_text(&text, " lies after its end");
+	bytes_printf(&text,
+		"--from counts from the begin of the recording, which is %s long: %s lies after its end",
+		TEXT_DURATION((double)duration_ns / 1e9), TEXT_DURATION((double)from_ns / 1e9));
 	words_say("%s", bytes_z(&text));
 	bytes_done(&text);
 }

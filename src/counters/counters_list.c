@@ -141,9 +141,9 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		bytes_text(out, ", .NET ");
 		text_add_safe(out, offer->runtime, strlen(offer->runtime));
 	}
-	bytes_text(out, ": ");
-	text_add_things(out, instruments, "instrument of Meters, ", "instruments of Meters, ");
-	text_add_things(out, entries.list.count - instruments, "EventCounter\n", "EventCounters\n");
+	bytes_printf(out, ": %s%s",
+		TEXT_THINGS(instruments, "instrument of Meters, ", "instruments of Meters, "),
+		TEXT_THINGS(entries.list.count - instruments, "EventCounter\n", "EventCounters\n"));
 	const struct widths w = measure(&entries);
 
 	vec_each(entry, &entries.list) {

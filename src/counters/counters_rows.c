@@ -61,8 +61,8 @@ static void add_label(const struct row *row, struct bytes *out)
 		counters_add_label(row->view->counters, row->series, row->view->interval_s, out);
 		return;
 	}
-	bytes_text(out, strtab_get(strings, row->series->id.name));
-	bytes_printf(out, "%s (Count / %g sec)", row->suffix, row->view->interval_s);
+	bytes_printf(out, "%s%s (Count / %g sec)", strtab_get(strings, row->series->id.name),
+		row->suffix, row->view->interval_s);
 }
 
 static void add_tags(const struct row *row, struct bytes *out)
@@ -314,15 +314,14 @@ void counter_add_figure(double value, const char *unit, bool per_second, struct 
 		size < 1e18) {
 		if (value < 0)
 			bytes_text(out, "-");
-		text_add_size(out, (uint64_t)(size + 0.5));
-		bytes_text(out, per_second || strcmp(unit, "By/s") == 0 ? "/s" : "");
+		bytes_printf(out, "%s%s", TEXT_SIZE((uint64_t)(size + 0.5)),
+			per_second || strcmp(unit, "By/s") == 0 ? "/s" : "");
 		return;
 	}
 	if (strcmp(unit, "s") == 0) {
 		if (value < 0)
 			bytes_text(out, "-");
-		text_add_duration(out, size);
-		bytes_text(out, per_second ? "/s" : "");
+		bytes_printf(out, "%s%s", TEXT_DURATION(size), per_second ? "/s" : "");
 		return;
 	}
 	add_digits(value, out);

@@ -41,9 +41,7 @@ static void add_module(struct bytes *out, const struct heap_graph *graph, uint32
 static void add_more(struct bytes *out, const char *before, uint32_t count, const char *one,
 	const char *many)
 {
-	bytes_printf(out, "%s\xe2\x80\xa6 ", before);
-	text_add_things(out, count, one, many);
-	bytes_text(out, "\n");
+	bytes_printf(out, "%s\xe2\x80\xa6 %s\n", before, TEXT_THINGS(count, one, many));
 }
 
 /* Right-aligned in `columns`. */
@@ -78,9 +76,8 @@ static void add_head(const struct heap_report *report, struct bytes *out)
 			strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S UTC", &utc))
 			bytes_printf(out, "%s: ", stamp);
 	}
-	text_add_things(out, graph->object_count, "object, ", "objects, ");
-	text_add_size(out, graph->size_bytes);
-	bytes_text(out, "\n");
+	bytes_printf(out, "%s%s\n", TEXT_THINGS(graph->object_count, "object, ", "objects, "),
+		TEXT_SIZE(graph->size_bytes));
 }
 
 /* How far it can be trusted, and what it cost. */
@@ -95,25 +92,20 @@ static void add_trust(const struct heap_report *report, struct bytes *out)
 	} else {
 		bytes_text(out, report->stream_bytes ? "whole" : "from a file");
 	}
-	if (report->stream_bytes) {
-		bytes_text(out, "; the collection took ");
-		text_add_duration(out, (double)report->pause_ns / 1e9);
-		bytes_text(out, ", ");
-		text_add_size(out, report->stream_bytes);
-		bytes_text(out, " were read in ");
-		text_add_duration(out, (double)report->took_ns / 1e9);
-	}
+	if (report->stream_bytes)
+		bytes_printf(out, "; the collection took %s, %s were read in %s",
+			TEXT_DURATION((double)report->pause_ns / 1e9),
+			TEXT_SIZE(report->stream_bytes),
+			TEXT_DURATION((double)report->took_ns / 1e9));
 	if (graph->nameless_bytes)
 		bytes_printf(out,
 			"; types of %.1f %% of the bytes have no name: another tool has a session with this process, which keeps the runtime from telling them again",
 			100 * share_of(graph->nameless_bytes, graph->size_bytes));
 	if (report->retained_unknown)
 		bytes_text(out, "; objects are nested too deeply for retained sizes");
-	if (graph->size_bytes > report->reachable_bytes && report->reachable_bytes) {
-		bytes_text(out, "; ");
-		text_add_size(out, graph->size_bytes - report->reachable_bytes);
-		bytes_text(out, " are in no root's reach");
-	}
+	if (graph->size_bytes > report->reachable_bytes && report->reachable_bytes)
+		bytes_printf(out, "; %s are in no root's reach",
+			TEXT_SIZE(graph->size_bytes - report->reachable_bytes));
 	bytes_text(out, "\n");
 	if (!report->reachable_bytes)
 		return;
@@ -191,13 +183,11 @@ static void add_paths(const struct heap_report *report, const struct heap_text_o
 
 	for (uint32_t i = 0; i < report->paths.count && i < limit; i++) {
 		const struct heap_path_row *row = &report->paths.items[i];
-		bytes_text(out, "\n");
-		text_add_things(out, row->count, "object, ", "objects, ");
-		text_add_size(out, row->size_bytes);
-		if (!report->retained_unknown) {
-			bytes_text(out, ", and with what they alone keep ");
-			text_add_size(out, row->retained_bytes);
-		}
+		bytes_printf(out, "\n%s%s", TEXT_THINGS(row->count, "object, ", "objects, "),
+			TEXT_SIZE(row->size_bytes));
+		if (!report->retained_unknown)
+			bytes_printf(out, ", and with what they alone keep %s",
+				TEXT_SIZE(row->retained_bytes));
 		bytes_text(out, "\n");
 		for (uint32_t t = 0; t < row->length; t++) {
 			bytes_text(out, "  ");

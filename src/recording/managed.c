@@ -1001,15 +1001,13 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	}
 	if (!ended)
 		return;
-	bytes_text(&text, "spoor ");
-	bytes_text(&text, state == 'T'   ? "was stopped"
-			  : state == 't' ? "was held by a debugger"
-					 : "stood still");
-	bytes_text(&text, " for ");
-	text_add_duration(&text, (double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9);
 	bytes_printf(&text,
-		": its sessions in %u .NET process%s were ended after 2 s, so that %s not held up",
-		ended, ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
+		"spoor %s for %s: its sessions in %u .NET process%s were ended after 2 s, so that %s not held up",
+		state == 'T'   ? "was stopped"
+		: state == 't' ? "was held by a debugger"
+			       : "stood still",
+		TEXT_DURATION((double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9), ended,
+		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
 	if (!managed->pause_ns && !managed->stopping)
 		bytes_text(&text, ", and are opened again");
 	managed->told(managed->context, "guard", bytes_z(&text));

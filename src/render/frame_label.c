@@ -116,10 +116,8 @@ static void add_loss(struct bytes *out, const struct report *report, const struc
 		if (loss->more_unknown)
 			bytes_text(out, "at least ");
 		text_add_count(out, loss->count);
-		if (!loss->moved && strcmp(unit, "samples") == 0) {
-			bytes_text(out, " of ");
-			text_add_count(out, report->all_samples + loss->count);
-		}
+		if (!loss->moved && strcmp(unit, "samples") == 0)
+			bytes_printf(out, " of %s", TEXT_COUNT(report->all_samples + loss->count));
 		bytes_text(out, " ");
 	}
 	text_add_safe(out, *unit ? unit : "events", *unit ? strlen(unit) : 6);

@@ -59,10 +59,8 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
 
 	answer_head(out, report, process->process);
-	text_add_things(out, process->count, "exception", "exceptions");
-	bytes_text(out, " in ");
-	text_add_duration(out, (double)answers->span_ns / 1e9);
-	bytes_text(out, ", ");
+	bytes_printf(out, "%s in %s, ", TEXT_THINGS(process->count, "exception", "exceptions"),
+		TEXT_DURATION((double)answers->span_ns / 1e9));
 	answer_rate(out, process->count, answers->span_ns);
 	bytes_text(out, " a second\n");
 	answer_timeline(out, answers, &process->line, NULL);

@@ -72,11 +72,9 @@ static void add_head(struct thread_dump *dump, struct bytes *out)
 	}
 	bytes_text(out, ", ");
 	add_utc(out, dump->utc_ns);
-	bytes_text(out, ": ");
-	text_add_things(out, dump->threads.count, "thread, ", "threads, ");
-	text_add_count(out, managed);
-	bytes_text(out, " with managed frames, ");
-	text_add_things(out, dump->groups.count, "different stack\n", "different stacks\n");
+	bytes_printf(out, ": %s%s with managed frames, %s",
+		TEXT_THINGS(dump->threads.count, "thread, ", "threads, "), TEXT_COUNT(managed),
+		TEXT_THINGS(dump->groups.count, "different stack\n", "different stacks\n"));
 }
 
 /* The data that is missing in the dump, and the reasons. */
@@ -89,22 +87,18 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 		add_safe(out, dump, dump->unsampled_reason);
 		bytes_text(out, "\n");
 	}
-	if (dump->lost_events) {
-		text_add_things(out, dump->lost_events, "event", "events");
-		bytes_text(out, " lost on the way\n");
-	}
-	if (dump->unnamed) {
-		text_add_things(out, dump->unnamed, "managed frame", "managed frames");
-		bytes_text(out, " without a name\n");
-	}
+	if (dump->lost_events)
+		bytes_printf(out, "%s lost on the way\n",
+			TEXT_THINGS(dump->lost_events, "event", "events"));
+	if (dump->unnamed)
+		bytes_printf(out, "%s without a name\n",
+			TEXT_THINGS(dump->unnamed, "managed frame", "managed frames"));
 	if (!dump->native)
 		bytes_text(out,
 			"no native frames and no system calls: that needs the right to trace it (root, or CAP_SYS_PTRACE)\n");
-	if (out->len == before) {
-		bytes_text(out, "whole, taken within ");
-		text_add_duration(out, (double)dump->took_ns / 1e9);
-		bytes_text(out, "\n");
-	}
+	if (out->len == before)
+		bytes_printf(out, "whole, taken within %s\n",
+			TEXT_DURATION((double)dump->took_ns / 1e9));
 }
 
 /* "waiting for a task, in futex (futex_do_wait)", "waiting in recvmsg at socket:[17]". */
@@ -331,14 +325,12 @@ static void add_idle(const struct thread_dump *dump, uint32_t first, struct byte
 			others++;
 		}
 	}
-	bytes_text(out, "\n");
-	text_add_things(out, threads, "thread of the runtime: ", "threads of the runtime: ");
+	bytes_printf(out, "\n%s",
+		TEXT_THINGS(threads, "thread of the runtime: ", "threads of the runtime: "));
 	for (uint32_t n = 0; n < name_count; n++) {
 		bytes_text(out, n ? ", " : "");
-		if (names[n].count > 1) {
-			text_add_count(out, names[n].count);
-			bytes_text(out, " ");
-		}
+		if (names[n].count > 1)
+			bytes_printf(out, "%s ", TEXT_COUNT(names[n].count));
 		add_safe(out, dump, names[n].name);
 	}
 	if (others)

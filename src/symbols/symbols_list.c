@@ -120,9 +120,8 @@ void symbol_cache_text(const struct symbol_cache_list *list, const char *folder,
 		text_add_things(&cell, age_days(entry, now_s), "day", "days");
 		bytes_printf(out, "  %10s  %s\n", bytes_z(&cell), entry->build_id);
 	}
-	text_add_things(out, list->entries.count, "file, ", "files, ");
-	text_add_size(out, list->size_bytes);
-	bytes_text(out, " in ");
+	bytes_printf(out, "%s%s in ", TEXT_THINGS(list->entries.count, "file, ", "files, "),
+		TEXT_SIZE(list->size_bytes));
 	text_add_safe_z(out, folder);
 	bytes_text(out, "\n");
 	bytes_done(&cell);
