@@ -184,7 +184,7 @@ static bool has_counter(const struct counting_process *process,
 static void say_one_missing(struct show *show, const struct counting_process *process,
 	const char *what, const char *of, const struct nearest *near)
 {
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 
 	show->missing_count++;
 	bytes_printf(&line, "%s (%u) has sent no counter of ", process->name, process->pid);
@@ -198,7 +198,6 @@ static void say_one_missing(struct show *show, const struct counting_process *pr
 			process->pid);
 	}
 	counters_outlets_say(&show->outlets, bytes_z(&line));
-	bytes_done(&line);
 }
 
 /* Prints once which of --counters a process has sent nothing of. The default may lack some. */
@@ -281,7 +280,7 @@ static void say_next(const struct show *show)
 /* Reports a late process once. say_missing() reports names that match nothing. */
 static void tell_late(struct show *show, uint32_t index, const struct counting_process *process)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	while (show->told.count <= index)
 		if (!vec_add(&show->told, 0))
@@ -300,7 +299,6 @@ static void tell_late(struct show *show, uint32_t index, const struct counting_p
 	if (!text.failed && (process->wait == COUNTING_UNANSWERED || process->intervals ||
 				    !show->missing_count))
 		counters_outlets_say(&show->outlets, bytes_z(&text));
-	bytes_done(&text);
 }
 
 /* Every process has sent its intervals or is late, or the time is over. */
@@ -434,7 +432,7 @@ static void run(struct show *show)
 
 static int print_list(const struct show *show)
 {
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 	int code = EXIT_DONE;
 
 	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
@@ -457,7 +455,6 @@ static int print_list(const struct show *show)
 	}
 	if (out.len)
 		code = selection_print(&out);
-	bytes_done(&out);
 	return code;
 }
 

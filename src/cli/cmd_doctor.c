@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -51,7 +52,7 @@ static void look_for_dotnet(struct capability *row)
 		(void)snprintf(row->reason, sizeof(row->reason), "/proc cannot be read"); /* fits */
 		return;
 	}
-	struct bytes reason = { 0 };
+	cleanup(bytes_done) struct bytes reason = { 0 };
 
 	if (!survey.found && survey.hidden)
 		bytes_text(&reason, "no .NET process runs now that this user may look into");
@@ -87,7 +88,6 @@ static void look_for_dotnet(struct capability *row)
 		row->answer = CAPABILITY_LIMITED;
 	/* a cut end is fine */
 	(void)snprintf(row->reason, sizeof(row->reason), "%s", bytes_z(&reason));
-	bytes_done(&reason);
 }
 
 /* Whether files of other processes can be opened so that their links lead nowhere. */
@@ -135,14 +135,13 @@ static void own_path(char *path, size_t room)
 
 	if (n > 0)
 		path[n] = '\0';
-	struct bytes safe = { 0 };
+	cleanup(bytes_done) struct bytes safe = { 0 };
 
 	if (n > 0)
 		text_add_safe_z(&safe, path);
 	/* A quote would end the shell word; a character shown otherwise names another file. */
 	if (n <= 0 || strchr(path, '\'') || strcmp(bytes_z(&safe), path) != 0)
 		(void)snprintf(path, room, "spoor"); /* fits */
-	bytes_done(&safe);
 }
 
 /* Words of the capabilities wanted and missing, as capabilities(7) or setcap(8) have them. */
@@ -224,7 +223,7 @@ static void print_table(const struct capability *table)
 
 static void print_json(const struct capability *table, const struct grant *grant)
 {
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 	struct json json = { .out = &out };
 	struct rights rights;
 	struct box box;
@@ -265,7 +264,6 @@ static void print_json(const struct capability *table, const struct grant *grant
 	json_end(&json);
 	json_end(&json);
 	puts(bytes_z(&out));
-	bytes_done(&out);
 }
 
 int cmd_doctor(const struct verb *self, int argc, char **argv)

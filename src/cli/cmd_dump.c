@@ -193,16 +193,15 @@ static int dump(const struct dump_values *values, const struct target *target, c
 /* `elsewhere`: the process sees other files than this shell, so the path from here is said too. */
 static void tell(const struct target *target, const char *path, uint64_t size_bytes, bool elsewhere)
 {
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 
-	text_add_safe(&line, path, strlen(path));
+	text_add_safe_z(&line, path);
 	bytes_printf(&line, "  %s", TEXT_SIZE(size_bytes));
 	if (elsewhere) {
 		bytes_printf(&line, "; from here /proc/%u/root", target->pid);
-		text_add_safe(&line, path, strlen(path));
+		text_add_safe_z(&line, path);
 	}
 	words_say("%s", bytes_z(&line));
-	bytes_done(&line);
 }
 
 static int dump_to(const struct dump_values *values, const struct target *target,

@@ -134,7 +134,7 @@ static void add_lines(const struct listing *listing, const struct target *target
 {
 	if (several) {
 		bytes_text(out, out->len ? "\n" : "");
-		text_add_safe(out, target->name, strlen(target->name));
+		text_add_safe_z(out, target->name);
 		bytes_printf(out, " (%u)\n", target->pid);
 	}
 	for (uint32_t i = 0; i < listing->variables.count; i++) {

@@ -5,6 +5,7 @@
  * in order (pipeline/saved_stream.h). Stacks are printed on request and in JSON; for their names the
  * whole file is read first. Losses are shown whichever events are chosen.
  */
+#include "base/cleanup.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -141,7 +142,7 @@ static bool is_loss(const struct events_run *run, const struct event *event)
 /* The recorder's own word on what it lost, where and how many. */
 static void note_loss(struct events_run *run, const struct event *event)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 	uint64_t count = 0;
 	unsigned i = 0;
 
@@ -167,13 +168,12 @@ static void note_loss(struct events_run *run, const struct event *event)
 		run->lost_kinds++;
 	}
 	run->lost[i].count += count;
-	bytes_done(&text);
 }
 
 /* Prints the losses. Loss events include those counted by sequence number. */
 static void say_lost(const struct events_run *run, uint64_t by_sequence)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	for (unsigned i = 0; i < run->lost_kinds; i++) {
 		bytes_text(&text, i ? ", " : "");
@@ -189,7 +189,6 @@ static void say_lost(const struct events_run *run, uint64_t by_sequence)
 	}
 	if (text.len)
 		words_say("Lost: %s", bytes_z(&text));
-	bytes_done(&text);
 }
 
 /* ---- out ---- */

@@ -1,4 +1,5 @@
 /* spoor flame: a recording as a flame graph. */
+#include "base/cleanup.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static void tell(const char *path, const struct report *report, size_t size,
 {
 	bool desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
 
-	struct bytes words = { 0 };
+	cleanup(bytes_done) struct bytes words = { 0 };
 
 	text_add_safe(&words, path, strlen(path));
 	bytes_text(&words, "  ");
@@ -78,15 +79,14 @@ static void tell(const char *path, const struct report *report, size_t size,
 		text_add_shell_word(&words, path);
 		words_say("next   xdg-open %s", bytes_z(&words));
 	}
-	bytes_done(&words);
 }
 
 static int write_flame(const struct flame_values *values, struct selection *s)
 {
 	enum flame_format format = chosen_format(values);
 	struct call_tree tree = { 0 };
-	struct bytes out = { 0 };
-	struct bytes path = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes path = { 0 };
 	struct diag diag = { 0 };
 	int code = EXIT_DONE;
 	enum tree_form form = values->reverse           ? TREE_REVERSED
@@ -121,12 +121,9 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	} else {
 		code = selection_write(s, bytes_z(&path), &out, values->quiet);
 	}
-	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0) {
+	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0)
 		tell(bytes_z(&path), &s->report, out.len, format);
-	}
 	call_tree_done(&tree);
-	bytes_done(&out);
-	bytes_done(&path);
 	return code;
 }
 

@@ -214,7 +214,7 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 static bool may_stop(const struct heap_values *values, const struct target *target,
 	const struct pollfd *watched)
 {
-	struct bytes size = { 0 };
+	cleanup(bytes_done) struct bytes size = { 0 };
 	char answer[16] = "";
 
 	if (values->yes || target->resident_bytes <= ASK_BYTES)
@@ -242,7 +242,6 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 			"%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",
 			target->name, target->pid, bytes_z(&size));
 	}
-	bytes_done(&size);
 	return answer[0] == 'y' || answer[0] == 'Y';
 }
 
@@ -254,7 +253,7 @@ struct progress {
 static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 {
 	struct progress *progress = context;
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 
 	if (!progress->terminal)
 		return;
@@ -263,7 +262,6 @@ static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 	fputs(bytes_z(&line), stderr);
 	fflush(stderr);
 	progress->shown = true;
-	bytes_done(&line);
 }
 
 static int name_file(const struct heap_values *values, const struct target *target, bool several,
@@ -341,14 +339,13 @@ static int save(struct heap *heap, const struct target *target, bool quiet, stru
 
 static void tell_saved(const struct heap *heap)
 {
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 
-	text_add_safe(&line, heap->path, strlen(heap->path));
+	text_add_safe_z(&line, heap->path);
 	bytes_printf(&line, "  %s", TEXT_THINGS(heap->graph.object_count, "object", "objects"));
 	if (is_partial(heap))
 		bytes_text(&line, ", not the whole heap");
 	words_say("%s", bytes_z(&line));
-	bytes_done(&line);
 }
 
 static int take(const struct heap_values *values, const struct target *target, bool several,
@@ -385,7 +382,7 @@ static int take(const struct heap_values *values, const struct target *target, b
 	if (result == 0 && heap_graph_resolve(&heap.graph) < 0)
 		result = diag_set(&diag, -ENOMEM, "there is no memory for so large a heap: %m");
 	if (result == 0) {
-		text_add_safe(&heap.process, target->name, strlen(target->name));
+		text_add_safe_z(&heap.process, target->name);
 		bytes_printf(&heap.process, " (%u)", target->pid);
 		heap.report.process = bytes_z(&heap.process);
 		heap.report.runtime = snapshot.runtime_version;

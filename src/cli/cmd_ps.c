@@ -129,7 +129,7 @@ static void add_runtime(struct bytes *out, const struct target *target)
 	if (target->kind == DOTNET_NOT)
 		bytes_text(out, "-");
 	else if (target->runtime_version[0])
-		text_add_safe(out, target->runtime_version, strlen(target->runtime_version));
+		text_add_safe_z(out, target->runtime_version);
 	else
 		bytes_text(out, "?");
 }
@@ -144,7 +144,7 @@ static void add_command(struct bytes *out, const struct target *target, bool who
 	const char *text = whole ? target->command_line : target->short_command;
 
 	text = text[0] ? text : target->program;
-	text_add_safe(out, text, strlen(text));
+	text_add_safe_z(out, text);
 }
 
 /* A row of the table; its texts are owned by it. */
@@ -294,7 +294,7 @@ static void print_table(const struct targets *targets, const struct screen *scre
 {
 	uint32_t count = targets->list.count;
 	struct row *rows = calloc((size_t)count + 1, sizeof(*rows));
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 	uint64_t now_ns = clock_monotonic_ns();
 	struct layout layout;
 
@@ -308,12 +308,11 @@ static void print_table(const struct targets *targets, const struct screen *scre
 	}
 	free(rows);
 	fputs(bytes_z(&out), stdout);
-	bytes_done(&out);
 }
 
 static void print_json(const struct targets *targets)
 {
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 	struct json json = { .out = &out };
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -351,7 +350,6 @@ static void print_json(const struct targets *targets)
 	json_u64(&json, "hidden_processes", targets->hidden_count);
 	json_end(&json);
 	puts(bytes_z(&out));
-	bytes_done(&out);
 }
 
 /* Sentences below the table: the processes that could not be seen, and a command to try next. */

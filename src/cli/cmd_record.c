@@ -203,11 +203,11 @@ static void name_it(struct recording_run *run)
 	} else if (run->args->command) {
 		const char *slash = strrchr(run->args->command[0], '/');
 		name = slash ? slash + 1 : run->args->command[0];
-		text_add_safe(&run->subject, name, strlen(name));
+		text_add_safe_z(&run->subject, name);
 	} else {
 		(void)gethostname(host, sizeof(host) - 1); /* stays empty */
 		bytes_text(&run->subject, "all of ");
-		text_add_safe(&run->subject, host, strlen(host));
+		text_add_safe_z(&run->subject, host);
 		name = host[0] ? host : "machine";
 	}
 	target_file_stem(name, run->name, sizeof(run->name));
@@ -441,7 +441,7 @@ static void say_end(struct recording_run *run)
 	else if (run->outputs.temporary)
 		bytes_text(&text, "recorded");
 	else
-		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
+		text_add_safe_z(&text, run->outputs.path);
 	bytes_printf(&text, "  %s, %s", TEXT_SIZE(counts.bytes),
 		TEXT_THINGS(counts.samples, "sample", "samples"));
 	if (counts.blocks)

@@ -113,14 +113,14 @@ static int recover(int rings, const char *name, const char *output, bool quiet,
 
 static void tell(const struct spoor_recovered *recovered, const char *output)
 {
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 
-	text_add_safe(&line, output, strlen(output));
+	text_add_safe_z(&line, output);
 	bytes_printf(&line, "  %s", TEXT_THINGS(recovered->events, "event", "events"));
 	bytes_printf(&line, " of process %" PRIu64, recovered->process_id);
 	if (recovered->command_line[0]) {
 		bytes_text(&line, " (");
-		text_add_safe(&line, recovered->command_line, strlen(recovered->command_line));
+		text_add_safe_z(&line, recovered->command_line);
 		bytes_text(&line, ")");
 	}
 	bytes_printf(&line, ", its last %.3g s",
@@ -131,7 +131,6 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 	bytes_text(&line, "\nnext       spoor events ");
 	text_add_shell_word(&line, output);
 	fprintf(stderr, "%s\n", bytes_z(&line));
-	bytes_done(&line);
 }
 
 int cmd_recover(const struct verb *self, int argc, char **argv)

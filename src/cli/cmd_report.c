@@ -1,4 +1,5 @@
 /* spoor report: what a recording holds, and where its CPU time went. */
+#include "base/cleanup.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -147,12 +148,11 @@ static bool parse_percent(const char *text, double *ret_share)
 
 static void tell(const char *path, size_t size)
 {
-	struct bytes words = { 0 };
+	cleanup(bytes_done) struct bytes words = { 0 };
 
-	text_add_safe(&words, path, strlen(path));
+	text_add_safe_z(&words, path);
 	bytes_printf(&words, "  %s", TEXT_SIZE(size));
 	words_say("%s", bytes_z(&words));
-	bytes_done(&words);
 }
 
 /* Writes the result, or prints why there is none. */
@@ -184,12 +184,11 @@ static int write_answer(const struct report_values *values, enum answer answer,
 	const struct answers *answers, const struct selection *s)
 {
 	const struct answer_report *report = &answer_reports[answer];
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 	int error = values->json ? report->json(answers, &s->report, &out)
 				 : report->text(answers, &s->report, row_count_of(values), &out);
 	int code = deliver(values, s, error, &out);
 
-	bytes_done(&out);
 	return code == EXIT_DONE && !report->has_data(answers) && s->words.len ? EXIT_FAILED : code;
 }
 
@@ -205,7 +204,7 @@ static int write_report(const struct report_values *values, const struct sorting
 	double least_share, struct selection *s)
 {
 	struct call_tree tree = { 0 };
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 	bool with_tree = values->tree || values->callers;
 	bool by_total = sorting->order == TOP_TOTAL && !values->no_children;
 	/* JSON and --callers have a row for each function. */
@@ -252,7 +251,6 @@ static int write_report(const struct report_values *values, const struct sorting
 			(values->callers && !tree.nodes.items[CALL_TREE_ROOT].total_ns)))
 		code = EXIT_FAILED;
 	call_tree_done(&tree);
-	bytes_done(&out);
 	return code;
 }
 

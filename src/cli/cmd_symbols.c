@@ -84,12 +84,11 @@ static int print_bytes(struct bytes *out)
 static void say_missing(const struct symbols_recording *r)
 {
 	uint64_t left = r->missing.missing_frames - r->found.frames;
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	bytes_printf(&text, "%s of %s no symbols", TEXT_COUNT(left),
 		TEXT_THINGS(r->missing.frames, "frame has", "frames have"));
 	words_say("%s", bytes_z(&text));
-	bytes_done(&text);
 }
 
 static int list(const struct symbols_values *values, const char *path)

@@ -340,7 +340,7 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 {
 	size_t width = 0;
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	for (uint32_t i = 0; i < run->counts.events.count; i++) {
 		bytes_reset(&cell);
@@ -367,7 +367,6 @@ static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 		}
 		bytes_text(text, "\n");
 	}
-	bytes_done(&cell);
 }
 
 static void say_end(struct trace_run *run, uint32_t traced)
@@ -387,7 +386,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	else if (strcmp(run->outputs.path, "-") == 0)
 		bytes_text(&text, "standard output");
 	else
-		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
+		text_add_safe_z(&text, run->outputs.path);
 	bytes_text(&text, "  ");
 	if (run->to_file || run->values->raw)
 		bytes_printf(&text, "%s, ", TEXT_SIZE(counts.file_bytes));
@@ -619,7 +618,7 @@ static void name_it(struct trace_run *run)
 	} else if (run->args->command) {
 		const char *slash = strrchr(run->args->command[0], '/');
 		name = slash ? slash + 1 : run->args->command[0];
-		text_add_safe(&run->subject, name, strlen(name));
+		text_add_safe_z(&run->subject, name);
 	} else if (run->values->start.port) {
 		bytes_text(&run->subject, "runtimes at ");
 		text_add_safe(&run->subject, run->values->start.port,

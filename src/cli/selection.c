@@ -10,6 +10,7 @@
 
 #include "analysis/missing_symbols.h"
 #include "analysis/recording.h"
+#include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -170,7 +171,7 @@ static int read_file(struct selection *s, struct diag *diag)
 
 static void say_unmatched(const char *what, const char *pattern, const struct nearest *near)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	bytes_printf(&text, "no %s of this recording is '", what);
 	text_add_safe_z(&text, pattern);
@@ -181,7 +182,6 @@ static void say_unmatched(const char *what, const char *pattern, const struct ne
 		bytes_text(&text, "?");
 	}
 	words_say("%s", bytes_z(&text));
-	bytes_done(&text);
 }
 
 static bool explain_pids(const struct selection *s)
@@ -271,13 +271,12 @@ static bool explain_events(const struct selection *s)
 
 void selection_say_late(uint64_t from_ns, uint64_t duration_ns)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	bytes_printf(&text,
 		"--from counts from the begin of the recording, which is %s long: %s lies after its end",
 		TEXT_DURATION((double)duration_ns / 1e9), TEXT_DURATION((double)from_ns / 1e9));
 	words_say("%s", bytes_z(&text));
-	bytes_done(&text);
 }
 
 bool selection_is_empty(const struct selection *s)

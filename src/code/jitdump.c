@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/input.h"
@@ -129,7 +130,7 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 {
 	struct jitdump_header header = { 0 };
 	uint8_t head[RECORD_HEAD];
-	struct bytes body = { 0 };
+	cleanup(bytes_done) struct bytes body = { 0 };
 	int count = 0;
 	int result = read_header(in, &header, diag);
 
@@ -185,6 +186,5 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 		if (result == 0)
 			break;
 	}
-	bytes_done(&body);
 	return result < 0 ? result : count;
 }

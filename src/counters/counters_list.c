@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -95,14 +96,13 @@ struct widths {
 
 static void widen(const char *text, size_t *most)
 {
-	struct bytes safe = { 0 };
+	cleanup(bytes_done) struct bytes safe = { 0 };
 
 	text_add_safe_z(&safe, text);
 	size_t wide = text_columns(bytes_z(&safe), safe.len);
 
 	if (wide > *most)
 		*most = wide;
-	bytes_done(&safe);
 }
 
 /* Nothing is cut: each column is as wide as its longest text. */
@@ -135,11 +135,11 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 	collect(offer, &entries);
 	for (uint32_t i = 0; i < entries.list.count; i++)
 		instruments += entries.list.items[i].meter;
-	text_add_safe(out, offer->process, strlen(offer->process));
+	text_add_safe_z(out, offer->process);
 	bytes_printf(out, " (%u)", offer->pid);
 	if (*offer->runtime) {
 		bytes_text(out, ", .NET ");
-		text_add_safe(out, offer->runtime, strlen(offer->runtime));
+		text_add_safe_z(out, offer->runtime);
 	}
 	bytes_printf(out, ": %s%s",
 		TEXT_THINGS(instruments, "instrument of Meters, ", "instruments of Meters, "),
@@ -150,7 +150,7 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		if (!last || last->meter != entry->meter ||
 			strcmp(last->provider, entry->provider) != 0) {
 			bytes_text(out, "\n");
-			text_add_safe(out, entry->provider, strlen(entry->provider));
+			text_add_safe_z(out, entry->provider);
 			bytes_text(out, entry->meter ? "\n" : " (EventCounters)\n");
 		}
 		last = entry;
@@ -161,10 +161,10 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		bytes_text(out, "  ");
 		add_column(entry->unit, w.unit, out);
 		bytes_text(out, "  ");
-		text_add_safe(out, entry->words, strlen(entry->words));
+		text_add_safe_z(out, entry->words);
 		if (*entry->tags) {
 			bytes_text(out, " [");
-			text_add_safe(out, entry->tags, strlen(entry->tags));
+			text_add_safe_z(out, entry->tags);
 			bytes_text(out, "]");
 		}
 		while (out->len && out->data[out->len - 1] == ' ')

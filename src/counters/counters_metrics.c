@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "counters/counters.h"
@@ -227,7 +228,7 @@ static void add_sample(const struct counters_view *view, const struct counter_se
 	const char *version = strtab_get(strings, series->id.version);
 	const char *tags = strtab_get(strings, series->id.tags);
 	struct labels labels = { .out = out };
-	struct bytes number = { 0 };
+	cleanup(bytes_done) struct bytes number = { 0 };
 	struct tag tag;
 
 	bytes_text(out, name);
@@ -250,7 +251,6 @@ static void add_sample(const struct counters_view *view, const struct counter_se
 	bytes_text(out, "} ");
 	add_number(value, out);
 	bytes_text(out, "\n");
-	bytes_done(&number);
 }
 
 static void add_series(const struct counters_view *view, const struct counter_series *series,

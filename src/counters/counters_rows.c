@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "counters/counters.h"
@@ -145,7 +146,7 @@ static void csv_row(void *context, const struct row *row)
 {
 	struct csv *csv = context;
 	struct tm utc;
-	struct bytes tags = { 0 };
+	cleanup(bytes_done) struct bytes tags = { 0 };
 
 	split_time(row->view->utc_ns, &utc);
 	bytes_printf(csv->out, "%02d/%02d/%04d %02d:%02d:%02d", utc.tm_mon + 1, utc.tm_mday,
@@ -173,7 +174,6 @@ static void csv_row(void *context, const struct row *row)
 		add_csv_text(csv, bytes_z(&csv->text), csv->text.len);
 	}
 	bytes_text(csv->out, "\n");
-	bytes_done(&tags);
 }
 
 void counters_csv(const struct counters_view *view, const struct counters_csv_options *options,
@@ -202,14 +202,13 @@ static void add_timestamp(const struct counters_view *view, uint64_t utc_ns, str
 void counters_json_head(const char *process, uint64_t utc_ns, struct bytes *out)
 {
 	struct json j = { .out = out };
-	struct bytes time = { 0 };
+	cleanup(bytes_done) struct bytes time = { 0 };
 
 	add_timestamp(NULL, utc_ns, &time);
 	json_object(&j, NULL);
 	json_z(&j, "TargetProcess", process);
 	json_z(&j, "StartTime", bytes_z(&time));
 	bytes_text(out, ",\"Events\":[");
-	bytes_done(&time);
 }
 
 struct json_rows {
@@ -224,7 +223,7 @@ static void json_row(void *context, const struct row *row)
 	const struct strtab *strings = &row->view->counters->strings;
 	const struct counter_series *series = row->series;
 	struct json j = { .out = rows->out };
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (!*rows->first)
 		bytes_text(rows->out, rows->separator);
@@ -263,7 +262,6 @@ static void json_row(void *context, const struct row *row)
 		json_f64(&j, "sum", series->sum);
 	}
 	json_end(&j);
-	bytes_done(&text);
 }
 
 void counters_json(const struct counters_view *view, const char *separator, bool *first,
@@ -403,7 +401,7 @@ void counter_add_name(const struct counters_view *view, const struct counter_ser
 	text_add_safe(out, strtab_get(strings, index), strtab_len(strings, index));
 	if (whole && *tags) {
 		bytes_text(out, " ");
-		text_add_safe(out, tags, strlen(tags));
+		text_add_safe_z(out, tags);
 	} else {
 		add_tag_values(tags, out);
 	}

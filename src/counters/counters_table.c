@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "counters/counters.h"
@@ -281,11 +282,11 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 	struct bytes text = { 0 };
 
 	if (count == 1) {
-		text_add_safe(&text, views->process, strlen(views->process));
+		text_add_safe_z(&text, views->process);
 		bytes_printf(&text, " (%u)", views->pid);
 		if (*views->runtime) {
 			bytes_text(&text, "  .NET ");
-			text_add_safe(&text, views->runtime, strlen(views->runtime));
+			text_add_safe_z(&text, views->runtime);
 		}
 	} else {
 		text_add_things(&text, count, "process", "processes");
@@ -297,7 +298,7 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 	bytes_done(&text);
 	if (*s->table->notice) {
 		struct bytes notice = { 0 };
-		text_add_safe(&notice, s->table->notice, strlen(s->table->notice));
+		text_add_safe_z(&notice, s->table->notice);
 		add_line(s, &notice, "\x1b[33m");
 		bytes_done(&notice);
 	}
@@ -313,7 +314,7 @@ struct widths {
 
 static unsigned widest_name(const struct rows *rows)
 {
-	struct bytes name = { 0 };
+	cleanup(bytes_done) struct bytes name = { 0 };
 	size_t most = NAME_LEAST;
 
 	vec_each(row, &rows->list) {
@@ -326,7 +327,6 @@ static unsigned widest_name(const struct rows *rows)
 		if (wide > most)
 			most = wide;
 	}
-	bytes_done(&name);
 	return most < NAME_MOST ? (unsigned)most : NAME_MOST;
 }
 
@@ -360,14 +360,13 @@ static struct widths measure(const struct counters_table *table, const struct ro
 static void draw_row(struct screen_text *s, const struct widths *w, const struct row *row,
 	const struct counters_view *views, size_t count)
 {
-	struct bytes text = { 0 };
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 	bool several = count > 1;
 
 	if (row->heading) {
-		text_add_safe(&text, row->provider, strlen(row->provider));
+		text_add_safe_z(&text, row->provider);
 		add_line(s, &text, "\x1b[36m");
-		bytes_done(&text);
 		return;
 	}
 	if (row->source != COUNTER_DERIVED)
@@ -397,15 +396,13 @@ static void draw_row(struct screen_text *s, const struct widths *w, const struct
 			(void)add_cut((const char *)text.data, text.len, w->note, &line);
 	}
 	add_line(s, &line, "");
-	bytes_done(&text);
-	bytes_done(&line);
 }
 
 static void draw_heading(struct screen_text *s, const struct widths *w,
 	const struct counters_view *views, size_t count)
 {
-	struct bytes text = { 0 };
-	struct bytes line = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes line = { 0 };
 
 	add_blanks(w->name, &line);
 	if (count == 1) {
@@ -429,7 +426,7 @@ static void draw_heading(struct screen_text *s, const struct widths *w,
 			int pid_len = snprintf(pid, sizeof(pid), " %u", view->pid);
 			struct bytes name = { 0 };
 			bytes_reset(&text);
-			text_add_safe(&name, view->process, strlen(view->process));
+			text_add_safe_z(&name, view->process);
 			if (name.len)
 				/* any */
 				(void)add_cut((const char *)name.data, name.len,
@@ -440,14 +437,12 @@ static void draw_heading(struct screen_text *s, const struct widths *w,
 		}
 	}
 	add_line(s, &line, "\x1b[2m");
-	bytes_done(&text);
-	bytes_done(&line);
 }
 
 /* The number of rows and counters that are not on the screen, and the keys that show them. */
 static void draw_rest(struct screen_text *s, uint32_t above, uint32_t below, size_t hidden)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (above || below)
 		text_add_things(&text, above, "row", "rows");
@@ -457,7 +452,6 @@ static void draw_rest(struct screen_text *s, uint32_t above, uint32_t below, siz
 		text_add_things(&text, hidden, "more process: arrows left and right.",
 			"more processes: arrows left and right.");
 	add_line(s, &text, "\x1b[2m");
-	bytes_done(&text);
 }
 
 void counters_table_draw(struct counters_table *table, const struct counters_view *views,

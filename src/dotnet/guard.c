@@ -247,7 +247,7 @@ static void ask_to_stop(struct guarded *item)
 	static struct dotnet_target target;
 	const struct ipc_request request = { .command = IPC_STOP_TRACING,
 		.session_id = item->session_id };
-	struct bytes out = { 0 };
+	cleanup(bytes_done) struct bytes out = { 0 };
 
 	target.pid = item->pid;
 	target.inner_pid = item->inner_pid;
@@ -263,7 +263,6 @@ static void ask_to_stop(struct guarded *item)
 		(void)send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	item->asked = true;
 	closep(&fd);
-	bytes_done(&out);
 }
 
 /* Waits until bytes arrive on a doomed stream or from the owner. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
@@ -398,14 +399,13 @@ static char *take_text(struct cursor *c)
 
 	if (c->short_read)
 		return NULL;
-	struct bytes utf8 = { 0 };
+	cleanup(bytes_done) struct bytes utf8 = { 0 };
 	for (size_t i = 0; i < units; i++) {
 		if (!text[i * 2] && !text[i * 2 + 1])
 			units = (uint32_t)i;
 	}
 	text_add_utf16(&utf8, text, units);
 	char *copy = strdup(bytes_z(&utf8));
-	bytes_done(&utf8);
 	return copy;
 }
 

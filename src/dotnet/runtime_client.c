@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "dotnet/eventpipe.h"
@@ -301,7 +302,7 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 		       stream == DOTNET_STREAM_SAMPLES || stream == DOTNET_STREAM_STACKS;
 	const char *stacks = stacked ? "with stacks" : "no stacks";
 	uint32_t live_count = live_providers(client, client->live);
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (stream == DOTNET_STREAM_RUNDOWN)
 		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
@@ -322,7 +323,6 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
 	/* a cut end is fine */
 	(void)snprintf(session->text, sizeof(session->text), "%s", bytes_z(&text));
-	bytes_done(&text);
 }
 
 static int on_bytes(void *user, const uint8_t *data, size_t size)

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/text.h"
 #include "trace/clr_event.h"
@@ -73,7 +74,7 @@ static int add_text(struct heap_graph *graph, const struct bytes *text, uint32_t
 static int take_types(struct heap_events *heap, struct cursor *c)
 {
 	uint32_t count = cursor_u32(c);
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 	int error = 0;
 
 	(void)cursor_u16(c); /* runtime instance */
@@ -102,7 +103,6 @@ static int take_types(struct heap_events *heap, struct cursor *c)
 		if (name)
 			type->name = name;
 	}
-	bytes_done(&text);
 	return error;
 }
 
@@ -210,7 +210,7 @@ static int take_weak_table(struct heap_events *heap, struct cursor *c)
 static int take_static_vars(struct heap_events *heap, struct cursor *c)
 {
 	uint32_t count = cursor_u32(c);
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 	int error = 0;
 
 	(void)cursor_u64(c); /* application domain */
@@ -231,14 +231,13 @@ static int take_static_vars(struct heap_events *heap, struct cursor *c)
 		if (!error)
 			error = heap_graph_add_root(heap->graph, &root);
 	}
-	bytes_done(&text);
 	return error;
 }
 
 static int take_module(struct heap_events *heap, struct cursor *c)
 {
 	struct bytes il = { 0 };
-	struct bytes native = { 0 };
+	cleanup(bytes_done) struct bytes native = { 0 };
 	uint64_t module = cursor_u64(c);
 	int error = 0;
 
@@ -254,7 +253,6 @@ static int take_module(struct heap_events *heap, struct cursor *c)
 		error = heap_graph_add_module(heap->graph, module, (const char *)path->data,
 			path->len);
 	bytes_done(&il);
-	bytes_done(&native);
 	return error;
 }
 

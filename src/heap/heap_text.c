@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "heap/heap_report.h"
@@ -25,7 +26,7 @@ static void add_type(struct bytes *out, const struct heap_graph *graph, uint32_t
 	char room[32];
 	const char *name = heap_graph_type_name(graph, type, room, sizeof(room));
 
-	text_add_safe(out, name, strlen(name));
+	text_add_safe_z(out, name);
 }
 
 /* The file's name without its folders. */
@@ -35,7 +36,7 @@ static void add_module(struct bytes *out, const struct heap_graph *graph, uint32
 	const char *slash = strrchr(path, '/');
 
 	path = slash ? slash + 1 : path;
-	text_add_safe(out, path, strlen(path));
+	text_add_safe_z(out, path);
 }
 
 static void add_more(struct bytes *out, const char *before, uint32_t count, const char *one,
@@ -60,12 +61,12 @@ static void add_head(const struct heap_report *report, struct bytes *out)
 	const struct heap_graph *graph = report->graph;
 
 	if (report->process && *report->process) {
-		text_add_safe(out, report->process, strlen(report->process));
+		text_add_safe_z(out, report->process);
 		bytes_text(out, ", ");
 	}
 	if (report->runtime && *report->runtime) {
 		bytes_text(out, ".NET ");
-		text_add_safe(out, report->runtime, strlen(report->runtime));
+		text_add_safe_z(out, report->runtime);
 		bytes_text(out, ", ");
 	}
 	if (report->utc_ns) {
@@ -128,7 +129,7 @@ static void add_types(const struct heap_report *report, const struct heap_text_o
 {
 	const struct heap_graph *graph = report->graph;
 	uint32_t limit = options->row_count ? options->row_count : ROWS_DEFAULT;
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 	uint64_t rest_bytes = 0;
 	uint64_t rest_count = 0;
 	uint32_t shown = 0;
@@ -173,7 +174,6 @@ static void add_types(const struct heap_report *report, const struct heap_text_o
 		add_more(out, "                     ", report->types.count - shown, "more type",
 			"more types");
 	}
-	bytes_done(&cell);
 }
 
 static void add_paths(const struct heap_report *report, const struct heap_text_options *options,
@@ -273,7 +273,7 @@ void heap_diff_text(const struct heap_report *report, const struct heap_report *
 	const struct heap_text_options *options, struct bytes *out)
 {
 	uint32_t limit = options->row_count ? options->row_count : ROWS_DEFAULT;
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	size_t before_columns = text_columns(before->file, strlen(before->file));
 	size_t after_columns = text_columns(report->file, strlen(report->file));
@@ -305,7 +305,6 @@ void heap_diff_text(const struct heap_report *report, const struct heap_report *
 			"more types");
 	if (!report->diff.count)
 		bytes_text(out, "no type has more or fewer objects\n");
-	bytes_done(&cell);
 }
 
 static void json_type(struct json *j, const char *member, const struct heap_graph *graph,

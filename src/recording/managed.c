@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
@@ -706,7 +707,7 @@ static const char *sessions_text(const struct conversation *talk, struct bytes *
 
 static void report(struct conversation *talk, bool reachable, const char *reason, const char *code)
 {
-	struct bytes sessions = { 0 };
+	cleanup(bytes_done) struct bytes sessions = { 0 };
 	struct managed_outcome outcome = {
 		.process = talk->process,
 		.reachable = reachable,
@@ -721,7 +722,6 @@ static void report(struct conversation *talk, bool reachable, const char *reason
 
 	talk->reported = true;
 	talk->managed->report(talk->managed->context, &outcome);
-	bytes_done(&sessions);
 }
 
 static void drop_client(struct conversation *talk)
@@ -735,14 +735,13 @@ static void drop_client(struct conversation *talk)
 /* Reports a missing guard, one time; the recording continues without it. */
 static void tell_unguarded(struct managed *managed, const char *why)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (managed->unguarded)
 		return;
 	managed->unguarded = true;
 	bytes_printf(&text, SESSION_UNGUARDED "%s", why);
 	managed->told(managed->context, "unguarded", bytes_z(&text));
-	bytes_done(&text);
 }
 
 static void need_guard(struct managed *managed)
@@ -973,7 +972,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
  */
 static void look_at_guard(struct managed *managed, uint64_t now_ns)
 {
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 	uint64_t seen_ns;
 	uint32_t ended = 0;
 	char state;
@@ -1011,7 +1010,6 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	if (!managed->pause_ns && !managed->stopping)
 		bytes_text(&text, ", and are opened again");
 	managed->told(managed->context, "guard", bytes_z(&text));
-	bytes_done(&text);
 }
 
 /*

@@ -892,9 +892,9 @@ void event_text_bare_name(struct bytes *out, const struct trace *trace, const st
 	struct clr_event known;
 
 	if (open_dynamic(trace, event, &dynamic) && *dynamic.name)
-		text_add_safe(out, dynamic.name, strlen(dynamic.name));
+		text_add_safe_z(out, dynamic.name);
 	else if (*name)
-		text_add_safe(out, name, strlen(name));
+		text_add_safe_z(out, name);
 	else if (find_known(trace, event, &known))
 		bytes_text(out, known.name);
 	else
@@ -905,7 +905,7 @@ void event_text_name(struct bytes *out, const struct trace *trace, const struct 
 {
 	const char *provider = trace_text(trace, schema_of(trace, event)->provider);
 
-	text_add_safe(out, provider, strlen(provider));
+	text_add_safe_z(out, provider);
 	bytes_text(out, "/");
 	event_text_bare_name(out, trace, event);
 }

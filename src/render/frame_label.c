@@ -101,7 +101,7 @@ static void add_where(struct bytes *out, const struct report *report,
 	const char *source = trace_text(report->trace, loss->source);
 	if (!loss->moved && strcmp(source, "ring") != 0) {
 		bytes_text(out, ", ");
-		text_add_safe(out, source, strlen(source));
+		text_add_safe_z(out, source);
 	}
 	bytes_text(out, ")");
 }

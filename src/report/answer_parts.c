@@ -4,6 +4,7 @@
 #include "analysis/answers.h"
 #include "analysis/profile.h"
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "render/frame_label.h"
@@ -23,29 +24,26 @@ void answer_cell(struct bytes *out, size_t width, const struct bytes *cell)
 
 void answer_duration_cell(struct bytes *out, size_t width, uint64_t time_ns)
 {
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	text_add_duration(&cell, (double)time_ns / NS_PER_S);
 	answer_cell(out, width, &cell);
-	bytes_done(&cell);
 }
 
 void answer_size_cell(struct bytes *out, size_t width, uint64_t size_bytes)
 {
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	text_add_size(&cell, size_bytes);
 	answer_cell(out, width, &cell);
-	bytes_done(&cell);
 }
 
 void answer_count_cell(struct bytes *out, size_t width, uint64_t count)
 {
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	text_add_count(&cell, count);
 	answer_cell(out, width, &cell);
-	bytes_done(&cell);
 }
 
 void answer_share_cell(struct bytes *out, uint64_t part, uint64_t whole)

@@ -230,7 +230,7 @@ static void add_head(struct page *page)
 	}
 	if (*kernel) {
 		bytes_text(out, *kernel >= '0' && *kernel <= '9' ? "Linux " : "");
-		text_add_safe(out, kernel, strlen(kernel));
+		text_add_safe_z(out, kernel);
 		bytes_text(out, ", ");
 	}
 	if (report->cpu_count)
@@ -260,7 +260,7 @@ static void add_unnamed(struct page *page)
 			break;
 		const char *module = label_unnamed(report->trace, unnamed->module, unnamed->kind);
 		bytes_text(page->out, i ? ", " : "; without: ");
-		text_add_safe(page->out, module, strlen(module));
+		text_add_safe_z(page->out, module);
 		bytes_printf(page->out, " %.1f %%", 100 * share);
 	}
 }
@@ -514,7 +514,7 @@ static void add_trust(struct page *page)
 			bytes_text(out, ")");
 		}
 		bytes_text(out, ", of ");
-		text_add_safe(out, report->selection, strlen(report->selection));
+		text_add_safe_z(out, report->selection);
 		bytes_text(out, "\n");
 	}
 }
@@ -1026,7 +1026,7 @@ static void add_tree(struct page *page, struct call_tree *tree)
 	if (page->options->callers) {
 		bytes_text(out, "\n");
 		paint(page, color_bold);
-		text_add_safe(out, page->options->callers, strlen(page->options->callers));
+		text_add_safe_z(out, page->options->callers);
 		paint(page, color_reset);
 		if (!root->total_ns) {
 			add_nearest_functions(page);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
@@ -574,7 +575,7 @@ static uint32_t add_method(struct taking *t, const struct method_name *name)
 /* A managed frame; 0: the address is in no method's code. */
 static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_ns)
 {
-	struct bytes raw = { 0 };
+	cleanup(bytes_done) struct bytes raw = { 0 };
 	struct method_name name;
 	struct dump_frame frame = { 0 };
 	size_t module_len;
@@ -595,7 +596,6 @@ static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_
 		       : code->kind == CODE_DYNAMIC ? add_text(t, "dynamic")
 						    : 0;
 	frame.kind = code->kind == CODE_READYTORUN ? FUNCTION_READYTORUN : FUNCTION_JIT;
-	bytes_done(&raw);
 	return thread_dump_frame(t->dump, &frame);
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "render/frame_label.h"
@@ -185,7 +186,7 @@ static void add_group_head(const struct thread_dump *dump, const struct dump_gro
 static size_t add_name(const struct thread_dump *dump, uint32_t name, size_t room,
 	struct bytes *out)
 {
-	struct bytes safe = { 0 };
+	cleanup(bytes_done) struct bytes safe = { 0 };
 	size_t at = 0;
 
 	add_safe(&safe, dump, name);
@@ -205,7 +206,6 @@ static size_t add_name(const struct thread_dump *dump, uint32_t name, size_t roo
 		bytes_add(out, text + at, safe.len - at);
 		columns = room;
 	}
-	bytes_done(&safe);
 	return columns;
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/missing_symbols.h"
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "symbolize/symbol_cache.h"
@@ -38,11 +39,10 @@ static const char *base_name(const struct trace *trace, uint32_t path)
 /* Columns that hold numbers are right-aligned. */
 static void add_count(struct bytes *out, uint64_t count, size_t width)
 {
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	text_add_count(&cell, count);
 	bytes_printf(out, "%*s", (int)width, bytes_z(&cell));
-	bytes_done(&cell);
 }
 
 void symbols_list_text(const struct missing_symbols *missing, const struct symbol_names *found,
@@ -107,7 +107,7 @@ static uint64_t age_days(const struct symbol_cache_entry *entry, int64_t now_s)
 void symbol_cache_text(const struct symbol_cache_list *list, const char *folder, int64_t now_s,
 	struct bytes *out)
 {
-	struct bytes cell = { 0 };
+	cleanup(bytes_done) struct bytes cell = { 0 };
 
 	for (uint32_t i = 0; i < list->entries.count; i++) {
 		const struct symbol_cache_entry *entry = &list->entries.items[i];
@@ -124,7 +124,6 @@ void symbol_cache_text(const struct symbol_cache_list *list, const char *folder,
 		TEXT_SIZE(list->size_bytes));
 	text_add_safe_z(out, folder);
 	bytes_text(out, "\n");
-	bytes_done(&cell);
 }
 
 void symbol_cache_json(const struct symbol_cache_list *list, const char *folder, int64_t now_s,

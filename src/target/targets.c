@@ -814,7 +814,7 @@ void targets_add_subject(const struct targets *targets, struct bytes *out)
 		const struct target *target = &targets->list.items[i];
 		if (i)
 			bytes_text(out, ", ");
-		text_add_safe(out, target->name, strlen(target->name));
+		text_add_safe_z(out, target->name);
 		bytes_printf(out, " (%u)", target->pid);
 	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
@@ -161,7 +162,7 @@ static int absorb_facts(struct trace *trace, const struct event *event)
 	struct process *process = &trace->processes.items[process_of(trace, event)];
 	struct payload_process_facts read;
 	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
-	struct bytes joined = { 0 };
+	cleanup(bytes_done) struct bytes joined = { 0 };
 	int r = payload_read_process_facts(event->payload, event->payload_size, &trace->strings,
 		arguments, &read);
 
@@ -184,7 +185,6 @@ static int absorb_facts(struct trace *trace, const struct event *event)
 	if (joined.len)
 		process->command =
 			strtab_add(&trace->strings, (const char *)joined.data, joined.len);
-	bytes_done(&joined);
 	return 1;
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/text.h"
 #include "code/codemap.h"
@@ -124,12 +125,11 @@ static int absorb_module(struct codemap *map, uint64_t from_ns, struct cursor *c
 	const uint8_t *path = cursor_utf16z(c, &units);
 	if (c->short_read)
 		return -EBADMSG;
-	struct bytes text = { 0 };
+	cleanup(bytes_done) struct bytes text = { 0 };
 	text_add_utf16(&text, path, units);
 	int r = codemap_add_module(map, module_id, bytes_z(&text), from_ns);
 	if (text.failed)
 		r = -ENOMEM;
-	bytes_done(&text);
 	return r < 0 ? r : 1;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 
 const struct gc_dynamic_event gc_dynamic_events[] = {
@@ -90,7 +91,7 @@ void gc_dynamic_open_named(const char *name, size_t name_len, const uint8_t *dat
 int gc_dynamic_open(const uint8_t *payload, size_t size, struct gc_dynamic *ret_event)
 {
 	struct cursor c = cursor_of(payload, size);
-	struct bytes name = { 0 };
+	cleanup(bytes_done) struct bytes name = { 0 };
 	size_t units;
 
 	const uint8_t *text = cursor_utf16z(&c, &units);
@@ -99,12 +100,9 @@ int gc_dynamic_open(const uint8_t *payload, size_t size, struct gc_dynamic *ret_
 	if (c.short_read)
 		return -EBADMSG;
 	text_add_utf16(&name, text, units);
-	if (name.failed) {
-		bytes_done(&name);
+	if (name.failed)
 		return -ENOMEM;
-	}
 	gc_dynamic_open_named((const char *)name.data, name.len, data, data_size, ret_event);
-	bytes_done(&name);
 	return 0;
 }
 

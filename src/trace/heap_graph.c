@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 
 #define COUNT_MAX    (UINT32_C(1) << 31)
 #define UNIT         4u /* objects of a 32-bit process are aligned to it, others to 8 */
@@ -437,7 +438,7 @@ static int add_object(struct root_tree *tree, uint32_t parent, uint32_t object)
 /* "[static var all (Shop.Order[])]": the runtime does not report the class of a static variable. */
 static uint32_t name_static(struct heap_graph *graph, const struct heap_root *root)
 {
-	struct bytes name = { 0 };
+	cleanup(bytes_done) struct bytes name = { 0 };
 	const char *type =
 		root->type ? strtab_get(&graph->strings, graph->types.items[root->type].name) : "";
 
@@ -446,10 +447,7 @@ static uint32_t name_static(struct heap_graph *graph, const struct heap_root *ro
 	if (*type)
 		bytes_printf(&name, " (%s)", type);
 	bytes_text(&name, "]");
-	uint32_t index = strtab_add(&graph->strings, (const char *)name.data, name.len);
-
-	bytes_done(&name);
-	return index;
+	return strtab_add(&graph->strings, (const char *)name.data, name.len);
 }
 
 /*
