@@ -49,7 +49,7 @@
 #define MAX_TIME_SERIES  1000u
 #define MAX_HISTOGRAMS   100u
 #define LIMIT_MAX        1000000u
-#define DEFAULT_COUNTERS "System.Runtime,Microsoft.AspNetCore.Hosting"
+#define DEFAULT_COUNTERS PROVIDER_SYSTEM_RUNTIME_NAME ",Microsoft.AspNetCore.Hosting"
 #define DEFAULT_ADDRESS  "127.0.0.1:9464"
 
 /* The words of --format, in its order. */
@@ -58,6 +58,7 @@ enum counters_format { FORMAT_AUTO, FORMAT_TABLE, FORMAT_LINES, FORMAT_CSV, FORM
 #define OPTIONS_VERB counters
 #define OPTIONS_LIST "cli/counters_options.def"
 #include "cli/option_list.h"
+#include "trace/provider_kind.h"
 
 struct show {
 	const struct counters_values *values;
@@ -531,7 +532,7 @@ static int count_targets(struct show *show, const struct targets *targets)
 		.list = values->list,
 		.hold = values->start.resume == NO,
 		.derive = !values->list &&
-			  counter_choice_has_provider(&show->choice, "System.Runtime"),
+			  counter_choice_has_provider(&show->choice, PROVIDER_SYSTEM_RUNTIME_NAME),
 		.guard = guard,
 		.ready = on_ready,
 		.tell = on_tell,

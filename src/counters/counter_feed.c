@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "counters/counter_choice.h"
 #include "counters/counters.h"
+#include "trace/provider_kind.h"
 #include "trace/schema.h"
 
 #define NUMBER_ROOM     64u
@@ -231,7 +232,7 @@ static uint32_t tags_of(struct counter_feed *e, const struct counter_instrument 
 /* Instruments that the runtime publishes as counters although their values rise and fall. */
 static bool is_level(struct counter_feed *e)
 {
-	return is_text(&e->texts[METER], "System.Runtime") &&
+	return is_text(&e->texts[METER], PROVIDER_SYSTEM_RUNTIME_NAME) &&
 	       (is_text(&e->texts[NAME], "dotnet.thread_pool.thread.count") ||
 		       is_text(&e->texts[NAME], "dotnet.thread_pool.queue.length"));
 }
@@ -263,7 +264,7 @@ static bool is_needed(const struct counters *counters, const char *meter, const 
 	static const char *const needed[] = { "dotnet.process.cpu.time", "dotnet.gc.pause.time",
 		"dotnet.gc.heap.total_allocated" };
 
-	for (size_t i = 0; counters->derive && strcmp(meter, "System.Runtime") == 0 &&
+	for (size_t i = 0; counters->derive && strcmp(meter, PROVIDER_SYSTEM_RUNTIME_NAME) == 0 &&
 			   i < sizeof(needed) / sizeof(needed[0]);
 		i++) {
 		if (strcmp(name, needed[i]) == 0)

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-
-#define PROVIDER "System.Runtime"
+#include "trace/provider_kind.h"
 
 static const struct {
 	const char *name;
@@ -245,7 +244,8 @@ static double rate_of(const struct counters *counters, enum counter_source sourc
 		const struct counter_series *series = &counters->series.items[i];
 		if (!series->fresh || series->id.source != source || isnan(series->rate) ||
 			strcmp(strtab_get(&counters->strings, series->id.name), name) != 0 ||
-			strcmp(strtab_get(&counters->strings, series->id.provider), PROVIDER) != 0)
+			strcmp(strtab_get(&counters->strings, series->id.provider),
+				PROVIDER_SYSTEM_RUNTIME_NAME) != 0)
 			continue;
 		rate = isnan(rate) ? series->rate : rate + series->rate;
 	}
@@ -258,7 +258,8 @@ static double level_of(const struct counters *counters, const char *name)
 		const struct counter_series *series = &counters->series.items[i];
 		if (series->fresh && series->id.source == COUNTER_EVENT_SOURCE &&
 			strcmp(strtab_get(&counters->strings, series->id.name), name) == 0 &&
-			strcmp(strtab_get(&counters->strings, series->id.provider), PROVIDER) == 0)
+			strcmp(strtab_get(&counters->strings, series->id.provider),
+				PROVIDER_SYSTEM_RUNTIME_NAME) == 0)
 			return series->value;
 	}
 	return NAN;

@@ -31,6 +31,7 @@
 #include "target/port_peer.h"
 #include "target/targets.h"
 #include "trace/event.h"
+#include "trace/provider_kind.h"
 #include "trace/schema.h"
 #include "trace/trace.h"
 
@@ -40,13 +41,12 @@
 /* values arrive within 15 ms of the end of the runtime's own interval */
 #define SETTLE_NS UINT64_C(50000000)
 /* for the first EventCounters, which arrive after a second */
-#define LIST_WAIT_NS   UINT64_C(1300000000)
-#define LIST_SECONDS   1.0
-#define LATE_NS        UINT64_C(1000000000)
-#define JOINS_MAX      3u
-#define RUNTIME_SOURCE "System.Runtime"
-#define VERSION_ROOM   64u
-#define APPEAR_NS      UINT64_C(5000000000)
+#define LIST_WAIT_NS UINT64_C(1300000000)
+#define LIST_SECONDS 1.0
+#define LATE_NS      UINT64_C(1000000000)
+#define JOINS_MAX    3u
+#define VERSION_ROOM 64u
+#define APPEAR_NS    UINT64_C(5000000000)
 /* longer than the silence that the EventPipe session reports itself */
 #define UNANSWERED_NS UINT64_C(6000000000)
 #define SILENT_NS     UINT64_C(5000000000)  /* before the first values, on top of three intervals */
@@ -183,7 +183,7 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 	for (uint32_t i = 0; i < o->choice->providers.count; i++) {
 		const char *name = o->choice->providers.items[i].name;
 		bool asked = strchr(name, '*') != NULL ||
-			     (p->held.waits && strcmp(name, RUNTIME_SOURCE) == 0);
+			     (p->held.waits && strcmp(name, PROVIDER_SYSTEM_RUNTIME_NAME) == 0);
 		for (uint32_t k = 0; k < count && !asked; k++)
 			asked = strcmp(p->providers[k].name, name) == 0;
 		if (!asked)
@@ -271,11 +271,11 @@ static bool can_begin_early(const struct counting *counting, const struct target
 {
 	const struct counter_choice *choice = counting->options.choice;
 
-	if (!counter_choice_has_provider(choice, RUNTIME_SOURCE))
+	if (!counter_choice_has_provider(choice, PROVIDER_SYSTEM_RUNTIME_NAME))
 		return true;
 	for (uint32_t i = 0; i < choice->providers.count; i++)
 		if (choice->providers.items[i].only_event_counters &&
-			strcmp(choice->providers.items[i].name, RUNTIME_SOURCE) == 0)
+			strcmp(choice->providers.items[i].name, PROVIDER_SYSTEM_RUNTIME_NAME) == 0)
 			return false;
 	return strtoul(target->runtime_version, NULL, 10) >= 9;
 }

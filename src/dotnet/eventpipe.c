@@ -77,6 +77,11 @@ static void set_reason(struct eventpipe *pipe, enum reason_kind kind, const char
 	(void)snprintf(pipe->reason, sizeof(pipe->reason), "%s", text); /* a cut end is fine */
 }
 
+static void set_known_reason(struct eventpipe *pipe, enum reason reason)
+{
+	set_reason(pipe, reason_kind(reason), reason_text(reason));
+}
+
 static char door_state(const struct eventpipe *pipe)
 {
 	return pipe->door.state(pipe->door.context);
@@ -256,7 +261,7 @@ static void take_failure(struct eventpipe *pipe)
 	}
 	pipe->step = STEP_DONE;
 	if (!peer_is_alive(pipe))
-		set_reason(pipe, REASON_KIND_ENDED, "it ended before it could be traced");
+		set_known_reason(pipe, REASON_ENDED_UNTRACED);
 	else
 		set_reason(pipe, reason_kind_of_error(exchange->failure), exchange->text);
 }
@@ -293,8 +298,7 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	pipe->step = STEP_DONE;
 	pipe->refusal = error;
 	if (error == IPC_ERROR_UNKNOWN_COMMAND) {
-		set_reason(pipe, REASON_KIND_TOO_OLD,
-			"its runtime cannot choose events by id (.NET 10 can)");
+		set_known_reason(pipe, REASON_NO_EVENT_IDS);
 		return;
 	}
 	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
@@ -393,7 +397,7 @@ static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 	pipe->stop_due = true;
 	begin_end(pipe, pipe->now_ns);
 	if (!*pipe->reason)
-		set_reason(pipe, REASON_KIND_LIED, reason_text(REASON_BAD_STREAM));
+		set_known_reason(pipe, REASON_BAD_STREAM);
 }
 
 static void end_stream(struct eventpipe *pipe)
@@ -415,7 +419,7 @@ static bool is_guarded_off(struct eventpipe *pipe)
 	end_exchange(pipe);
 	pipe->ended = true;
 	pipe->stopped = true;
-	set_reason(pipe, reason_kind(REASON_READER_STOPPED), reason_text(REASON_READER_STOPPED));
+	set_known_reason(pipe, REASON_READER_STOPPED);
 	end_stream(pipe);
 	return true;
 }
@@ -457,7 +461,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	/* After the stream's end the id, an address, may be another session's: no StopTracing. */
 	if (n < 0) {
 		pipe->stop_due = true;
-		set_reason(pipe, REASON_KIND_ERROR, "its event stream broke off");
+		set_known_reason(pipe, REASON_BROKE_OFF);
 	} else if (!pipe->stopped && !is_stop(pipe)) {
 		pipe->stopped = true; /* by its exit, or by another program's StopTracing */
 	}
@@ -476,9 +480,9 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 	if (silent && !pipe->hung) {
 		pipe->hung = true;
 		if (peer_is_stopped(pipe))
-			set_reason(pipe, REASON_KIND_STOPPED, reason_text(REASON_STOPPED));
+			set_known_reason(pipe, REASON_STOPPED);
 		else
-			set_reason(pipe, REASON_KIND_HUNG, reason_text(REASON_HUNG));
+			set_known_reason(pipe, REASON_HUNG);
 	} else if (!silent && pipe->hung) {
 		pipe->hung = false;
 		if (pipe->reason_kind == REASON_KIND_HUNG ||
@@ -555,15 +559,17 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 	bool over = pipe->stopping || pipe->step == STEP_DONE;
 
 	if (open && is_ending(pipe) && (now_ns >= patience_end_ns(pipe) || sends_too_much(pipe))) {
-		char text[64];
-		(void)snprintf(text, sizeof(text), "it did not end the session within %llu s",
-			/* fits */
-			(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) / 1000000000u));
-		if (!*pipe->reason)
-			set_reason(pipe, REASON_KIND_CUT_SHORT,
-				sends_too_much(pipe)
-					? "it sent more than a session can hold after its end"
-					: text);
+		if (!*pipe->reason && sends_too_much(pipe)) {
+			set_known_reason(pipe, REASON_SENDS_TOO_MUCH);
+		} else if (!*pipe->reason) {
+			char text[64];
+			(void)snprintf(text, sizeof(text),
+				"it did not end the session within %llu s",
+				/* fits */
+				(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) /
+						     1000000000u));
+			set_reason(pipe, REASON_KIND_CUT_SHORT, text);
+		}
 		let_go(pipe);
 		open = false;
 	}
@@ -599,8 +605,7 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 	/* A stop continues, and a session that may exist is awaited; the rest is cancelled. */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
 		if (!pipe->opened && !*pipe->reason)
-			set_reason(pipe, REASON_KIND_CUT_SHORT,
-				"the end came before its session was open");
+			set_known_reason(pipe, REASON_END_BEFORE_OPEN);
 		end_exchange(pipe);
 	}
 }

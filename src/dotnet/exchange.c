@@ -131,7 +131,7 @@ static bool send_request(struct exchange *exchange)
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return false;
-		fail(exchange, -errno, "it closed the connection while it was being asked");
+		fail(exchange, -errno, reason_text(REASON_CLOSED_ASKED));
 		return true;
 	}
 	exchange->sent += (size_t)n;
@@ -210,7 +210,7 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 			return false;
 		if (n <= 0) {
 			fail(exchange, n < 0 ? -error : -ECONNRESET,
-				"it closed the connection without a whole answer");
+				reason_text(REASON_CLOSED_ANSWERING));
 			return true;
 		}
 		exchange->got += (size_t)n;

@@ -145,6 +145,11 @@ static void set_reason(struct dotnet_client *client, enum reason_kind kind, cons
 	(void)snprintf(client->reason, sizeof(client->reason), "%s", text); /* a cut end is fine */
 }
 
+static void set_known_reason(struct dotnet_client *client, enum reason reason)
+{
+	set_reason(client, reason_kind(reason), reason_text(reason));
+}
+
 static bool target_is_alive(const struct dotnet_client *client)
 {
 	char state = dotnet_target_state(&client->target);
@@ -161,9 +166,7 @@ static bool target_is_stopped(const struct dotnet_client *client)
 
 static void set_silence(struct dotnet_client *client)
 {
-	enum reason reason = target_is_stopped(client) ? REASON_STOPPED : REASON_HUNG;
-
-	set_reason(client, reason_kind(reason), reason_text(reason));
+	set_known_reason(client, target_is_stopped(client) ? REASON_STOPPED : REASON_HUNG);
 	client->silent = true;
 }
 
@@ -332,7 +335,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	int result = client->handler.bytes(client->handler.user, session->stream, data, size);
 
 	if (result < 0 && client->reason_kind == REASON_KIND_NONE)
-		set_reason(client, REASON_KIND_LIED, reason_text(REASON_BAD_STREAM));
+		set_known_reason(client, REASON_BAD_STREAM);
 	return result;
 }
 
@@ -420,7 +423,7 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 
 	if (eventpipe_new(&door, &options, &handler, now_ns, &session->pipe) < 0) {
 		session->pipe = NULL;
-		set_reason(client, REASON_KIND_ERROR, "no memory for its session");
+		set_known_reason(client, REASON_NO_MEMORY);
 		client->step = STEP_DONE;
 		return;
 	}
@@ -482,7 +485,7 @@ static void take_step(struct dotnet_client *client)
 		set_reason(client, reason_kind_of(eventpipe_reason_code(session->pipe)),
 			eventpipe_reason(session->pipe));
 	else
-		set_reason(client, REASON_KIND_ENDED, reason_text(REASON_ENDED_EARLY));
+		set_known_reason(client, REASON_ENDED_EARLY);
 }
 
 /* The rundown was read whole, and the end of the process did not cut it. */
@@ -510,7 +513,7 @@ static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 	if (guard_rounds(client->guard) == client->guard_rounds)
 		return false;
 	advance_sessions(client, now_ns);
-	set_reason(client, reason_kind(REASON_READER_STOPPED), reason_text(REASON_READER_STOPPED));
+	set_known_reason(client, REASON_READER_STOPPED);
 	enter(client, DOTNET_ENDED);
 	return true;
 }
@@ -581,11 +584,10 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 		is_silent(client, now_ns))
 		set_silence(client);
 	if (!stopping && !client->named && client->reason_kind == REASON_KIND_NONE)
-		set_reason(client, REASON_KIND_ENDED, reason_text(REASON_ENDED_EARLY));
+		set_known_reason(client, REASON_ENDED_EARLY);
 	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) &&
 		 client->reason_kind == REASON_KIND_NONE && target_is_alive(client))
-		set_reason(client, REASON_KIND_CLOSED,
-			"its event stream ended before the recording");
+		set_known_reason(client, REASON_STREAM_ENDED);
 	enter(client, DOTNET_ENDED);
 }
 
@@ -772,13 +774,12 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 	if (client->named || client->reason_kind != REASON_KIND_NONE || client->step == STEP_DONE)
 		return;
 	if (target_is_stopped(client))
-		set_reason(client, REASON_KIND_STOPPED, reason_text(REASON_STOPPED));
+		set_known_reason(client, REASON_STOPPED);
 	else if (!client->connected && target_is_alive(client) &&
 		 (client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
-		set_reason(client, REASON_KIND_NO_SOCKET, reason_text(REASON_NO_SOCKET_YET));
+		set_known_reason(client, REASON_NO_SOCKET_YET);
 	else
-		set_reason(client, REASON_KIND_CUT_SHORT,
-			"the recording ended before its methods were known");
+		set_known_reason(client, REASON_END_BEFORE_NAMES);
 }
 
 void dotnet_client_free(struct dotnet_client *client)

@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROVIDER_CLR_NAME         "Microsoft-Windows-DotNETRuntime"
-#define PROVIDER_CLR_RUNDOWN_NAME PROVIDER_CLR_NAME "Rundown"
-#define PROVIDER_CLR_STRESS_NAME  PROVIDER_CLR_NAME "Stress"
-#define PROVIDER_CLR_PRIVATE_NAME PROVIDER_CLR_NAME "Private"
-#define PROVIDER_EVENTPIPE_NAME   "Microsoft-DotNETCore-EventPipe"
-#define PROVIDER_SAMPLE_NAME      "Microsoft-DotNETCore-SampleProfiler"
+#define PROVIDER_CLR_NAME            "Microsoft-Windows-DotNETRuntime"
+#define PROVIDER_CLR_RUNDOWN_NAME    PROVIDER_CLR_NAME "Rundown"
+#define PROVIDER_CLR_STRESS_NAME     PROVIDER_CLR_NAME "Stress"
+#define PROVIDER_CLR_PRIVATE_NAME    PROVIDER_CLR_NAME "Private"
+#define PROVIDER_EVENTPIPE_NAME      "Microsoft-DotNETCore-EventPipe"
+#define PROVIDER_SAMPLE_NAME         "Microsoft-DotNETCore-SampleProfiler"
+#define PROVIDER_SYSTEM_RUNTIME_NAME "System.Runtime"
 
 enum provider_kind {
 	PROVIDER_OTHER,
