@@ -103,6 +103,9 @@ struct symbolizer_options {
 	bool sound;
 };
 
+/* struct symbolizer_hit_entry.state: values below HIT_WAITING are enum unnamed_cause. */
+enum hit_state { HIT_WAITING = UNNAMED_CAUSE_COUNT, HIT_NAMED };
+
 /* A distinct sampled address of a process (process 0: of the kernel). */
 struct symbolizer_hit_entry {
 	uint64_t address;

@@ -1,0 +1,30 @@
+/*
+ * Finds the name of a sampled address, with questions to the symbol worker where a file must be read.
+ * Part of the symbolizer.
+ */
+#ifndef SPOOR_SYMBOLIZE_HIT_ANSWER_H
+#define SPOOR_SYMBOLIZE_HIT_ANSWER_H
+
+#include "symbolize/symbolizer.h"
+
+/* NULL without memory. */
+struct symbol_worker *hit_answer_worker(struct symbolizer *symbolizer);
+
+/* Fetches the answers that are ready, for one pass over the waiting addresses. */
+void hit_answer_take(struct symbolizer *symbolizer);
+
+/*
+ * Called after a pass. Answers about a file, with or without a symbol, are kept for other processes
+ * with the same address (a program that is started repeatedly), at most ANSWERS_KEPT_MAX. Failures
+ * to open a file are dropped, because another process may provide the file.
+ */
+void hit_answer_drop(struct symbolizer *symbolizer, bool all);
+
+/*
+ * Names one sampled address. Returns its new state: named, the cause why it has no name, or
+ * waiting.
+ */
+uint8_t hit_answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *hit, uint64_t now_ns,
+	bool last);
+
+#endif
