@@ -1,0 +1,371 @@
+/* See connection.h. */
+#include "recording/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/poll_set.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "dotnet/guard.h"
+#include "dotnet/held_runtime.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/reason.h"
+#include "dotnet/runtime_client.h"
+#include "machine/rights.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/relay.h"
+#include "pipeline/session_writer.h"
+#include "symbolize/symbolizer.h"
+#include "trace/clr.h"
+#include "trace/event.h"
+#include "trace/trace.h"
+
+#define RETRY_NS    UINT64_C(50000000)
+#define RETRY_COUNT 100u
+/* The age at which most of a program's code is compiled. */
+#define GROWN_UP_NS     UINT64_C(10000000000)
+#define FIRST_AGAIN_NS  UINT64_C(5000000000)
+#define NEXT_AGAIN_NS   UINT64_C(30000000000)
+#define TEXTS_BYTES_MAX (4u << 20)
+#define RUNDOWNS_A_TRIM 16u
+
+void connection_enter(struct conversation *talk, enum connection_state state)
+{
+	static const unsigned next[] = {
+		[CONNECTION_WAITING] = 1u << CONNECTION_ASKING | 1u << CONNECTION_OVER,
+		[CONNECTION_ASKING] =
+			1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_NAMED] =
+			1u << CONNECTION_AGAIN | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_AGAIN] =
+			1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_OVER] = 0,
+	};
+	bool has_client = state != CONNECTION_WAITING && state != CONNECTION_OVER;
+
+	(void)next; /* without assertions */
+	(void)has_client;
+	assert(next[talk->state] & 1u << state);
+	assert(has_client == (talk->client != NULL));
+	talk->state = state;
+}
+
+void connection_set_state(struct conversation *talk, enum managed_state state)
+{
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
+
+	if (process)
+		process->managed = (uint8_t)state;
+}
+
+void connection_share_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct symbolizer_process *process = symbolizer_process(managed->symbolizer, talk->process);
+	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
+
+	if (!process || process->codemap.codes.count || process->codemap.modules.count)
+		return;
+	if (!texts || strtab_size_bytes(&texts->table) > TEXTS_BYTES_MAX) {
+		texts = calloc(1, sizeof(*texts));
+		if (!texts || !vec_add(&managed->texts, texts)) {
+			free(texts);
+			return;
+		}
+	}
+	texts->users++;
+	talk->texts = texts;
+	process->codemap.shared = &texts->table;
+}
+
+void connection_give_up_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct symbolizer_process *process = symbolizer_process(managed->symbolizer, talk->process);
+	struct texts *texts = talk->texts;
+
+	if (!texts)
+		return;
+	if (process && process->codemap.shared == &texts->table) {
+		codemap_done(&process->codemap);
+		process->codemap = (struct codemap){ 0 };
+	}
+	if (--texts->users || texts == *vec_last(&managed->texts))
+		return;
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		if (managed->texts.items[i] != texts)
+			continue;
+		/* Only the position of the last table matters. */
+		memmove(&managed->texts.items[i], &managed->texts.items[i + 1],
+			(managed->texts.count - i - 1) * sizeof(managed->texts.items[0]));
+		managed->texts.count--;
+		break;
+	}
+	strtab_done(&texts->table);
+	free(texts);
+}
+
+/* "live ...\nrundown ..." */
+static const char *sessions_text(const struct conversation *talk, struct bytes *text)
+{
+	for (int i = 0; talk->client && i < DOTNET_STREAM_COUNT; i++) {
+		const char *session = dotnet_client_session(talk->client, (enum dotnet_stream)i);
+		if (!session)
+			continue;
+		if (text->len)
+			bytes_text(text, "\n");
+		bytes_text(text, session);
+	}
+	return bytes_z(text);
+}
+
+void connection_report(struct conversation *talk, bool reachable, const char *reason,
+	const char *code)
+{
+	cleanup(bytes_done) struct bytes sessions = { 0 };
+	struct managed_outcome outcome = {
+		.process = talk->process,
+		.reachable = reachable,
+		.reason = reason,
+		.reason_code = code,
+		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
+		.sessions = sessions_text(talk, &sessions),
+		.clock_measured = talk->clock_error_ns != 0,
+		.clock_offset_ns = talk->clock_offset_ns,
+		.clock_error_ns = talk->clock_error_ns,
+	};
+
+	talk->reported = true;
+	talk->managed->report(talk->managed->context, &outcome);
+}
+
+void connection_drop_client(struct conversation *talk)
+{
+	dotnet_client_free(talk->client);
+	talk->client = NULL;
+	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
+		(void)connection_bytes(talk, (enum dotnet_stream)i, NULL,
+			0); /* freeing cannot fail */
+}
+
+void managed_tell_unguarded(struct managed *managed, const char *why)
+{
+	cleanup(bytes_done) struct bytes text = { 0 };
+
+	if (managed->unguarded)
+		return;
+	managed->unguarded = true;
+	bytes_printf(&text, SESSION_UNGUARDED "%s", why);
+	managed->told(managed->context, "unguarded", bytes_z(&text));
+}
+
+static void managed_need_guard(struct managed *managed)
+{
+	struct diag diag = { 0 };
+
+	if (!managed->guard && !managed->unguarded && guard_start(&managed->guard, &diag) < 0)
+		managed_tell_unguarded(managed, diag.text);
+}
+
+void connection_start(struct conversation *talk, uint64_t now_ns)
+{
+	struct dotnet_target target;
+	struct dotnet_handler handler = { .bytes = connection_bytes, .user = talk };
+	struct diag diag = { 0 };
+
+	talk->retry_ns = UINT64_MAX;
+	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
+		connection_set_state(talk, MANAGED_REFUSED);
+		connection_report(talk, false, "it ended before it could be asked",
+			reason_word(REASON_KIND_ENDED));
+		connection_enter(talk, CONNECTION_OVER);
+		return;
+	}
+	talk->inner_pid = target.inner_pid;
+	target.borrows = talk->names_only || !talk->managed->provider_count;
+	managed_need_guard(talk->managed);
+	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
+		connection_set_state(talk, MANAGED_REFUSED);
+		connection_enter(talk, CONNECTION_OVER);
+		return;
+	}
+	connection_enter(talk, CONNECTION_ASKING);
+	connection_note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
+	connection_note_reported(talk, DOTNET_STREAM_LIVE, 0);
+	dotnet_client_guard(talk->client, talk->managed->guard);
+	dotnet_client_ask(talk->client, talk->managed->providers,
+		talk->names_only ? 0 : talk->managed->provider_count);
+	talk->methods = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS
+				? METHODS_QUIET
+				: METHODS_ANNOUNCED;
+	if (talk->methods == METHODS_QUIET)
+		dotnet_client_untold(talk->client);
+	if (talk->held.waits)
+		dotnet_client_from_start(talk->client);
+	talk->rundown_ns = now_ns;
+	talk->again_ns = now_ns + FIRST_AGAIN_NS;
+	if (talk->managed->sampled)
+		dotnet_client_sample(talk->client);
+	if (!talk->names_only)
+		dotnet_client_stacks(talk->client, talk->managed->stack_kinds);
+}
+
+void connection_advance_hold(struct conversation *talk, uint64_t now_ns)
+{
+	const struct dotnet_client *client = talk->client;
+	bool opening = client ? !dotnet_client_is_prepared(client)
+			      : talk->state != CONNECTION_OVER && !talk->reported;
+
+	if (!talk->held.waits)
+		return;
+	if (!opening || talk->managed->stopping || talk->managed->pause_ns ||
+		now_ns >= talk->held_ns + MANAGED_HOLD_NS)
+		held_runtime_resume(&talk->held, now_ns);
+	held_runtime_advance(&talk->held, now_ns);
+}
+
+void connection_begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
+{
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
+
+	connection_drop_client(talk);
+	if (talk->process_ended) {
+		connection_enter(talk, CONNECTION_OVER);
+		return;
+	}
+	connection_enter(talk, CONNECTION_WAITING);
+	talk->retries = 0;
+	talk->retry_ns = now_ns;
+	connection_set_state(talk, MANAGED_ASKING);
+	if (process && talk->was_named)
+		process->codemap.since_ns = since_ns;
+}
+
+/*
+ * A rundown leaves freed blocks between used ones: after every RUNDOWNS_A_TRIM rundowns they are
+ * returned to the system.
+ */
+static void connection_give_back(struct managed *managed)
+{
+	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
+		return;
+#ifdef __GLIBC__
+	(void)malloc_trim(0); /* nothing to release is no failure */
+#endif
+}
+
+void connection_begin_rundown(struct conversation *talk, uint64_t now_ns)
+{
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
+
+	if (!dotnet_client_rundown(talk->client))
+		return; /* managed_advance() tries again in the next step */
+	if (process)
+		process->codemap.since_ns = talk->rundown_ns; /* begin of the last rundown */
+	connection_enter(talk, CONNECTION_AGAIN);
+	talk->rundown_ns = now_ns;
+	talk->again_ns = now_ns + NEXT_AGAIN_NS;
+}
+
+/*
+ * Ends a rundown: unknown code that was sampled before its begin and that it did not report is no
+ * method.
+ */
+static void connection_end_rundown(struct conversation *talk)
+{
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
+
+	connection_enter(talk, CONNECTION_NAMED);
+	if (!process)
+		return;
+	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED ||
+			  talk->methods == METHODS_REFUSED;
+	process->untold_hit = false;
+	process->rundown_ns = talk->rundown_ns;
+	codemap_trim(&process->codemap);
+	connection_give_back(talk->managed);
+}
+
+void connection_look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
+{
+	const char *code = dotnet_client_reason_code(talk->client);
+
+	if (dotnet_client_named(talk->client) && talk->state == CONNECTION_ASKING) {
+		connection_end_rundown(talk);
+		connection_set_state(talk, MANAGED_KNOWN);
+		if (!talk->was_named)
+			connection_report(talk, true, "", "");
+		talk->was_named = true;
+	}
+	if (talk->methods == METHODS_ASKED &&
+		dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
+		talk->methods = METHODS_REPORTED;
+		connection_report(talk, true, "", "");
+	}
+	/*
+	 * A session that could not be opened reports nothing, so no sampled address waits for it.
+	 */
+	if (state == DOTNET_LIVE && !dotnet_client_session(talk->client, DOTNET_STREAM_LIVE))
+		connection_note_reported(talk, DOTNET_STREAM_LIVE, UINT64_MAX);
+	if (state == DOTNET_LIVE && talk->methods == METHODS_ASKED) {
+		talk->methods = METHODS_REFUSED;
+		connection_note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
+	}
+	/* Also when the rundown was refused or cut short. */
+	if (talk->state == CONNECTION_AGAIN && (state == DOTNET_LIVE || state == DOTNET_ENDED))
+		connection_end_rundown(talk);
+	if (state == DOTNET_HUNG && !talk->reported) {
+		connection_set_state(talk, MANAGED_REFUSED);
+		connection_report(talk, false, dotnet_client_reason(talk->client), code);
+	}
+	if (state != DOTNET_ENDED || talk->managed->pause_ns)
+		return;
+	/*
+	 * If the guard intervenes between two checks, managed_look_at_guard() opens the session again in
+	 * the next step.
+	 */
+	if (!talk->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
+		return;
+	if (!talk->was_named && !talk->names_only && talk->managed->provider_count &&
+		rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
+		connection_drop_client(talk);
+		connection_enter(talk, CONNECTION_WAITING);
+		talk->names_only = true;
+		talk->managed->withheld++;
+		talk->retry_ns = now_ns;
+		return;
+	}
+	bool young = reason_word_is(code, REASON_KIND_NO_SOCKET) ||
+		     reason_word_is(code, REASON_KIND_REFUSED);
+
+	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
+		!talk->managed->stopping) {
+		connection_drop_client(talk);
+		connection_enter(talk, CONNECTION_WAITING);
+		talk->retries++;
+		talk->retry_ns = now_ns + RETRY_NS;
+		return;
+	}
+	if (!talk->was_named && !talk->reported) {
+		connection_set_state(talk, MANAGED_REFUSED);
+		connection_report(talk, false, dotnet_client_reason(talk->client), code);
+	} else if (talk->was_named) {
+		connection_set_state(talk, MANAGED_KNOWN); /* the names known before stay valid */
+	}
+	connection_drop_client(talk);
+	connection_enter(talk, CONNECTION_OVER);
+}

@@ -1,0 +1,191 @@
+/*
+ * The connection to one .NET runtime of a recording, and the set of them (managed.h): shared by
+ * managed.c, connection.c and connection_stream.c, and by no other file. connection.c has the steps: the
+ * start, rundowns, reports, the end. connection_stream.c decodes the event streams, takes names from
+ * them, and passes the requested events to the relay.
+ */
+#ifndef SPOOR_RECORDING_CONNECTION_H
+#define SPOOR_RECORDING_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "dotnet/held_runtime.h"
+#include "dotnet/runtime_client.h"
+#include "recording/managed.h"
+#include "symbolize/symbolizer.h"
+#include "trace/trace.h"
+
+struct guard;
+struct nettrace_decoder;
+struct relay;
+
+/*
+ * Method names shared by several processes. A table larger than TEXTS_BYTES_MAX accepts no new
+ * processes, and is freed with its last one.
+ */
+struct texts {
+	struct strtab table;
+	uint32_t users;
+};
+
+/* How far the names of one process are. */
+enum connection_state {
+	CONNECTION_WAITING, /* no client: the next try is at retry_ns */
+	CONNECTION_ASKING,  /* the first rundown since the start of this client is under way */
+	CONNECTION_NAMED,   /* that rundown is over, and so is each later one */
+	CONNECTION_AGAIN,   /* another rundown is under way */
+	CONNECTION_OVER,    /* no client, and none will follow */
+};
+
+/* Whether the runtime announces the methods that it compiles from now on. */
+enum methods_state {
+	METHODS_ANNOUNCED, /* its live session does */
+	METHODS_QUIET,     /* it does not: rundowns name them */
+	METHODS_WANTED,    /* it does not, but it should: code of its assemblies can be removed */
+	METHODS_ASKED,     /* a session of their own was asked for */
+	METHODS_REPORTED,  /* that session is open, and managed_report was called for it */
+	METHODS_REFUSED,   /* that session could not be opened: rundowns name them */
+};
+
+struct conversation {
+	struct managed *managed;
+	struct texts *texts;          /* shared by its code map */
+	struct dotnet_client *client; /* NULL: waiting to connect, or over */
+	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
+	struct trace streams[DOTNET_STREAM_COUNT]; /* the schemas of each stream only */
+	uint64_t retry_ns;                         /* when to connect (again); UINT64_MAX: never */
+	uint64_t lost;                             /* by decoders that were freed */
+	uint64_t lost_told;
+	uint64_t dropped; /* by relayed streams that were closed */
+	uint64_t dropped_told;
+	/*
+	 * all events up to this time have been read; UINT64_MAX: the stream has ended, or was not
+	 * requested
+	 */
+	uint64_t reported_ns[DOTNET_STREAM_COUNT];
+	/* the stream's number in the relay; -1: not relayed */
+	int relayed[DOTNET_STREAM_COUNT];
+	uint32_t process;
+	uint32_t pid;
+	uint32_t inner_pid; /* its pid in its own namespace */
+	int64_t clock_offset_ns;
+	uint64_t clock_error_ns; /* 0: not measured */
+	uint64_t rundown_ns;     /* begin of the current or last rundown */
+	uint64_t again_ns;       /* earliest time of the next rundown */
+	unsigned retries;
+	/* the thread that suspends the others for a sample, until it has resumed them; 0: none */
+	uint32_t stopper;
+	enum connection_state state;
+	enum methods_state methods;
+	/* once-flag: the rundown before the end of the recording was begun */
+	bool rested;
+	bool was_named; /* once-flag: its names were known */
+	bool reported;  /* once-flag: managed_report was called */
+	bool process_ended;
+	/* the caller has no rights over the process: names only, with borrowed rights */
+	bool names_only;
+	struct held_runtime held;
+	uint64_t held_ns; /* since when it waits */
+};
+
+struct managed {
+	struct trace *trace;
+	struct symbolizer *symbolizer;
+	managed_report *report;
+	managed_told *told;
+	void *context;
+	struct relay *relay; /* NULL: names only */
+	const struct ipc_provider *providers;
+	uint32_t provider_count;
+	size_t pending_max;
+	unsigned stack_kinds;     /* enum stacks_of */
+	managed_sampled *sampled; /* NULL: no samples */
+	void *sampled_context;
+	VEC(uint8_t) wanted;             /* by schema: enum wish */
+	struct guard *guard;             /* NULL: not started yet, or not available */
+	uint32_t guard_rounds;           /* number of the guard's interventions already handled */
+	uint64_t pause_ns;               /* since when; 0: not paused */
+	VEC(struct conversation *) list; /* entries are not moved: clients point to them */
+	struct map by_process;           /* process -> list index + 1 */
+	VEC(struct texts *) texts;       /* the last table is used for new processes */
+	uint64_t past_lost;              /* of connections that were freed */
+	uint32_t past_asked;
+	uint32_t past_known;
+	uint32_t rundowns; /* rundowns read to their end */
+	uint32_t withheld; /* connections that became names_only */
+	bool unguarded;    /* this was reported */
+	bool stopping;
+};
+
+/* The one place where the state changes. */
+void connection_enter(struct conversation *talk, enum connection_state state);
+
+/* The state that the symbolizer sees. */
+void connection_set_state(struct conversation *talk, enum managed_state state);
+
+/*
+ * Lets the process's code map, which must be empty, share a table of names. Without memory the code
+ * map keeps its own names.
+ */
+void connection_share_texts(struct conversation *talk);
+
+/*
+ * Called when the process's code map is no longer read. Frees the shared table with its last
+ * process.
+ */
+void connection_give_up_texts(struct conversation *talk);
+
+/* Calls managed_report, one time. */
+void connection_report(struct conversation *talk, bool reachable, const char *reason,
+	const char *code);
+
+void connection_drop_client(struct conversation *talk);
+
+/* Reports a missing guard, one time; the recording continues without it. */
+void managed_tell_unguarded(struct managed *managed, const char *why);
+
+/* Connects to the runtime, or sets the time of the next try. */
+void connection_start(struct conversation *talk, uint64_t now_ns);
+
+/*
+ * Resumes a held runtime when its session is open, when no session will be opened, or after
+ * MANAGED_HOLD_NS.
+ */
+void connection_advance_hold(struct conversation *talk, uint64_t now_ns);
+
+/*
+ * Opens the sessions again after they were ended during the recording. Its rundown reports the
+ * methods that were compiled meanwhile.
+ */
+void connection_begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns);
+
+/* Begins another rundown, for methods that were compiled after the last one. */
+void connection_begin_rundown(struct conversation *talk, uint64_t now_ns);
+
+/* Handles the client's new state: names known, refused, hung or ended. */
+void connection_look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns);
+
+/* ---- connection_stream.c ---- */
+
+/*
+ * Updates symbolizer_process.reported_ns: the time up to which the streams that report method loads and
+ * unloads have been read.
+ */
+void connection_note_reported(struct conversation *talk, enum dotnet_stream stream,
+	uint64_t reported_ns);
+
+/* The dotnet_client's handler of bytes; `user` is the conversation. */
+int connection_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size);
+
+/*
+ * Sends the guard a heartbeat, and opens the sessions again that it ended because this process was
+ * not running.
+ */
+void managed_look_at_guard(struct managed *managed, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,356 @@
+/* See connection.h. */
+#include "recording/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/poll_set.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "dotnet/guard.h"
+#include "dotnet/held_runtime.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/reason.h"
+#include "dotnet/runtime_client.h"
+#include "machine/rights.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/relay.h"
+#include "pipeline/session_writer.h"
+#include "symbolize/symbolizer.h"
+#include "trace/clr.h"
+#include "trace/event.h"
+#include "trace/trace.h"
+
+enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
+
+/*
+ * True for method events, which spoor enables for names at a level that the user did not choose. A
+ * user who enables the provider at level 5 gets them too.
+ */
+static bool is_for_names(const struct schema *schema)
+{
+	switch (schema->event_id) {
+	case CLR_ID_MethodLoad:
+	case CLR_ID_MethodUnload:
+	case CLR_ID_MethodLoadVerbose:
+	case CLR_ID_MethodUnloadVerbose:
+	case CLR_ID_MethodJittingStarted:
+	case CLR_ID_MethodJitMemoryAllocatedForCode:
+	case CLR_ID_MethodILToNativeMap:
+		return schema->provider_kind == PROVIDER_CLR;
+	default:
+		return false;
+	}
+}
+
+static bool is_left_out(const struct ipc_provider *provider, uint32_t event_id)
+{
+	for (uint32_t i = 0; !provider->only_event_ids && i < provider->event_id_count; i++)
+		if (provider->event_ids[i] == event_id)
+			return true;
+	return false;
+}
+
+/*
+ * True if the user enabled events of this kind, by the runtime's own rule. Excluded ids are also
+ * checked here, because runtimes before .NET 10 do not support them.
+ */
+static bool is_asked_for(const struct managed *managed, const struct schema *schema)
+{
+	const char *name = trace_text(managed->trace, schema->provider);
+
+	for (uint32_t i = 0; i < managed->provider_count; i++) {
+		const struct ipc_provider *provider = &managed->providers[i];
+		if (strcmp(provider->name, name) == 0 && schema->level <= provider->level &&
+			(!schema->keywords || schema->keywords & provider->keywords))
+			return !is_left_out(provider, schema->event_id) &&
+			       (provider->level >= IPC_LEVEL_MAX || !is_for_names(schema));
+	}
+	return false;
+}
+
+static bool is_kept(struct managed *managed, uint32_t schema)
+{
+	while (managed->wanted.count <= schema)
+		if (!vec_push(&managed->wanted))
+			return false;
+	uint8_t *wish = &managed->wanted.items[schema];
+
+	if (*wish == WISH_UNKNOWN)
+		*wish = is_asked_for(managed, &managed->trace->schemas.items[schema]) ? WISH_KEEP
+										      : WISH_PASS;
+	return *wish == WISH_KEEP;
+}
+
+/*
+ * True for the four events with which a runtime reports the suspension of its threads for a sample.
+ * They are caused by spoor and are not recorded. A suspension with the reason "other" is taken as
+ * one for a sample; those of a garbage collection or a debugger have other reasons.
+ */
+static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema,
+	const struct event *event)
+{
+	enum { RESTART_END = 3, RESTART = 7, SUSPEND_END = 8, SUSPEND = 9, REASON_OTHER = 0 };
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+	bool stopping = talk->stopper && talk->stopper == event->thread_index;
+
+	if (!talk->managed->sampled || schema->provider_kind != PROVIDER_CLR)
+		return false;
+	switch (schema->event_id) {
+	case SUSPEND:
+		stopping = cursor_u32(&payload) == REASON_OTHER && !payload.short_read;
+		talk->stopper = stopping ? event->thread_index : 0;
+		return stopping;
+	case SUSPEND_END:
+	case RESTART:
+		return stopping;
+	case RESTART_END:
+		if (stopping)
+			talk->stopper = 0;
+		return stopping;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Adds the method of a runtime event to the codemap, and checks whether new methods must be
+ * reported.
+ */
+static void absorb(struct conversation *talk, bool rundown, const struct schema *schema,
+	const struct event *event)
+{
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
+
+	if (!process || talk->managed->symbolizer->full)
+		return;
+	/*
+	 * A method that cannot be added (no memory, malformed) only loses its own name: codemap
+	 * counts it.
+	 */
+	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
+		event->time_ns, event->payload, event->payload_size);
+	if (!process->unloads_code)
+		process->unloads_code = clr_is_collectible(rundown, schema->event_id,
+			event->payload, event->payload_size);
+	if (talk->methods == METHODS_QUIET && process->unloads_code)
+		talk->methods = METHODS_WANTED;
+}
+
+/* True if the session with stacks has this event. */
+static bool is_with_stack(const struct conversation *talk, const struct schema *schema)
+{
+	return schema->provider_kind == PROVIDER_CLR &&
+	       dotnet_client_takes_stacks(talk->client, schema->event_id);
+}
+
+/*
+ * Handles an event of the live stream, called by the relay: adds its method to the codemap. Returns
+ * true if the user enabled the event.
+ */
+static bool on_event(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+	struct managed *managed = talk->managed;
+	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
+
+	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
+		absorb(talk, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
+	return !talk->names_only && is_kept(managed, event->schema_index) &&
+	       !is_with_stack(talk, schema) && !is_stop_to_sample(talk, schema, event);
+}
+
+/* Called by the relay for an event of the session with stacks. Runtimes before .NET 10 send more. */
+static bool on_stack_event(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+
+	return is_with_stack(talk, &talk->managed->trace->schemas.items[event->schema_index]);
+}
+
+/* Adds the methods of one stream's events to the codemap. */
+static int take_events(struct conversation *talk, enum dotnet_stream stream)
+{
+	struct nettrace_decoder *decoder = talk->decoders[stream];
+	struct event event;
+	int result;
+
+	if (!symbolizer_process(talk->managed->symbolizer, talk->process))
+		return -ENOMEM;
+	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
+		const struct schema *schema =
+			&talk->streams[stream].schemas.items[event.schema_index];
+		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
+		if (rundown || schema->provider_kind == PROVIDER_CLR)
+			absorb(talk, rundown, schema, &event);
+	}
+	nettrace_decoder_rest(decoder);
+	return result;
+}
+
+/*
+ * The runtime read its clock for the stream header after the session was requested and before these
+ * bytes arrived. The middle of that interval gives the offset, half of it the error.
+ */
+static void connection_measure_clock(struct conversation *talk, enum dotnet_stream stream,
+	const struct nettrace_head *head)
+{
+	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!head->version || !head->sync_ns || !asked_ns || now_ns < asked_ns)
+		return;
+	uint64_t error_ns = (now_ns - asked_ns + 1) / 2;
+
+	if (talk->clock_error_ns && talk->clock_error_ns <= error_ns)
+		return; /* the earlier measurement is more precise */
+	talk->clock_error_ns = error_ns;
+	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
+}
+
+static void connection_close_relayed(struct conversation *talk, enum dotnet_stream stream)
+{
+	struct relay *relay = talk->managed->relay;
+	int number = talk->relayed[stream];
+
+	if (number < 0)
+		return;
+	talk->lost += relay_stream_lost(relay, number);
+	talk->dropped += relay_stream_dropped(relay, number);
+	relay_close(relay, number);
+	talk->relayed[stream] = -1;
+}
+
+/*
+ * Passes a sample of a thread to the session. Returns false: the event itself does not enter the
+ * reorder window.
+ */
+static bool on_sample(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+	struct managed *managed = talk->managed;
+	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+
+	if (schema->provider_kind != PROVIDER_SAMPLE || schema->event_id != CLR_THREAD_SAMPLE ||
+		!event->stack_index)
+		return false;
+	int64_t offset_ns =
+		relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
+	uint32_t type = cursor_u32(&payload);
+
+	managed->sampled(managed->sampled_context, talk->process, event->thread_index,
+		event->time_ns + (uint64_t)offset_ns, event->stack_index,
+		type == CLR_SAMPLE_MANAGED);
+	return false;
+}
+
+static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
+	size_t size)
+{
+	static bool (*const takers[])(void *context, const struct event *event) = {
+		[DOTNET_STREAM_LIVE] = on_event,
+		[DOTNET_STREAM_STACKS] = on_stack_event,
+		[DOTNET_STREAM_SAMPLES] = on_sample,
+	};
+	struct managed *managed = talk->managed;
+	int result = 0;
+
+	if (!size) {
+		connection_close_relayed(talk, stream);
+		return 0;
+	}
+	if (talk->relayed[stream] < 0) {
+		const struct relay_picking picking = { .wants = takers[stream],
+			.context = talk,
+			.pending_max = managed->pending_max,
+			.stacks = stream != DOTNET_STREAM_LIVE };
+		struct process *process = &managed->trace->processes.items[talk->process];
+		if (!process->inner_pid)
+			process->inner_pid = talk->inner_pid;
+		talk->relayed[stream] = relay_open_picked(managed->relay, talk->process,
+			"diagnostics stream", &picking);
+		if (talk->relayed[stream] < 0)
+			return -ENOMEM;
+	}
+	result = relay_bytes(managed->relay, talk->relayed[stream], data, size, NULL);
+	if (result == 0 && stream == DOTNET_STREAM_LIVE)
+		connection_measure_clock(talk, stream,
+			relay_head(managed->relay, talk->relayed[stream]));
+	return result;
+}
+
+void connection_note_reported(struct conversation *talk, enum dotnet_stream stream,
+	uint64_t reported_ns)
+{
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
+
+	talk->reported_ns[stream] = reported_ns;
+	if (!process)
+		return;
+	process->reported_ns = talk->reported_ns[DOTNET_STREAM_LIVE];
+	if (talk->reported_ns[DOTNET_STREAM_METHODS] < process->reported_ns)
+		process->reported_ns = talk->reported_ns[DOTNET_STREAM_METHODS];
+}
+
+static int decode_bytes(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
+	size_t size)
+{
+	bool events = stream <= DOTNET_STREAM_SAMPLES;
+
+	if (events && talk->managed->relay)
+		return relay_through(talk, stream, data, size);
+	if (!size) {
+		if (talk->decoders[stream])
+			talk->lost += nettrace_decoder_lost(talk->decoders[stream]);
+		nettrace_decoder_free(talk->decoders[stream]);
+		talk->decoders[stream] = NULL;
+		trace_done(&talk->streams[stream]);
+		return 0;
+	}
+	if (!talk->decoders[stream]) {
+		if (trace_init(&talk->streams[stream]) < 0)
+			return -ENOMEM;
+		talk->decoders[stream] = nettrace_decoder_new(&talk->streams[stream],
+			"diagnostics stream", NETTRACE_NAMES_ONLY);
+		if (!talk->decoders[stream]) {
+			trace_done(&talk->streams[stream]);
+			return -ENOMEM;
+		}
+	}
+	int result = nettrace_decoder_push(talk->decoders[stream], data, size);
+
+	if (result == 0)
+		result = take_events(talk, stream);
+	if (result == 0)
+		connection_measure_clock(talk, stream,
+			nettrace_decoder_head(talk->decoders[stream]));
+	return result;
+}
+
+int connection_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct conversation *talk = user;
+	int result = decode_bytes(talk, stream, data, size);
+
+	if (result < 0 || !size)
+		connection_note_reported(talk, stream, UINT64_MAX);
+	else if (talk->relayed[stream] >= 0)
+		connection_note_reported(talk, stream,
+			relay_sorted_ns(talk->managed->relay, talk->relayed[stream]));
+	else
+		connection_note_reported(talk, stream,
+			nettrace_decoder_sorted_ns(talk->decoders[stream]));
+	return result;
+}
