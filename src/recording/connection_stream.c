@@ -1,30 +1,17 @@
 /* See connection.h. */
 #include "recording/connection.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/cursor.h"
-#include "base/diag.h"
-#include "base/poll_set.h"
-#include "base/text.h"
 #include "base/vec.h"
-#include "dotnet/guard.h"
-#include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
-#include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "dotnet/runtime_client.h"
-#include "machine/rights.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"
-#include "pipeline/session_writer.h"
 #include "symbolize/symbolizer.h"
 #include "trace/clr.h"
 #include "trace/event.h"
