@@ -1,7 +1,6 @@
 /* See allocations.h. */
 #include "analysis/allocations.h"
 
-#include <errno.h>
 #include <math.h>
 
 #include "analysis/event_stacks.h"

@@ -256,7 +256,7 @@ void text_add_things(struct bytes *out, uint64_t count, const char *one, const c
 /* Copies a text that was made for `out`, cut if it is longer, and frees it. */
 static const char *put(char *out, struct bytes *text)
 {
-	(void)snprintf(out, TEXT_ROOM, "%s", bytes_z(text)); /* cut if it is longer */
+	(void)snprintf(out, TEXT_PUT_ROOM, "%s", bytes_z(text)); /* cut if it is longer */
 	bytes_done(text);
 	return out;
 }
@@ -315,7 +315,7 @@ void text_add_f64(struct bytes *out, double value)
 		return;
 	/* 15 digits are always exact in a double; 17 always suffice. The locale is always "C". */
 	for (int digits = 15; digits <= 17; digits++) {
-		(void)snprintf(text, sizeof(text), "%.*g", digits, value); /* fits */
+		text_set(text, "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			break;
 	}
@@ -329,7 +329,7 @@ void text_add_f32(struct bytes *out, float value)
 	if (add_plain(out, (double)value))
 		return;
 	for (int digits = 6; digits <= 9; digits++) {
-		(void)snprintf(text, sizeof(text), "%.*g", digits, (double)value); /* fits */
+		text_set(text, "%.*g", digits, (double)value);
 		if (strtof(text, NULL) == value)
 			break;
 	}

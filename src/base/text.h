@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/utf8.h"
 
@@ -38,6 +39,17 @@ void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count);
 /* For XML and SVG: valid UTF-8, markup as entities, what XML forbids as U+FFFD. */
 void text_add_xml(struct bytes *out, const char *text, size_t len);
 
+/* Formats into the array `out`. A text that does not fit is cut. */
+#define text_set(out, ...) ((void)snprintf((out), sizeof(out) + text_array_(out), __VA_ARGS__))
+/* 0; does not compile for a pointer. */
+#define text_array_(out)                                                                   \
+	(0 * sizeof(struct {                                                               \
+		int is_pointer                                                             \
+		    : __builtin_types_compatible_p(__typeof__(out), __typeof__(&(out)[0])) \
+		      ? -1                                                                 \
+		      : 1;                                                                 \
+	}))
+
 bool text_ends_with(const char *text, const char *suffix);
 
 /* The number of columns on a terminal, one for each character. */
@@ -51,18 +63,18 @@ void text_add_count(struct bytes *out, uint64_t count);
 /* "1 event", "1,204 events". */
 void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many);
 
-/* The same as C strings in `out` (TEXT_ROOM bytes, cut if longer), which they return. */
-#define TEXT_ROOM 64u
+/* The same as C strings in `out` (TEXT_PUT_ROOM bytes, cut if longer), which they return. */
+#define TEXT_PUT_ROOM 64u
 const char *text_put_things(char *out, uint64_t count, const char *one, const char *many);
 const char *text_put_duration(char *out, double seconds);
 const char *text_put_size(char *out, uint64_t size_bytes);
 const char *text_put_count(char *out, uint64_t count);
 
 /* The same in memory of the enclosing block: arguments of a format. */
-#define TEXT_THINGS(count, one, many) text_put_things((char[TEXT_ROOM]){ 0 }, count, one, many)
-#define TEXT_DURATION(seconds)        text_put_duration((char[TEXT_ROOM]){ 0 }, seconds)
-#define TEXT_SIZE(size_bytes)         text_put_size((char[TEXT_ROOM]){ 0 }, size_bytes)
-#define TEXT_COUNT(count)             text_put_count((char[TEXT_ROOM]){ 0 }, count)
+#define TEXT_THINGS(count, one, many) text_put_things((char[TEXT_PUT_ROOM]){ 0 }, count, one, many)
+#define TEXT_DURATION(seconds)        text_put_duration((char[TEXT_PUT_ROOM]){ 0 }, seconds)
+#define TEXT_SIZE(size_bytes)         text_put_size((char[TEXT_PUT_ROOM]){ 0 }, size_bytes)
+#define TEXT_COUNT(count)             text_put_count((char[TEXT_PUT_ROOM]){ 0 }, count)
 
 /*
  * The shortest text that reads back as the same double or float: 0.1, not 0.10000000149011612. A

@@ -10,7 +10,6 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,8 +116,7 @@ static void on_tell(void *context, uint32_t index, const char *sentence)
 	char line[700];
 
 	counting_process(show->counting, index, &process);
-	/* cut if it is long */
-	(void)snprintf(line, sizeof(line), "%s (%u): %s", process.name, process.pid, sentence);
+	text_set(line, "%s (%u): %s", process.name, process.pid, sentence);
 	counters_outlets_say(&show->outlets, line);
 }
 

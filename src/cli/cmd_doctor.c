@@ -1,6 +1,5 @@
 /* spoor doctor: tries what this user can record here, and names the rights for the rest. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +48,7 @@ static void look_for_dotnet(struct capability *row)
 		.answer = CAPABILITY_YES };
 	if (survey_dotnet(&survey, NULL) < 0) {
 		row->answer = CAPABILITY_NO;
-		(void)snprintf(row->reason, sizeof(row->reason), "/proc cannot be read"); /* fits */
+		text_set(row->reason, "/proc cannot be read");
 		return;
 	}
 	cleanup(bytes_done) struct bytes reason = { 0 };
@@ -79,15 +78,13 @@ static void look_for_dotnet(struct capability *row)
 	if ((survey.refused_pid || survey.hidden) &&
 		(rights.effective & (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE)) !=
 			(RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE))
-		(void)snprintf(row->remedy, sizeof(row->remedy),
+		text_set(row->remedy,
 			"other users' processes need CAP_SYS_PTRACE and CAP_DAC_OVERRIDE: %s",
-			/* fits */
 			geteuid() ? "sudo, or a spoor for one group"
 				  : "--cap-add, or run it on the host");
 	if (survey.refused_pid || survey.hidden)
 		row->answer = CAPABILITY_LIMITED;
-	/* a cut end is fine */
-	(void)snprintf(row->reason, sizeof(row->reason), "%s", bytes_z(&reason));
+	text_set(row->reason, "%s", bytes_z(&reason));
 }
 
 /* Whether files of other processes can be opened so that their links lead nowhere. */
@@ -106,11 +103,9 @@ static void look_for_files(struct capability *row)
 	/* The root folder itself: no file, but the kernel has answered. */
 	if (target_root_open_file(&root, "/", 0, &fd, &size, &diag) == -ENOSYS) {
 		row->answer = CAPABILITY_NO;
-		(void)snprintf(row->reason, sizeof(row->reason),
-			/* fits */
+		text_set(row->reason,
 			"there is no openat2 here: they are skipped, and the names in them");
-		(void)snprintf(row->remedy, sizeof(row->remedy),
-			/* fits */
+		text_set(row->remedy,
 			"Linux 5.6 or newer has it; an old container runtime may forbid it");
 	}
 	target_root_close(&root);
@@ -123,8 +118,7 @@ static void look_for_clocks(struct capability *row, const struct capability *sam
 		.what = "CPU time by the threads' clocks",
 		.answer = CAPABILITY_YES };
 	if (samples->answer == CAPABILITY_NO)
-		(void)snprintf(row->reason, sizeof(row->reason),
-			/* fits */
+		text_set(row->reason,
 			"spoor record goes by these: .NET runtimes sample their managed stacks, other programs have no stacks");
 }
 

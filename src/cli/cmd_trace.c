@@ -192,15 +192,11 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 	const char *part = second ? "_counters" : "";
 
 	if (single && !second)
-		(void)snprintf(path, sizeof(path), "%s", run->outputs.path); /* fits */
+		text_set(path, "%s", run->outputs.path);
 	else if (single)
-		/* fits */
-		(void)snprintf(path, sizeof(path), "%.*s%s%s", stem, run->outputs.path, part,
-			suffix);
+		text_set(path, "%.*s%s%s", stem, run->outputs.path, part, suffix);
 	else
-		/* fits */
-		(void)snprintf(path, sizeof(path), "%.*s_%u%s%s", stem, run->outputs.path, pid,
-			part, suffix);
+		text_set(path, "%.*s_%u%s%s", stem, run->outputs.path, pid, part, suffix);
 	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	int result = output_file_open(&out, path, diag);
 

@@ -9,6 +9,7 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "counters/counters.h"
 #include "counters/counters_metrics.h"
 #include "counters/counters_rows.h"
@@ -34,9 +35,7 @@ static int open_network(struct counters_outlets *o, struct diag *diag)
 		result = counting_http_open(options->prometheus, &o->http, diag);
 		if (result < 0)
 			return result;
-		/* fits */
-		(void)snprintf(url, sizeof(url), "http://%s/metrics",
-			counting_http_address(o->http));
+		text_set(url, "http://%s/metrics", counting_http_address(o->http));
 		say_where(o, "metrics", url);
 	}
 	if (options->graphite) {
@@ -265,7 +264,7 @@ void counters_outlets_say(struct counters_outlets *o, const char *sentence)
 		words_say("%s", sentence);
 		return;
 	}
-	(void)snprintf(o->notice, sizeof(o->notice), "%s", sentence); /* cut if it is long */
+	text_set(o->notice, "%s", sentence);
 	o->dirty = true;
 }
 
@@ -350,7 +349,7 @@ static void advance_push(struct counters_outlets *o, struct counting_push *to, c
 	const char *problem = counting_push_problem(to);
 
 	if (problem && !*told) {
-		(void)snprintf(sentence, sizeof(sentence),
+		text_set(sentence,
 			"%s at %s takes nothing: %s. It is tried again, and lines wait meanwhile",
 			what, counting_push_address(to), problem);
 		counters_outlets_say(o, sentence);
@@ -396,15 +395,14 @@ static void finish_push(struct counters_outlets *o, struct counting_push *to, co
 	}
 	poll_set_done(&set);
 	if (counting_push_dropped(to)) {
-		(void)snprintf(sentence, sizeof(sentence),
-			"%llu %s for %s at %s dropped: it was away for too long",
+		text_set(sentence, "%llu %s for %s at %s dropped: it was away for too long",
 			(unsigned long long)counting_push_dropped(to),
 			counting_push_dropped(to) == 1 ? "line" : "lines", what,
 			counting_push_address(to));
 		counters_outlets_say(o, sentence);
 	} else if (!counting_push_is_empty(to)) {
-		(void)snprintf(sentence, sizeof(sentence), "the last lines did not get to %s at %s",
-			what, counting_push_address(to));
+		text_set(sentence, "the last lines did not get to %s at %s", what,
+			counting_push_address(to));
 		counters_outlets_say(o, sentence);
 	}
 }

@@ -101,7 +101,7 @@ static int unknown_long(const struct verb *verb, const char *name, size_t len)
 	const struct option *nearest = NULL;
 	unsigned least = 0;
 
-	(void)snprintf(typed, sizeof(typed), "%.*s", (int)(len < 63 ? len : 63), name);
+	text_set(typed, "%.*s", (int)(len < 63 ? len : 63), name);
 	const struct verb *other = other_verb_with(verb, name, len);
 
 	if (other)
@@ -321,8 +321,8 @@ static void print_row(const struct option *row)
 	char left[128];
 
 	if (row->letter)
-		(void)snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-	(void)snprintf(left, sizeof(left), "  %s--%s%s%s", row->letter ? letter : "    ", row->name,
+		text_set(letter, "-%c, ", row->letter);
+	text_set(left, "  %s--%s%s%s", row->letter ? letter : "    ", row->name,
 		row->argument ? " " : "", row->argument ? row->argument : "");
 	if (strlen(left) + 2 > HELP_COLUMN)
 		printf("%s\n%*s%s\n", left, (int)HELP_COLUMN, "", row->help);

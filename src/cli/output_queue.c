@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/poll_set.h"
+#include "base/text.h"
 
 void output_queue_open(struct output_queue *queue, int fd)
 {
@@ -18,7 +18,7 @@ void output_queue_open(struct output_queue *queue, int fd)
 	*queue = (struct output_queue){ .fd = fd };
 	if (fstat(fd, &info) < 0 || (!S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)))
 		return;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* fits */
+	text_set(path, "/proc/self/fd/%d", fd);
 	int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (own < 0)

@@ -153,7 +153,7 @@ int record_outputs_choose(struct record_outputs *outputs, const struct record_ou
 	const char *slash = strrchr(beside, '/');
 
 	outputs->temporary = outputs->made.count != 0;
-	(void)snprintf(name, sizeof(name), "%s_%s", wish->name, stamp); /* cut if need be */
+	text_set(name, "%s_%s", wish->name, stamp); /* cut if need be */
 	if (!set_path(outputs, beside, slash ? (size_t)(slash + 1 - beside) : 0, name,
 		    outputs->packed ? ".nettrace.zst" : ".nettrace"))
 		return too_long(diag);

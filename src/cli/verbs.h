@@ -2,7 +2,7 @@
  * The verbs of spoor: one table, from which help, completion and the check for man pages are made.
  *
  * A verb is a file cli/cmd_<name>.c with a function and an option table, both declared here, a row
- * in verbs.c, a page docs/man/spoor-<name>.1 and cases in tests/cli/<name>/. Its function gets its
+ * in verbs.def, a page docs/man/spoor-<name>.1 and cases in tests/cli/<name>/. Its function gets its
  * own row and the arguments from its name on, calls options_parse() first, and returns the exit
  * code. A verb prints results to stdout and words to stderr.
  */

@@ -214,9 +214,8 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 static void fail(struct counted *p, const char *code, const char *reason)
 {
 	p->state = COUNTING_FAILED;
-	(void)snprintf(p->reason, sizeof(p->reason), "%.*s", (int)sizeof(p->reason) - 1, reason);
-	(void)snprintf(p->reason_code, sizeof(p->reason_code), "%.*s",
-		(int)sizeof(p->reason_code) - 1, code);
+	text_set(p->reason, "%.*s", (int)sizeof(p->reason) - 1, reason);
+	text_set(p->reason_code, "%.*s", (int)sizeof(p->reason_code) - 1, code);
 }
 
 /* Opens the session; also once more, by another tool's rule. */
@@ -300,9 +299,8 @@ static int add(struct counting *counting, const struct target *target, bool seen
 		p->pid = target->pid;
 		p->door = door ? *door : dotnet_target_door(&p->target);
 		p->held = held ? *held : (struct held_runtime){ 0 };
-		/* cut if it is long */
-		(void)snprintf(p->name, sizeof(p->name), "%s", target->name);
-		(void)snprintf(p->version, sizeof(p->version), "%s", target->runtime_version);
+		text_set(p->name, "%s", target->name);
+		text_set(p->version, "%s", target->runtime_version);
 		make_client_id(p->client_id);
 		p->counters.derive = counting->options.derive;
 		p->events = (struct counter_feed){
@@ -431,7 +429,7 @@ static void join_others(struct counting *counting, uint32_t index)
 	p->max_time_series = p->events.expected_max_time_series;
 	p->again = true;
 	event_session_stop(&p->session, clock_monotonic_ns());
-	(void)snprintf(sentence, sizeof(sentence),
+	text_set(sentence,
 		"another tool reads its Meters every %g s, %u time series and %u histograms at most: these limits hold for us, too",
 		p->interval_s, p->max_time_series, p->max_histograms);
 	tell(counting, index, sentence);
@@ -452,19 +450,19 @@ static void look_for_trouble(struct counting *counting, uint32_t index)
 		tell(counting, index,
 			"another tool has its only metrics session: EventCounters only, no values of Meters");
 	if (trouble & COUNTER_TROUBLE_SERIES) {
-		(void)snprintf(sentence, sizeof(sentence),
+		text_set(sentence,
 			"it has more than %u time series: those beyond are missing; --maxTimeSeries takes more",
 			p->max_time_series);
 		tell(counting, index, sentence);
 	}
 	if (trouble & COUNTER_TROUBLE_HISTOGRAMS) {
-		(void)snprintf(sentence, sizeof(sentence),
+		text_set(sentence,
 			"it has more than %u histograms: those beyond are missing; --maxHistograms takes more",
 			p->max_histograms);
 		tell(counting, index, sentence);
 	}
 	if (trouble & (COUNTER_TROUBLE_ERROR | COUNTER_TROUBLE_CALLBACK)) {
-		(void)snprintf(sentence, sizeof(sentence),
+		text_set(sentence,
 			trouble & COUNTER_TROUBLE_ERROR
 				? "its metrics session has ended with an error: %s"
 				: "an instrument of it failed: %s",
@@ -473,8 +471,7 @@ static void look_for_trouble(struct counting *counting, uint32_t index)
 	}
 	if (p->counters.refused && !p->told_refused) {
 		p->told_refused = p->counters.refused;
-		(void)snprintf(sentence, sizeof(sentence),
-			"it has more than %u counters: those beyond are left out",
+		text_set(sentence, "it has more than %u counters: those beyond are left out",
 			COUNTERS_SERIES_MAX);
 		tell(counting, index, sentence);
 	}

@@ -2,7 +2,6 @@
 #include "counters/counting_push.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "machine/endpoint.h"
 
 #define GRAPHITE_PORT 2003u
@@ -113,8 +113,7 @@ static void give_up(struct counting_push *push, int error, uint64_t now_ns)
 {
 	const char *words = strerrordesc_np(error);
 
-	(void)snprintf(push->problem, sizeof(push->problem), "%s",
-		words ? words : "it cannot be reached");
+	text_set(push->problem, "%s", words ? words : "it cannot be reached");
 	if (push->fd >= 0)
 		(void)close(push->fd); /* nothing to be done about it */
 	push->fd = -1;

@@ -1,7 +1,6 @@
 /* See event_places.h. */
 #include "diagnose/event_places.h"
 
-#include <errno.h>
 
 #include "analysis/answers.h"
 #include "base/text.h"

@@ -8,7 +8,6 @@
 #include "dotnet/eventpipe.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
@@ -74,7 +74,7 @@ struct eventpipe {
 static void set_reason(struct eventpipe *pipe, enum reason_kind kind, const char *text)
 {
 	pipe->reason_kind = kind;
-	(void)snprintf(pipe->reason, sizeof(pipe->reason), "%s", text); /* a cut end is fine */
+	text_set(pipe->reason, "%s", text);
 }
 
 static void set_known_reason(struct eventpipe *pipe, enum reason reason)
@@ -301,7 +301,7 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 		set_known_reason(pipe, REASON_NO_EVENT_IDS);
 		return;
 	}
-	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
+	text_set(text, "%s (0x%08x)", ipc_error_words(error), error);
 	set_reason(pipe, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
 }
 
@@ -563,9 +563,7 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 			set_known_reason(pipe, REASON_SENDS_TOO_MUCH);
 		} else if (!*pipe->reason) {
 			char text[64];
-			(void)snprintf(text, sizeof(text),
-				"it did not end the session within %llu s",
-				/* fits */
+			text_set(text, "it did not end the session within %llu s",
 				(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) /
 						     1000000000u));
 			set_reason(pipe, REASON_KIND_CUT_SHORT, text);

@@ -2,7 +2,6 @@
 #include "dotnet/exchange.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
@@ -75,8 +75,7 @@ static void fail(struct exchange *exchange, int failure, const char *text)
 	exchange->fd = -1;
 	exchange->state = EXCHANGE_FAILED;
 	exchange->failure = failure;
-	(void)snprintf(exchange->text, sizeof(exchange->text), "%s",
-		text); /* as long as a diagnosis */
+	text_set(exchange->text, "%s", text); /* as long as a diagnosis */
 }
 
 /* True if the state has changed, here and in the functions below. */

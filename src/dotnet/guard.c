@@ -40,6 +40,7 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "dotnet/guard_message.h"
 #include "dotnet/ipc.h"
@@ -253,7 +254,7 @@ static void ask_to_stop(struct guarded *item)
 	target.inner_pid = item->inner_pid;
 	target.start_ticks = item->start_ticks;
 	/* was as long before */
-	(void)snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", item->tmpdir);
+	text_set(target.tmpdir, "%s", item->tmpdir);
 	int fd = dotnet_port_connect(&target, NULL);
 
 	if (fd == -EAGAIN)
@@ -400,7 +401,7 @@ uint64_t guard_cpu_ns(uint32_t pid)
 	char path[64];
 	char text[128];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/schedstat", pid); /* fits */
+	text_set(path, "/proc/%u/schedstat", pid);
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 

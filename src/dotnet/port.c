@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
+#include "base/text.h"
 #include "dotnet/reason.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
@@ -420,7 +421,7 @@ static bool has_runtime_threads(uint32_t pid)
 	struct dirent *entry;
 	unsigned looked = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid); /* fits */
+	text_set(path, "/proc/%" PRIu32 "/task", pid);
 	DIR *tasks = opendir(path);
 	if (!tasks)
 		return true;
@@ -431,7 +432,7 @@ static bool has_runtime_threads(uint32_t pid)
 		if (entry->d_name[0] == '.')
 			continue;
 		looked++;
-		(void)snprintf(path, sizeof(path), "task/%.20s/comm", entry->d_name); /* fits */
+		text_set(path, "task/%.20s/comm", entry->d_name);
 		if (read_proc(pid, path, STATUS_MAX, &name, &size) == 0)
 			found = strncmp(name, ".NET ", 5) == 0;
 	}

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -125,7 +124,7 @@ void provider_offer_known(struct nearest *near)
 	for (const char *at = known; *at;) {
 		char name[NEAREST_NAME_MAX];
 		size_t len = strcspn(at, ",");
-		(void)snprintf(name, sizeof(name), "%.*s", (int)len, at); /* fits */
+		text_set(name, "%.*s", (int)len, at);
 		nearest_offer(near, name);
 		at += len;
 		at += *at == ',';

@@ -23,6 +23,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
@@ -167,7 +168,7 @@ static char state_of_pid(uint32_t pid)
 
 	if (!pid)
 		return '?';
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid); /* fits */
+	text_set(path, "/proc/%u/stat", pid);
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
@@ -595,7 +596,7 @@ static bool is_inherited(const struct reverse *reverse)
 		ssize_t n = 1;
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name); /* fits */
+		text_set(path, "/proc/%s/environ", entry->d_name);
 		cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 		while (fd >= 0 && n > 0 && len < sizeof(text)) {
 			n = read(fd, text + len, sizeof(text) - len);

@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
@@ -142,7 +142,7 @@ static void set_reason(struct dotnet_client *client, enum reason_kind kind, cons
 {
 	client->reason_kind = kind;
 	client->silent = false;
-	(void)snprintf(client->reason, sizeof(client->reason), "%s", text); /* a cut end is fine */
+	text_set(client->reason, "%s", text);
 }
 
 static void set_known_reason(struct dotnet_client *client, enum reason reason)
@@ -324,8 +324,7 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 		bytes_printf(&text, ", from the start, rundown 0x%x at its end",
 			(unsigned)RUNDOWN_KEYWORDS);
 	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
-	/* a cut end is fine */
-	(void)snprintf(session->text, sizeof(session->text), "%s", bytes_z(&text));
+	text_set(session->text, "%s", bytes_z(&text));
 }
 
 static int on_bytes(void *user, const uint8_t *data, size_t size)
@@ -454,7 +453,7 @@ static void take_refusal(struct dotnet_client *client, uint32_t error)
 {
 	char text[128];
 
-	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
+	text_set(text, "%s (0x%08x)", ipc_error_words(error), error);
 	set_reason(client, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
 	client->step = step_behind(client);
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -259,7 +258,7 @@ static void put_file(struct out *out, const struct heap_graph *graph,
 	put(out, one, sizeof(one));
 	put_u8(out, TAG_NULL); /* no JavaScript heap */
 	put_u8(out, TAG_NULL); /* no segments */
-	(void)snprintf(log, sizeof(log), "%s%s", *info->missing ? GCDUMP_NOT_WHOLE : "",
+	text_set(log, "%s%s", *info->missing ? GCDUMP_NOT_WHOLE : "",
 		info->missing); /* truncated if it is too long */
 	put_text(out, log);
 	put_u64(out, TICKS_1970 + info->utc_ns / 100);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "machine/target_root.h"
 
 static const char report_suffix[] = ".crashreport.json"; /* createdump's own */
@@ -37,13 +38,11 @@ static int reserve_report(struct dump_place *place, const char *path, uint32_t u
 
 	if (folder < 0)
 		return diag_set(diag, -errno, "cannot open the folder of the dump: %m");
-	(void)snprintf(report, sizeof(report), "%s%s", path, report_suffix); /* fits */
+	text_set(report, "%s%s", path, report_suffix);
 	int result = output_file_reserve(&place->report, folder, report, uid, diag);
 
 	if (result == 0)
-		/* fits */
-		(void)snprintf(place->report.temporary, sizeof(place->report.temporary), "%.40s%s",
-			place->core.temporary, report_suffix);
+		text_set(place->report.temporary, "%.40s%s", place->core.temporary, report_suffix);
 	return result;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "machine/target_root.h"
 
 int map_files_remove(uint32_t pid, uint32_t inner_pid, uint32_t uid, struct diag *diag)
@@ -33,8 +34,7 @@ int map_files_remove(uint32_t pid, uint32_t inner_pid, uint32_t uid, struct diag
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && result == 0; i++) {
 		char name[48];
 		struct stat status;
-		/* fits */
-		(void)snprintf(name, sizeof(name), "%s%u%s", names[i][0], inner_pid, names[i][1]);
+		text_set(name, "%s%u%s", names[i][0], inner_pid, names[i][1]);
 		if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(status.st_mode) || status.st_uid != uid)
 			continue;

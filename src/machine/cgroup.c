@@ -94,7 +94,7 @@ int cgroup_parse_path(char *text, const char *controller, struct cgroup *group)
 		if (!unified && !has_word(names + 1, (size_t)(path - names - 1), controller))
 			continue;
 		/* fits, as above */
-		(void)snprintf(group->path, sizeof(group->path), "%s", path + 1);
+		text_set(group->path, "%s", path + 1);
 		group->unified = unified;
 		result = 0;
 		if (!unified)
@@ -108,9 +108,9 @@ static int find_path(const char *root, uint32_t pid, const char *controller, str
 	char file[64];
 
 	if (pid)
-		(void)snprintf(file, sizeof(file), "/proc/%u/cgroup", pid); /* fits */
+		text_set(file, "/proc/%u/cgroup", pid);
 	else
-		(void)snprintf(file, sizeof(file), "/proc/self/cgroup"); /* fits */
+		text_set(file, "/proc/self/cgroup");
 	cleanup(freep) char *text = read_proc(root, file);
 
 	return cgroup_parse_path(text, controller, group);

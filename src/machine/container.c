@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/input.h"
+#include "base/text.h"
 
 #define FILE_MAX  (4u << 20)
 #define PATH_ROOM 512u
@@ -22,7 +23,7 @@ bool container_has_host_name(uint32_t pid)
 	char path[64];
 	struct stat its, ours;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/ns/uts", pid); /* fits */
+	text_set(path, "/proc/%u/ns/uts", pid);
 	return stat(path, &its) == 0 && stat("/proc/self/ns/uts", &ours) == 0 &&
 	       (its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
 }
@@ -52,7 +53,7 @@ bool container_host_name(uint32_t pid, char ret_name[CONTAINER_NAME_ROOM])
 	struct host_name host = { .name = ret_name };
 	pthread_t thread;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/ns/uts", pid); /* fits */
+	text_set(path, "/proc/%u/ns/uts", pid);
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	host.namespace_fd = fd;
 	if (fd < 0 || pthread_create(&thread, NULL, read_host_name, &host) != 0)
@@ -131,7 +132,7 @@ static bool docker_name(const char *root, const char *id, bool (*each)(void *, c
 	size_t len;
 	size_t at = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/var/lib/docker/containers/%s/config.v2.json", root,
+	text_set(path, "%s/var/lib/docker/containers/%s/config.v2.json", root,
 		id); /* a truncated path does not exist */
 	cleanup(freep) char *json = read_file(path, &len);
 
@@ -152,8 +153,7 @@ static bool containerd_name(const char *root, const char *id, bool (*each)(void 
 	glob_t found = { 0 };
 	bool done = false;
 
-	(void)snprintf(pattern, sizeof(pattern),
-		"%s/run/containerd/io.containerd.runtime.v2.task/*/%s/config.json", root,
+	text_set(pattern, "%s/run/containerd/io.containerd.runtime.v2.task/*/%s/config.json", root,
 		id); /* likewise */
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc && !done; i++) {
@@ -181,8 +181,7 @@ static bool podman_name(const char *root, const char *id, bool (*each)(void *, c
 	size_t len;
 	size_t at = 0;
 
-	(void)snprintf(path, sizeof(path),
-		"%s/var/lib/containers/storage/overlay-containers/containers.json", root);
+	text_set(path, "%s/var/lib/containers/storage/overlay-containers/containers.json", root);
 	cleanup(freep) char *json = read_file(path, &len);
 
 	while (json && container_find_text(json, len, &at, "id", text)) {

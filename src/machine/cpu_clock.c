@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define PATH_ROOM   64u /* "4194304/task/4194304/schedstat" */
 #define TEXT_ROOM   1024u
@@ -82,7 +83,7 @@ int process_clock_read(const struct proc_reader *proc, uint32_t pid,
 	char text[TEXT_ROOM];
 	struct proc_process stat;
 
-	(void)snprintf(path, sizeof(path), "%u/stat", pid); /* fits */
+	text_set(path, "%u/stat", pid);
 	cleanup(closep) int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -105,11 +106,11 @@ int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid
 {
 	char path[PATH_ROOM];
 
-	(void)snprintf(path, sizeof(path), "%u/task/%u/schedstat", pid, tid); /* fits */
+	text_set(path, "%u/task/%u/schedstat", pid, tid);
 	int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
 	/* a kernel without schedstat, or a thread that has ended */
 	if (fd < 0 && errno == ENOENT) {
-		(void)snprintf(path, sizeof(path), "%u/task/%u/stat", pid, tid); /* as above */
+		text_set(path, "%u/task/%u/stat", pid, tid);
 		fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
 	}
 	if (fd < 0)

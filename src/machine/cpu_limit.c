@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define TEXT_ROOM 4096u
 
 /* In us. Version 2: "200000 100000" or "max 100000". Version 1: two files, -1 for no limit. */
@@ -59,7 +61,7 @@ int cpu_limit_read(const char *root, uint32_t pid, struct cpu_limit *ret_limit)
 		best = (struct cpu_limit){ .quota_ns = quota_us * 1000,
 			.period_ns = period_us * 1000 };
 		/* as long as group.path */
-		(void)snprintf(best.path, sizeof(best.path), "%s", *group.path ? group.path : "/");
+		text_set(best.path, "%s", *group.path ? group.path : "/");
 		read_throttling(&group, &best);
 	} while (cgroup_up(&group));
 	if (least <= 0)

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "machine/proc.h"
 #include "machine/target_root.h"
 
@@ -32,7 +33,7 @@ static bool has_filter(uint32_t pid)
 	char path[64];
 	char text[TEXT_ROOM];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid); /* fits */
+	text_set(path, "/proc/%u/status", pid);
 	read_text(path, text);
 	const char *line = strstr(text, "\nSeccomp:\t");
 
@@ -73,7 +74,7 @@ static const char *below_root(const struct target_root *root, const char *file)
 	char path[64];
 	char top[TEXT_ROOM];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/root", root->pid); /* fits */
+	text_set(path, "/proc/%u/root", root->pid);
 	ssize_t len = readlink(path, top, sizeof(top));
 
 	return len > 1 && (size_t)len < sizeof(top) && strncmp(file, top, (size_t)len) == 0 &&
@@ -116,7 +117,7 @@ static int check_dac_library(const struct target_root *root, struct diag *diag)
 	char path[TEXT_ROOM];
 	char program[TEXT_ROOM];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/exe", root->pid); /* fits */
+	text_set(path, "/proc/%u/exe", root->pid);
 	ssize_t len = readlink(path, program, sizeof(program) - 1);
 
 	program[len > 0 ? len : 0] = '\0';

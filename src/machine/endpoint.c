@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/diag.h"
@@ -129,7 +128,7 @@ void endpoint_describe(struct endpoint *endpoint)
 	else
 		/* has room */
 		(void)inet_ntop(AF_INET, &four_address->sin_addr, host, sizeof(host));
-	(void)snprintf(endpoint->text, sizeof(endpoint->text), six ? "[%s]:%u" : "%s:%u", host,
+	text_set(endpoint->text, six ? "[%s]:%u" : "%s:%u", host,
 		ntohs(six ? six_address->sin6_port : four_address->sin_port));
 }
 
@@ -139,7 +138,7 @@ int endpoint_parse(const char *text, const char *host, uint16_t port, int type,
 	struct endpoint endpoint = { 0 };
 	char name[HOST_ROOM];
 
-	(void)snprintf(name, sizeof(name), "%s", host); /* from this module, and short */
+	text_set(name, "%s", host); /* from this module, and short */
 	if (!split(text, name, &port)) {
 		diag_set(diag, -EINVAL, "'%s' is no address", text);
 		diag_remedy(diag, "write HOST:PORT, [IPV6]:PORT or PORT");

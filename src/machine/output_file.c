@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "machine/rights.h"
 
 #define FLAGS (O_WRONLY | O_CLOEXEC | O_NOCTTY)
@@ -133,7 +134,7 @@ static int open_special(struct output_file *out, int place, const struct stat *s
 		return -EISDIR;
 	if (st->st_uid != 0 && st->st_uid != user && st->st_uid != getuid())
 		return -EPERM;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place); /* fits */
+	text_set(path, "/proc/self/fd/%d", place);
 	out->fd = open(path, FLAGS);
 	return out->fd < 0 ? -errno : 0;
 }
@@ -144,9 +145,7 @@ static int choose_temporary(struct output_file *out)
 
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
-	/* fits */
-	(void)snprintf(out->temporary, sizeof(out->temporary), "%s%016" PRIx64 "%s", part_prefix,
-		random, part_suffix);
+	text_set(out->temporary, "%s%016" PRIx64 "%s", part_prefix, random, part_suffix);
 	return 0;
 }
 
@@ -338,7 +337,7 @@ static int link_unnamed(const struct output_file *out, const char *name)
 {
 	char path[40];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", out->fd); /* fits */
+	text_set(path, "/proc/self/fd/%d", out->fd);
 	return linkat(AT_FDCWD, path, out->folder, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
@@ -388,7 +387,7 @@ static int replace(struct output_file *out)
 
 	if (result < 0)
 		return result;
-	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
+	text_set(old, "%s%s", out->name, old_suffix);
 	(void)unlinkat(out->folder, old, 0); /* if an old file remains, the link fails */
 	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
 		/* Not replaced: ext4 would first write the new file to disk. */
@@ -516,7 +515,7 @@ int output_file_spares(const char *path, const struct stat *input, struct diag *
 
 	if (strcmp(path, "-") == 0 || strlen(path) > 4096)
 		return 0;
-	(void)snprintf(old, sizeof(old), "%s%s", path, old_suffix); /* fits */
+	text_set(old, "%s%s", path, old_suffix);
 	if (is_file(path, input))
 		r = diag_set(diag, -EEXIST, "cannot write '%s': it is the file that is read", path);
 	else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && is_file(old, input))

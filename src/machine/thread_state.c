@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "machine/cpu_clock.h"
 #include "machine/rights.h"
 
@@ -198,7 +199,7 @@ static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t 
 {
 	char path[PATH_ROOM];
 
-	(void)snprintf(path, sizeof(path), "%u/task/%u/%s", pid, tid, file); /* fits */
+	text_set(path, "%u/task/%u/%s", pid, tid, file);
 	cleanup(closep) int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -226,8 +227,7 @@ static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 		state->name = calls[i].name;
 		if (!calls[i].takes_descriptor || state->arguments[0] > INT32_MAX)
 			return;
-		/* fits */
-		(void)snprintf(text, sizeof(text), "%u/fd/%u", pid, (unsigned)state->arguments[0]);
+		text_set(text, "%u/fd/%u", pid, (unsigned)state->arguments[0]);
 		uint64_t before = rights_lower();
 		n = readlinkat(proc->fd, text, state->object, sizeof(state->object) - 1);
 		rights_restore(before);

@@ -2,7 +2,6 @@
 #include "render/event_line.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -141,8 +140,8 @@ static void add_attributes(struct json *j, const struct schema *schema,
 
 	json_u64(j, "version", own->which & EVENT_LABEL_VERSION ? own->version : schema->version);
 	json_u64(j, "level", own->which & EVENT_LABEL_LEVEL ? own->level : schema->level);
-	(void)snprintf(keywords, sizeof(keywords), "0x%" PRIx64,
-		own->which & EVENT_LABEL_KEYWORDS ? own->keywords : schema->keywords); /* fits */
+	text_set(keywords, "0x%" PRIx64,
+		own->which & EVENT_LABEL_KEYWORDS ? own->keywords : schema->keywords);
 	json_z(j, "keywords", keywords);
 	if (own->which & EVENT_LABEL_OPCODE)
 		opcode = own->opcode;
@@ -179,7 +178,7 @@ static void add_frame(void *context, const struct trace *trace, const struct fun
 		json_text(j, "module", trace_text(trace, function->module),
 			strtab_len(&trace->strings, function->module));
 	if (!function || !function->named) {
-		(void)snprintf(text, sizeof(text), "0x%" PRIx64, address); /* fits */
+		text_set(text, "0x%" PRIx64, address);
 		json_z(j, "address", text);
 	}
 	json_end(j);

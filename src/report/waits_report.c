@@ -2,7 +2,6 @@
 #include "report/waits_report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "analysis/answers.h"
 #include "base/bytes.h"
@@ -191,7 +190,7 @@ static void add_json_lock(struct json *j, const struct tally_key *key)
 		json_null(j, "lock");
 		return;
 	}
-	(void)snprintf(text, sizeof(text), "0x%" PRIx64, key->id);
+	text_set(text, "0x%" PRIx64, key->id);
 	json_z(j, "lock", text);
 }
 

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "code/codemap.h"
 #include "code/demangle.h"
@@ -145,7 +146,7 @@ static void save_kernel_cache(const struct name_tables *tables)
 	kallsyms_save(tables->kernel, &image);
 	if (image.failed || box_open_cache(&tables->box, &folder, &quiet) < 0)
 		return;
-	(void)snprintf(name, sizeof(name), KALLSYMS_CACHE ".%d", (int)getpid()); /* fits */
+	text_set(name, KALLSYMS_CACHE ".%d", (int)getpid());
 	cleanup(closep) int fd =
 		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
@@ -247,7 +248,7 @@ static int open_for_user(void *context, const char *path)
 	if (place < 0) {
 		result = -errno;
 	} else if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
-		(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", place); /* fits */
+		text_set(again, "/proc/self/fd/%d", place);
 		result = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		result = result < 0 ? -errno : result;
 	}
@@ -546,8 +547,8 @@ static void answer_maps(struct name_tables *tables, const struct name_question *
 	for (size_t i = 0; answer->codemap && i < 2; i++) {
 		struct input in;
 		quiet = (struct diag){ 0 };
-		(void)snprintf(path, sizeof(path), i == 0 ? "/tmp/perf-%u.map" : "/tmp/jit-%u.dump",
-			question->inner_pid ? question->inner_pid : question->pid); /* fits */
+		text_set(path, i == 0 ? "/tmp/perf-%u.map" : "/tmp/jit-%u.dump",
+			question->inner_pid ? question->inner_pid : question->pid);
 		if (take_note(tables, target_root_open_word(&root, path, MAP_FILE_SIZE_MAX, &fd,
 					      &size, &quiet)) < 0)
 			continue;

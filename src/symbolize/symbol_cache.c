@@ -276,8 +276,8 @@ static int put_copy(int folder, int fd, const char *build_id, char *ret_build_id
 	char part[64];
 	char name[STORE_PATH_SIZE];
 
-	(void)snprintf(part, sizeof(part), "copy.%ld" PART_SUFFIX, (long)getpid()); /* fits */
-	(void)snprintf(name, sizeof(name), "%s%s", build_id + 2, SUFFIX);           /* fits */
+	text_set(part, "copy.%ld" PART_SUFFIX, (long)getpid());
+	text_set(name, "%s%s", build_id + 2, SUFFIX);
 	(void)unlinkat(folder, part, 0); /* of an ended process with our id */
 	cleanup(closep) int copy =
 		openat(folder, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -331,7 +331,7 @@ int symbol_cache_open_download(const struct symbol_cache *cache, const char *bui
 		return diag_set(diag, folder, "cannot write into the symbol cache '%s': %m",
 			cache->path);
 	part_suffix(url, suffix);
-	(void)snprintf(name, sizeof(name), "%s%s", build_id + 2, suffix); /* fits */
+	text_set(name, "%s%s", build_id + 2, suffix);
 	cleanup(closep) int fd =
 		openat(folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -389,8 +389,7 @@ static int read_folder(int store, const char *pair, struct symbol_cache_list *li
 			fstatat(dirfd(files), file->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(st.st_mode))
 			continue;
-		(void)snprintf(entry.build_id, sizeof(entry.build_id), "%.2s%.*s", pair,
-			(int)(len - suffix), file->d_name); /* fits */
+		text_set(entry.build_id, "%.2s%.*s", pair, (int)(len - suffix), file->d_name);
 		if (!build_id_is_valid(entry.build_id))
 			continue;
 		entry.size_bytes = (uint64_t)st.st_size;

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/poll_set.h"
+#include "base/text.h"
 #include "machine/cpu_clock.h"
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
@@ -426,8 +427,7 @@ static bool is_starved(const struct clerk *clerk)
 	char path[64];
 	char text[512];
 
-	/* fits */
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&clerk->tid));
+	text_set(path, "/proc/self/task/%d/stat", atomic_load(&clerk->tid));
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
@@ -530,9 +530,7 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
 	char text[128];
 	uint64_t cpu_ns = 0;
 
-	/* fits */
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat",
-		atomic_load(&clerk->tid));
+	text_set(path, "/proc/self/task/%d/schedstat", atomic_load(&clerk->tid));
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 

@@ -1,7 +1,6 @@
 /* See symbols_list.h. */
 #include "symbols/symbols_list.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/missing_symbols.h"

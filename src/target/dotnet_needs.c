@@ -2,8 +2,8 @@
 #include "target/dotnet_needs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,7 +75,7 @@ static void others(struct capability *row, const struct look *look)
 		say(row, CAPABILITY_LIMITED, "of this user only: %s is missing",
 			trace ? "CAP_DAC_OVERRIDE (to connect)"
 			      : "CAP_SYS_PTRACE (to find a socket)");
-	(void)snprintf(row->remedy, sizeof(row->remedy), "%s", how_to_get_rights(look)); /* fits */
+	text_set(row->remedy, "%s", how_to_get_rights(look));
 }
 
 /* The variable that switches a process's diagnostics off; NULL none. */
@@ -106,8 +106,7 @@ static void switched_on(struct capability *row, const struct look *look)
 	if (own && strcmp(own, "0") == 0) {
 		say(row, CAPABILITY_LIMITED, "%s",
 			"DOTNET_EnableDiagnostics is 0 here: what is started from this shell has no socket");
-		/* fits */
-		(void)snprintf(row->remedy, sizeof(row->remedy), "unset DOTNET_EnableDiagnostics");
+		text_set(row->remedy, "unset DOTNET_EnableDiagnostics");
 	}
 	if (proc_open(&proc, NULL) < 0)
 		return;
@@ -125,9 +124,8 @@ static void switched_on(struct capability *row, const struct look *look)
 		return;
 	say(row, CAPABILITY_LIMITED, "switched off in %s: %u has %s=0",
 		TEXT_THINGS(off, "process", "processes"), first, by);
-	/* fits */
-	(void)snprintf(row->remedy, sizeof(row->remedy),
-		"start %s without it; CPU samples are had all the same", off == 1 ? "it" : "them");
+	text_set(row->remedy, "start %s without it; CPU samples are had all the same",
+		off == 1 ? "it" : "them");
 }
 
 /*
@@ -153,8 +151,7 @@ static void socket_folder(struct capability *row, const struct look *look)
 	else
 		say(row, CAPABILITY_YES, "%s", strcmp(folder, "/tmp") == 0 ? "" : folder);
 	if (row->answer != CAPABILITY_YES)
-		/* fits */
-		(void)snprintf(row->remedy, sizeof(row->remedy),
+		text_set(row->remedy,
 			"let TMPDIR name a short one that can be written to, here and for the programs");
 }
 
@@ -174,8 +171,7 @@ static void heap(struct capability *row, const struct look *look)
 			"a snapshot takes the process's socket: %u of %u can be asked", reachable,
 			found);
 	if (row->answer != CAPABILITY_YES)
-		/* fits */
-		(void)snprintf(row->remedy, sizeof(row->remedy), "spoor ps says of each why not");
+		text_set(row->remedy, "spoor ps says of each why not");
 }
 
 static void dump(struct capability *row, const struct look *look)
@@ -213,8 +209,7 @@ static void dump(struct capability *row, const struct look *look)
 			"%u of %u .NET processes%s%.150s", good, asked, first.text[0] ? "; " : "",
 			first.text);
 	if (good != asked)
-		/* fits */
-		(void)snprintf(row->remedy, sizeof(row->remedy), "%.200s",
+		text_set(row->remedy, "%.200s",
 			first.remedy[0] ? first.remedy
 					: "spoor ps says of each whether it can be asked");
 }
@@ -286,8 +281,7 @@ static bool provider_of_machine(char *ret_name, size_t room)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++) {
 		char pattern[128];
 		glob_t paths = { 0 };
-		(void)snprintf(pattern, sizeof(pattern),
-			"%s/shared/Microsoft.NETCore.App/*/" LTTNG_PROVIDER, places[i]); /* fits */
+		text_set(pattern, "%s/shared/Microsoft.NETCore.App/*/" LTTNG_PROVIDER, places[i]);
 		if (glob(pattern, 0, NULL, &paths) == 0 && paths.gl_pathc) {
 			cleanup(closep) int fd =
 				open(paths.gl_pathv[paths.gl_pathc - 1], O_RDONLY | O_CLOEXEC);
@@ -306,7 +300,7 @@ static bool library_is_here(const char *name)
 	char path[256];
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", places[i], name); /* names are short */
+		text_set(path, "%s/%s", places[i], name); /* names are short */
 		if (access(path, R_OK) == 0)
 			return true;
 	}
@@ -335,10 +329,10 @@ static void lttng(struct capability *row, const struct look *look)
 		library_is_here("liblttng-ust.so.1") && strcmp(name, "liblttng-ust.so.1") != 0
 			? " (liblttng-ust.so.1 does not stand in for it)"
 			: "");
-	(void)snprintf(row->remedy, sizeof(row->remedy), "%s",
+	text_set(row->remedy, "%s",
 		strcmp(name, "liblttng-ust.so.0") == 0
 			? "Debian 11 and Ubuntu 20.04 have it; it can stand beside a newer one. spoor trace needs neither"
-			: "install it; spoor trace does not need it"); /* fits */
+			: "install it; spoor trace does not need it");
 }
 
 static void user_events(struct capability *row, const struct look *look)
@@ -360,8 +354,7 @@ static void user_events(struct capability *row, const struct look *look)
 
 	if (error != ENOENT) {
 		say(row, CAPABILITY_NO, "user_events_data: %s", strerror(error));
-		/* fits */
-		(void)snprintf(row->remedy, sizeof(row->remedy), "%s", how_to_get_rights(look));
+		text_set(row->remedy, "%s", how_to_get_rights(look));
 	} else if (mounted) {
 		say(row, CAPABILITY_NO, "%s",
 			"this kernel has none (CONFIG_USER_EVENTS, Linux 6.4 or newer)");
@@ -369,8 +362,7 @@ static void user_events(struct capability *row, const struct look *look)
 		say(row, CAPABILITY_NO, "%s",
 			look->rights.euid ? "tracefs can be read by root only"
 					  : "tracefs is not mounted");
-		/* fits */
-		(void)snprintf(row->remedy, sizeof(row->remedy), "%s",
+		text_set(row->remedy, "%s",
 			look->rights.euid ? "run it with sudo"
 					  : "mount -t tracefs tracefs /sys/kernel/tracing");
 	}

@@ -2,11 +2,11 @@
 #include "target/port_peer.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reverse.h"
@@ -75,9 +75,7 @@ int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer
 	const char *slash = strrchr(info.command_line, '/');
 	const char *name = slash ? slash + 1 : info.command_line;
 
-	/* a cut end is fine */
-	(void)snprintf(ret_peer->name, sizeof(ret_peer->name), "%.*s", (int)strcspn(name, " "),
-		name);
+	text_set(ret_peer->name, "%.*s", (int)strcspn(name, " "), name);
 	/*
 	 * The process that listens at the path, if its own pid is the one that the runtime reports;
 	 * a process that only forwards connections has another.

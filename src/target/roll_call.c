@@ -2,13 +2,13 @@
 #include "target/roll_call.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
+#include "base/text.h"
 #include "dotnet/exchange.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
@@ -164,8 +164,7 @@ static void explain_no_socket(struct targets *targets, struct target *target)
 	if (proc_open(&proc, NULL) == 0) {
 		const char *name = switched_off_by(&proc, target->pid);
 		if (name) {
-			(void)snprintf(text, sizeof(text),
-				"its diagnostics are switched off (%s=0)", name); /* fits */
+			text_set(text, "its diagnostics are switched off (%s=0)", name);
 			target->reason = keep(targets, text);
 			target->reach_reason = REASON_NONE;
 		}
@@ -187,20 +186,19 @@ static void explain(struct targets *targets, struct target *target)
 		if (geteuid() != 0 && target->uid != geteuid()) {
 			/* the user's name is in its own column */
 			target->reason = reason_text(REASON_OTHER_USER);
-			(void)snprintf(text, sizeof(text), "sudo spoor ps -p %u",
-				target->pid); /* fits */
+			text_set(text, "sudo spoor ps -p %u", target->pid);
 			target->remedy = keep(targets, text);
 		}
 		break;
 	case EBUSY: /* a signal has stopped it */
-		(void)snprintf(text, sizeof(text), "kill -CONT %u", target->pid); /* fits */
+		text_set(text, "kill -CONT %u", target->pid);
 		target->remedy = keep(targets, text);
 		break;
 	case ENOENT:
 	case ENAMETOOLONG:
 	case ECONNREFUSED:
 		explain_no_socket(targets, target);
-		(void)snprintf(text, sizeof(text), "spoor record -p %u", target->pid); /* fits */
+		text_set(text, "spoor record -p %u", target->pid);
 		target->remedy = keep(targets, text);
 		break;
 	default:

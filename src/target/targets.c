@@ -231,7 +231,7 @@ static const struct known_program *find_program(struct choosing *c)
 	char path[64];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/exe", c->now.process.pid); /* fits */
+	text_set(path, "/proc/%u/exe", c->now.process.pid);
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, &st) < 0)

@@ -1,9 +1,9 @@
 /* See stopping_event.h. */
 #include "tracing/stopping_event.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "render/event_text.h"
 #include "trace/event.h"
 #include "trace/schema.h"
@@ -21,7 +21,7 @@ static bool payload_fits(struct stopping_event *stop, const struct trace *trace,
 		if (!colon)
 			return false;
 		/* no event has a field with a longer name */
-		(void)snprintf(field, sizeof(field), "%.*s", (int)(colon - at), at);
+		text_set(field, "%.*s", (int)(colon - at), at);
 		bytes_reset(&stop->text);
 		size_t value_len = len - (size_t)(colon + 1 - at);
 		if (!event_text_field(&stop->text, trace, event, field) ||

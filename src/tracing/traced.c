@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +64,7 @@ bool traced_is_waiting(const struct traced *traced)
 void traced_set_reason(struct traced *traced, const char *code, const char *reason)
 {
 	traced->reason_code = code;
-	(void)snprintf(traced->reason, sizeof(traced->reason), "%s", reason); /* may be truncated */
+	text_set(traced->reason, "%s", reason);
 }
 
 bool tracing_is_raw(const struct tracing *tracing)
@@ -100,8 +99,7 @@ static int open_raw(struct traced *traced)
 
 	if (fd < 0) {
 		traced->write_error = fd;
-		/* the buffers have the same size */
-		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text);
+		text_set(traced->write_reason, "%s", diag.text);
 		return fd;
 	}
 	traced->raw_fd = fd;
@@ -120,9 +118,8 @@ static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 			continue;
 		if (n <= 0) {
 			traced->write_error = n < 0 ? -errno : -EIO;
-			(void)snprintf(traced->write_reason, sizeof(traced->write_reason),
-				/* fits */
-				"its file cannot be written: %s", strerror(-traced->write_error));
+			text_set(traced->write_reason, "its file cannot be written: %s",
+				strerror(-traced->write_error));
 			return traced->write_error;
 		}
 		data += n;
@@ -179,8 +176,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		tracing->give_out_ns = 0; /* no event waits for this stream any more */
 	}
 	if (r < 0 && size)
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
-			diag.text); /* may be truncated */
+		text_set(traced->reason, "%s", diag.text);
 	return r < 0 && size ? r : 0;
 }
 
@@ -361,8 +357,7 @@ static void close_session(struct traced *traced)
 {
 	if (!*traced->reason ||
 		!reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_LIED))
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
-			eventpipe_reason(traced->pipe)); /* the buffers have the same size */
+		text_set(traced->reason, "%s", eventpipe_reason(traced->pipe));
 	traced->reason_code = eventpipe_reason_code(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error)

@@ -9,7 +9,6 @@
 #include "tracing/tracing.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -212,9 +211,7 @@ static void need_guard(struct tracing *tracing)
 	struct diag diag = { 0 };
 
 	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0)
-		/* fits */
-		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s",
-			SESSION_UNGUARDED, diag.text);
+		text_set(tracing->unguarded, "%s%s", SESSION_UNGUARDED, diag.text);
 	tracing->guard_rounds = guard_rounds(tracing->guard);
 }
 
@@ -224,9 +221,7 @@ static void look_at_guard(struct tracing *tracing)
 	const char *problem = tracing->guard ? guard_problem(tracing->guard) : NULL;
 
 	if (problem && !*tracing->unguarded)
-		/* fits */
-		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s",
-			SESSION_UNGUARDED, problem);
+		text_set(tracing->unguarded, "%s%s", SESSION_UNGUARDED, problem);
 	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->writer.sink)
 		return;
 	tracing->unguarded_emitted = true;

@@ -138,7 +138,7 @@ static void test_things(void **state)
 	text_add_things(&out, 0, "event, ", "events, ");
 	text_add_things(&out, 1, "event, ", "events, ");
 	text_add_things(&out, 12345, "event", "events");
-	char room[TEXT_ROOM];
+	char room[TEXT_PUT_ROOM];
 	assert_string_equal(text_put_things(room, 1, "process", "processes"), "1 process");
 	assert_string_equal(text_put_things(room, 0, "process", "processes"), "0 processes");
 	assert_string_equal(text_put_things(room, 1000, "process", "processes"), "1,000 processes");
