@@ -20,10 +20,7 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-/*
- * The weight of a sample when neither it nor the recording has one: the unit of this format's
- * samples.
- */
+/* Weight of a sample when neither it nor the recording has one: the unit of this format. */
 #define WEIGHT_UNKNOWN_NS 1000000u
 /* a thread that was not sampled for longer was not there */
 #define THREAD_TIME_MAX_NS UINT64_C(1000000000)
@@ -398,10 +395,7 @@ static int compare_stacks(const void *left, const void *right)
 	return a->role < b->role ? -1 : a->role > b->role;
 }
 
-/*
- * Appends the names of one stack's frames after those of all stacks before it. `previous` may be
- * NULL.
- */
+/* Appends the names of a stack's frames after those of earlier stacks. `previous` may be NULL. */
 static int name_frames(struct profile *profile, struct symbolmap *names,
 	struct profile_stack *stack, const struct profile_stack *previous)
 {
@@ -445,10 +439,7 @@ static bool by_frame_pointers(const struct profile *profile)
 	       !trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
 }
 
-/*
- * A replaced method was called once: its lower frame becomes the mark for the caller that the walk
- * has lost.
- */
+/* A replaced method was called once: its lower frame marks the caller that the walk lost. */
 static int mark_replaced(struct profile *profile, struct symbolmap *names,
 	struct profile_stack *stack)
 {

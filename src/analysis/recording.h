@@ -1,6 +1,4 @@
-/*
- * Facts about a recording and its quality: time, rate, CPU use, losses, names.
- */
+/* Facts about a recording and its quality: time, rate, CPU use, losses, names. */
 #ifndef SPOOR_ANALYSIS_RECORDING_H
 #define SPOOR_ANALYSIS_RECORDING_H
 

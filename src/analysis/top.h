@@ -1,7 +1,4 @@
-/*
- * The functions that the CPU time was spent in, per process: self time, and total time with
- * callees.
- */
+/* The functions in which CPU time was spent, per process: self time, and total with callees. */
 #ifndef SPOOR_ANALYSIS_TOP_H
 #define SPOOR_ANALYSIS_TOP_H
 

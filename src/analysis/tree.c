@@ -112,10 +112,7 @@ static int compare_from_root(const void *a, const void *b)
 	return compare_paths(a, b, false);
 }
 
-/*
- * Adds the path after that of `before`; the two share their common prefix. False if memory runs
- * out.
- */
+/* Adds the path after that of `before`, sharing their common prefix. False without memory. */
 static bool add_path(struct call_tree *tree, struct paths *paths, const struct symbolmap *names,
 	const struct path *before, const struct path *path, const struct profile_stack *stack)
 {
@@ -162,10 +159,7 @@ static uint8_t *match_functions(const struct profile *profile, const struct symb
 	return matches;
 }
 
-/*
- * For each process the first one with the same name: itself, where it has none. NULL when there is
- * no memory.
- */
+/* For each process the first one with the same name, or itself. NULL without memory. */
 static uint32_t *first_of_name(const struct trace *trace)
 {
 	uint32_t *first = calloc((size_t)trace->processes.count + 1, sizeof(*first));

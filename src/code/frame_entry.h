@@ -17,10 +17,7 @@
 #define FRAME_POINTER_OMIT     0xffu
 #define FRAME_POINTER_INDIRECT 0x80u
 
-/*
- * The number of an encoded pointer without its base (DW_EH_PE_*). *ok becomes false if the format
- * is unknown.
- */
+/* The number of an encoded pointer without its base (DW_EH_PE_*). *ok: the format is known. */
 uint64_t frame_pointer_read(struct cursor *c, uint8_t encoding, bool is_64, bool *ok);
 
 /* As frame_pointer_read(), for a pointer whose own address is `vaddr`: absolute or relative to it. */

@@ -37,10 +37,7 @@ enum {
 	METRICS_OTHERS_RULE = 17,
 };
 
-/*
- * The texts of an event of values, in their order; of an instrument, the first seven and three
- * more.
- */
+/* The texts of an event of values, in order; of an instrument the first seven and three more. */
 enum { METER, VERSION, NAME, UNIT, TAGS, NUMBER, NUMBER_2 };
 enum { OF_TYPE = 3, OF_UNIT, OF_DESCRIPTION, OF_TAGS, OF_METER_TAGS };
 
@@ -577,10 +574,7 @@ static int read_fields(struct counter_feed *e, const struct strtab *strings,
 	return c->short_read ? -EBADMSG : 1;
 }
 
-/*
- * "key:value,key:value" as the tags of Meters are written; one pair without a colon and there are
- * none.
- */
+/* "key:value,key:value" as Meters' tags are written; one pair without a colon: there are none. */
 static uint32_t metadata_tags(struct counter_feed *e)
 {
 	struct bytes *text = &e->texts[EC_METADATA];

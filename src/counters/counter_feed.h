@@ -84,10 +84,7 @@ struct counter_feed {
 	bool enumerated; /* InitialInstrumentEnumerationComplete */
 	/* between CollectionStart and CollectionStop: the interval's values are being sent */
 	bool collecting;
-	/*
-	 * until the caller clears it: totals are increments of this interval, as the process has
-	 * just begun
-	 */
+	/* until the caller clears it: totals are of this interval, as the process has just begun */
 	bool from_start;
 	bool list_all;          /* keep every instrument that is published, chosen or not */
 	uint64_t taken;         /* values */

@@ -127,10 +127,7 @@ void counters_done(struct counters *counters);
 
 uint32_t counters_text(struct counters *counters, const char *text, size_t len);
 
-/*
- * The index of the series, made when it is not there. 0: there is no room (index 0 is a derived
- * one).
- */
+/* The index of the series, made if it is not there. 0: no room (index 0 is a derived one). */
 uint32_t counters_series(struct counters *counters, const struct counter_id *id,
 	enum counter_kind kind);
 

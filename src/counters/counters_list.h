@@ -1,7 +1,4 @@
-/*
- * The counters that a process offers: the instruments of its Meters, and the EventCounters that
- * answered.
- */
+/* The counters that a process offers: its Meters' instruments, and EventCounters that answered. */
 #ifndef SPOOR_COUNTERS_COUNTERS_LIST_H
 #define SPOOR_COUNTERS_COUNTERS_LIST_H
 
@@ -22,10 +19,7 @@ struct counters_offer {
 
 void counters_list_text(const struct counters_offer *offer, struct bytes *out);
 
-/*
- * One object: process, pid, runtime, counters: [{provider, name, source, type, unit, description,
- * tags}].
- */
+/* One object: process, pid, runtime, counters: [{provider, name, source, type, unit, ...}]. */
 void counters_list_json(const struct counters_offer *offer, struct bytes *out);
 
 #endif

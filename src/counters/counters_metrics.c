@@ -456,10 +456,7 @@ void counters_graphite(const struct counters_view *view, const char *host, bool 
 	each_line(view, host, with_pid, graphite_line, out);
 }
 
-/*
- * In StatsD a signed gauge value is a change: a negative gauge is set to 0 first. The path is in
- * `out` already.
- */
+/* In StatsD a signed value is a change, so a negative gauge is set to 0 first. `out`: the path. */
 static void statsd_line(const struct counters_view *view, const char *suffix, double value,
 	double delta, struct bytes *out)
 {

@@ -21,10 +21,7 @@ struct counters_view;
 /* All series of all processes; those with the same metric name follow one another. */
 void counters_prometheus(const struct counters_view *views, size_t count, struct bytes *out);
 
-/*
- * The values of the last interval. `host` is the machine's name; `with_pid`: several processes have
- * this name.
- */
+/* The last interval's values. `host`: the machine; `with_pid`: several processes of this name. */
 void counters_graphite(const struct counters_view *view, const char *host, bool with_pid,
 	struct bytes *out);
 void counters_statsd(const struct counters_view *view, const char *host, bool with_pid,

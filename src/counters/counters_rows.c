@@ -375,10 +375,7 @@ void counter_add_note(const struct counters_view *view, const struct counter_ser
 		counter_add_figure(series->rate, "", true, out);
 }
 
-/*
- * The values of "key=value,key=value" with blanks between them: on a screen the keys say nothing
- * new.
- */
+/* The values of "key=value,key=value" with blanks between: a screen's keys say nothing new. */
 static void add_tag_values(const char *tags, struct bytes *out)
 {
 	while (*tags) {
@@ -441,10 +438,7 @@ static size_t columns_of(struct bytes *cell)
 	return text_columns(bytes_z(cell), cell->len);
 }
 
-/*
- * An interval's lines have the same columns; names of any length have room, for nothing is cut in a
- * pipe.
- */
+/* An interval's lines have the same columns. Names of any length fit: nothing is cut in a pipe. */
 void counters_lines(const struct counters_view *view, struct bytes *out)
 {
 	struct line_cells line = { 0 };

@@ -25,9 +25,7 @@ void counters_csv_head(const struct counters_csv_options *options, struct bytes 
 void counters_csv(const struct counters_view *view, const struct counters_csv_options *options,
 	struct bytes *out);
 
-/*
- * One JSON object a row. `separator` precedes each; *first leaves out the first one's.
- */
+/* One JSON object a row. `separator` precedes each; *first leaves out the first one's. */
 void counters_json(const struct counters_view *view, const char *separator, bool *first,
 	struct bytes *out);
 
@@ -49,10 +47,7 @@ void counter_add_level(const struct counters_view *view, const struct counter_se
 void counter_add_note(const struct counters_view *view, const struct counter_series *series,
 	struct bytes *out);
 
-/*
- * "dotnet.gc.collections gen0", "http.server.request.duration p99"; `whole`: with the keys of its
- * tags.
- */
+/* "dotnet.gc.collections gen0", "http.server.request.duration p99"; `whole`: with tag keys. */
 void counter_add_name(const struct counters_view *view, const struct counter_series *series,
 	bool whole, struct bytes *out);
 

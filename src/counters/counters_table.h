@@ -26,10 +26,7 @@ struct counters_table {
 	const char *notice; /* said below the heading; "" */
 };
 
-/*
- * Whole lines; each but the last ends with "\x1b[K\r\n". The last has no line end, so the screen
- * never scrolls.
- */
+/* Whole lines, each but the last ending with "\x1b[K\r\n", so that the screen never scrolls. */
 void counters_table_draw(struct counters_table *table, const struct counters_view *views,
 	size_t count, struct bytes *out);
 

@@ -138,10 +138,7 @@ static uint32_t count_event_sources(const struct counter_choice *choice)
 	return count;
 }
 
-/*
- * The runtime's limit of providers is far above ours. A name that is given in two ways is requested
- * once.
- */
+/* The runtime's limit of providers is far above ours. A name given in two ways counts once. */
 static int make_request(const struct counting *counting, struct counted *p, uint32_t *ret_count)
 {
 	const struct counting_options *o = &counting->options;
@@ -197,10 +194,7 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 
 /* ---- the stream ---- */
 
-/*
- * A truncated event loses one counter value; the stream has the event's length, so the next events
- * are readable.
- */
+/* A truncated event loses one value; its length is known, so the next events are readable. */
 static void take_event(void *user, const struct schema *schema, const struct event *event,
 	struct diag *broken)
 {
@@ -388,10 +382,7 @@ static void begin_resume(const struct counting *counting, struct counted *p, uin
 	held_runtime_resume(&p->held, now);
 }
 
-/*
- * A runtime whose session is over gets no further request, so the port may give its place to
- * another one.
- */
+/* A runtime whose session is over gets no further request, so the port may reuse its place. */
 static void leave_place(const struct counting *counting, struct counted *p, uint64_t now)
 {
 	if (!p->held.reverse || p->left || p->session.pipe || p->open_ns)

@@ -93,10 +93,7 @@ struct counting_options {
 int counting_new(const struct counting_options *options, struct counting **ret_counting,
 	struct diag *diag);
 
-/*
- * -ENOMEM, or an error of dotnet_target_read(). All other failures show in the state of the
- * process.
- */
+/* -ENOMEM, or an error of dotnet_target_read(). Other failures show in the process's state. */
 int counting_add(struct counting *counting, const struct target *target, struct diag *diag);
 
 /*

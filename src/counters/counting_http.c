@@ -26,10 +26,7 @@ struct peer {
 	struct bytes answer;
 	size_t sent;
 	bool answering;
-	/*
-	 * all of the answer was sent: unread bytes would reset the connection and lose it, so they
-	 * are read
-	 */
+	/* all of the answer was sent: unread bytes would reset the connection, so they are read */
 	bool said;
 };
 

@@ -156,10 +156,7 @@ static void finish_connect(struct counting_push *push, uint64_t now_ns)
 	}
 }
 
-/*
- * The size of the next send: for Graphite all of the queue, for StatsD as many whole lines as fit
- * one datagram.
- */
+/* The size of the next send: all of the queue for Graphite, one datagram's lines for StatsD. */
 static size_t next_size(const struct counting_push *push)
 {
 	const uint8_t *at = push->queue.data + push->sent;

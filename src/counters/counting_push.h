@@ -41,10 +41,7 @@ void counting_push_advance(struct counting_push *push, uint64_t now_ns);
 /* Everything that was added was sent. */
 bool counting_push_is_empty(const struct counting_push *push);
 
-/*
- * Why nothing can be sent: a sentence part; NULL while all is well. And the number of dropped
- * lines.
- */
+/* Why nothing can be sent, a sentence part or NULL, and the number of dropped lines. */
 const char *counting_push_problem(const struct counting_push *push);
 uint64_t counting_push_dropped(const struct counting_push *push);
 

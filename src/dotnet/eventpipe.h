@@ -64,10 +64,7 @@ struct eventpipe_options {
 	bool strict_info;
 	/* StopTracing follows the opening: for a rundown alone */
 	bool stop_at_once;
-	/*
-	 * a runtime before .NET 10 gets the request without the ids of events to leave out, instead
-	 * of none
-	 */
+	/* a runtime before .NET 10 gets the request without ids to leave out, instead of none */
 	bool filters_optional;
 	/* the first to try; 0: the oldest one that can express the request */
 	enum ipc_command collect_command;

@@ -332,10 +332,7 @@ int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id,
 		return take_start(heap, &c);
 	case CLR_ID_GCEnd:
 		return take_end(heap, &c);
-	/*
-	 * Types and modules are valid for the whole process, whichever collection they were sent
-	 * with.
-	 */
+	/* Types and modules are valid for the whole process, whichever collection sent them. */
 	case CLR_ID_BulkType:
 		error = take_types(heap, &c);
 		break;

@@ -40,10 +40,7 @@ struct heap_events {
 	uint64_t told_edges;
 	uint64_t bytes; /* of payloads taken */
 	uint64_t
-		/*
-		 * events with objects, references or roots of the collection, lost numbers not
-		 * counted
-		 */
+		/* events with objects, references or roots of the collection, without lost ones */
 		blocks;
 	bool begun;    /* GCStart was seen */
 	bool ended;    /* GCEnd of the same collection too */

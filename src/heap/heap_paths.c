@@ -29,10 +29,7 @@ static uint32_t type_at(const struct paths *p, uint32_t at)
 	return heap_graph_node_type(p->report->graph, p->order->node[at]);
 }
 
-/*
- * The places are in breadth-first order: the first that refers to a place is on a shortest way to
- * it.
- */
+/* Places are in breadth-first order: the first that refers to one is on a shortest way to it. */
 static int walk(struct paths *p)
 {
 	const struct heap_graph *graph = p->report->graph;

@@ -1,6 +1,4 @@
-/*
- * Why objects of a type are alive: the shortest ways from the roots to them, as lists of types.
- */
+/* Why objects of a type are alive: the shortest ways from the roots to them, as lists of types. */
 #ifndef SPOOR_HEAP_HEAP_PATHS_H
 #define SPOOR_HEAP_HEAP_PATHS_H
 

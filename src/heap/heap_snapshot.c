@@ -112,10 +112,7 @@ static int open_session(struct taking *t, struct event_session *session, uint64_
 	return event_session_open(session, &door, &options, &reading);
 }
 
-/*
- * One turn: waits for either session or the watched descriptor, for a limited time, then advances
- * both sessions.
- */
+/* One turn: waits a limited time for a session or the watched descriptor, then advances both. */
 static void turn(struct taking *t)
 {
 	struct pollfd *watched = t->result->interrupted ? NULL : t->options->watched;
@@ -354,10 +351,7 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 	return result;
 }
 
-/*
- * Whether the target's memory has room for a larger buffer, and for what the process itself
- * allocates meanwhile.
- */
+/* Whether the target's memory has room for a larger buffer and its own allocations meanwhile. */
 static bool may_grow(const struct heap_snapshot_options *options, uint32_t buffer_mb)
 {
 	uint64_t left_bytes = memory_cgroup_left("", options->target->pid);

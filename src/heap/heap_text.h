@@ -23,10 +23,7 @@ void heap_text(const struct heap_report *report, const struct heap_text_options 
 void heap_diff_text(const struct heap_report *report, const struct heap_report *before,
 	const struct heap_text_options *options, struct bytes *out);
 
-/*
- * One JSON object; its members are documented in spoor-heap(1) and only added to. `before` may be
- * NULL.
- */
+/* One JSON object, documented in spoor-heap(1) and only added to. `before` may be NULL. */
 void heap_json(const struct heap_report *report, const struct heap_report *before,
 	uint32_t row_count, struct bytes *out);
 

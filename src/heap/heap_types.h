@@ -1,6 +1,4 @@
-/*
- * What a heap consists of: by type, by root, and against an earlier one.
- */
+/* What a heap consists of: by type, by root, and against an earlier one. */
 #ifndef SPOOR_HEAP_HEAP_TYPES_H
 #define SPOOR_HEAP_HEAP_TYPES_H
 
@@ -14,10 +12,7 @@ enum heap_sort { HEAP_BY_SIZE, HEAP_BY_RETAINED, HEAP_BY_COUNT };
 int heap_types_count(struct heap_report *report, const struct heap_order *order,
 	enum heap_sort sort);
 
-/*
- * Fills report->diff: `graph` of the report against an earlier one, type by type, by name and
- * module. -ENOMEM.
- */
+/* Fills report->diff: `graph` against an earlier one, by type name and module. -ENOMEM. */
 int heap_types_compare(struct heap_report *report, const struct heap_graph *before);
 
 #endif

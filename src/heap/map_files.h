@@ -1,7 +1,4 @@
-/*
- * The perf map and jitdump that a runtime leaves in its /tmp: found and taken away, as the target
- * sees them.
- */
+/* The perf map and jitdump in a runtime's /tmp: found and removed, as the target sees them. */
 #ifndef SPOOR_HEAP_MAP_FILES_H
 #define SPOOR_HEAP_MAP_FILES_H
 

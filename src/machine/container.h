@@ -11,10 +11,7 @@
 
 #define CONTAINER_NAME_ROOM 256u
 
-/*
- * Calls `each` with every known name until it returns true. Returns whether it did. `root` as in
- * cgroup.h.
- */
+/* Calls `each` with every known name until it returns true, and returns that. `root`: cgroup.h. */
 bool container_names(const char *root, const char *id, bool (*each)(void *user, const char *name),
 	void *user);
 

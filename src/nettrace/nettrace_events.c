@@ -29,10 +29,7 @@ int nettrace_begin_events(struct nettrace_decoder *d, struct cursor c, struct di
 	d->has_activity = false;
 	memset(d->activity, 0, sizeof(d->activity));
 	if (d->head.version == 6) {
-		/*
-		 * Row 0 is a row like any other (other writers use it for capture), and the
-		 * default.
-		 */
+		/* Row 0 is a row like any other (other writers use it), and the default. */
 		d->capture_row = row_find(d, 0);
 		d->thread_index = d->capture_row ? d->rows.items[d->capture_row].thread_index : 0;
 	}
@@ -79,10 +76,7 @@ static inline uint32_t varuint32(const uint8_t **at, const uint8_t *end, bool *f
 	return (uint32_t)value;
 }
 
-/*
- * The row that has captured the event; made for a thread id of version 4. 0: undefined, or no
- * memory.
- */
+/* The row of the thread that captured the event, made if version 4. 0: undefined, or no memory. */
 static uint32_t row_for(struct nettrace_decoder *d, uint64_t id)
 {
 	uint32_t row = row_find(d, id);
@@ -291,10 +285,7 @@ int nettrace_read_event(struct nettrace_decoder *d, struct event *ret_event, str
 
 	if (r < 0)
 		return r;
-	/*
-	 * Not of metadata records, which have the time at which they were written: older events
-	 * follow.
-	 */
+	/* Not of metadata records, which have the time of their writing: older events follow. */
 	if (d->sorted)
 		d->sorted_ticks = d->ticks;
 	if (d->ticks > d->last_ticks)

@@ -218,10 +218,7 @@ static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned
 	return true;
 }
 
-/*
- * A label with a key, or an id of a trace or span: bytes are kept, but for our own late_ns. False:
- * no memory.
- */
+/* A label with a key, or a trace or span id: bytes are kept, but for late_ns. False: no memory. */
 static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
 	const uint8_t *begin = c->at - 1; /* the kind */

@@ -732,10 +732,7 @@ static void put_labels(struct nettrace_sink *s)
 	}
 }
 
-/*
- * The list, new or of an earlier event, for an event that is late or has an activity. False: no
- * memory.
- */
+/* The list, new or of an earlier event, for a late event or an activity. False: no memory. */
 static bool keep_label(struct nettrace_sink *s, const struct event *event, uint32_t *ret_label)
 {
 	uint32_t *recent = NULL;

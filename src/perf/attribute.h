@@ -22,10 +22,7 @@ int attribute_probe(struct perf_event_attr *ret_attr, bool cycles, uint32_t freq
 /* Whether attribute_probe() failed as the event does not exist, not as a right is missing. */
 bool attribute_missing(int error);
 
-/*
- * Adds user registers and a copy of the user stack to each sample. `size_bytes` is a multiple of 8 below 64
- * KiB.
- */
+/* Adds user registers and a stack copy to samples. `size_bytes`: a multiple of 8 below 64 KiB. */
 void attribute_copy_stacks(struct perf_event_attr *attr, uint64_t registers, uint32_t size_bytes);
 
 /*

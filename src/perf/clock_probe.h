@@ -1,7 +1,4 @@
-/*
- * Measures the offset of perf events' time from CLOCK_MONOTONIC, as the kernel does not confirm
- * use_clockid.
- */
+/* Offset of perf events' time from CLOCK_MONOTONIC: the kernel does not confirm use_clockid. */
 #ifndef SPOOR_PERF_CLOCK_PROBE_H
 #define SPOOR_PERF_CLOCK_PROBE_H
 

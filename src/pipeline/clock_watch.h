@@ -35,10 +35,7 @@ struct clock_reading clock_watch_read(void);
 
 void clock_watch_begin(struct clock_watch *watch, struct clock_reading now);
 
-/*
- * The change since the last call. If both happened, this call returns the suspend and the next one
- * the rest.
- */
+/* The change since the last call. If both happened, the suspend; the next call has the rest. */
 enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_reading now,
 	int64_t *ret_by_ns);
 

@@ -25,10 +25,7 @@
 #define LAST_WORDS      (256u << 10)
 #define GIVE_BACK_BYTES (1u << 20) /* cached pages are released in pieces of at least this size */
 
-/*
- * Free bytes on the file's disk (for users other than root), and the number of bytes that must stay
- * free.
- */
+/* Free bytes on the file's disk (for users other than root), and how many must stay free. */
 static bool read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve)
 {
 	struct statvfs disk;

@@ -50,10 +50,7 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
  */
 enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t size_bytes);
 
-/*
- * True if a file of this size has room for names and final events only: samples and events are
- * dropped.
- */
+/* True if a file of this size has room for names and final events only: others are dropped. */
 bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes);
 
 /* True if a file of this size has reached the requested size: names are dropped too. */

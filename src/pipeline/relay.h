@@ -65,10 +65,7 @@ struct relay_counts {
 /* The trace and the window are borrowed and must outlive the relay. */
 int relay_new(struct trace *trace, struct reorder_window *window, struct relay **ret_relay);
 
-/*
- * Returns the number of the stream, counted from 0, or -ENOMEM. `name` is used in messages; it is
- * copied.
- */
+/* Returns the number of the stream, from 0, or -ENOMEM. `name`, for messages, is copied. */
 int relay_open(struct relay *relay, uint32_t process, const char *name);
 
 int relay_open_picked(struct relay *relay, uint32_t process, const char *name,

@@ -41,9 +41,7 @@ static void take_newcomers(struct live_port *port, uint64_t now_ns)
 	}
 }
 
-/*
- * Returns true if managed_hold() took the runtime over, to open its session before resuming it.
- */
+/* Returns true if managed_hold() took the runtime over, to open its session before resuming it. */
 static bool is_held_for_session(struct live_port *port, const struct live_newcomer *newcomer,
 	uint64_t now_ns)
 {

@@ -578,10 +578,7 @@ static bool can_be_empty(const struct schema *schema, uint32_t i)
 	       (i + 1 == schema_fields_end(schema, i) || can_be_empty(schema, i + 1));
 }
 
-/*
- * Fields [i, end) of one depth, with those below them. False: one cannot be read, or the bytes end
- * before it.
- */
+/* Fields [i, end) of one depth and those below. False: one is unreadable, or the bytes end. */
 static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end,
 	struct cursor *c)
 {
@@ -741,10 +738,7 @@ static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, 
 	return true;
 }
 
-/*
- * A payload that ends before a field has the fields before it: an event of a version between two of
- * the list.
- */
+/* A payload that ends before a field has those before it: a version between two of the list. */
 static bool walk_clr(struct walk *walk, const struct clr_event *event, struct cursor *c)
 {
 	struct clr_walk clr = { .fields = event->fields };
@@ -837,10 +831,7 @@ static bool open_dynamic(const struct trace *trace, const struct event *event,
 	       gc_dynamic_open(event->payload, event->payload_size, ret_dynamic) == 0;
 }
 
-/*
- * Events that travel without a description. Those of Universal.Events go by their names, whatever
- * their numbers.
- */
+/* Events without a description. Those of Universal.Events go by name, whatever their number. */
 static bool find_known(const struct trace *trace, const struct event *event,
 	struct clr_event *ret_known)
 {

@@ -43,10 +43,7 @@ bool event_text_json(struct json *j, const struct trace *trace, const struct eve
 bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,
 	const char *name);
 
-/*
- * Its labels: " {trace_id=4bf9... span_id=00f0... Customer=\"x\"}" appended; nothing when it has
- * none.
- */
+/* Appends its labels, " {trace_id=4bf9... span_id=00f0... Customer=\"x\"}", if it has some. */
 void event_text_labels(struct bytes *out, const struct event *event);
 
 /*

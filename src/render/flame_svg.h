@@ -1,7 +1,4 @@
-/*
- * A call tree as a flame graph: one SVG file that needs nothing else, to look at, search, zoom and
- * print.
- */
+/* A call tree as a flame graph: one SVG file to look at, search, zoom and print. */
 #ifndef SPOOR_RENDER_FLAME_SVG_H
 #define SPOOR_RENDER_FLAME_SVG_H
 

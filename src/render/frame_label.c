@@ -201,10 +201,7 @@ static size_t head_length(const char *text, size_t len)
 	return len;
 }
 
-/*
- * After the last separator, and after the one before it. Separators within generic arguments do not
- * count.
- */
+/* After the last separator, and the one before it; those within generic arguments not counted. */
 void label_split(const char *text, size_t len, uint8_t function_kind, struct name_parts *ret_parts)
 {
 	bool managed = function_kind == FUNCTION_JIT || function_kind == FUNCTION_READYTORUN;

@@ -28,16 +28,10 @@ const char *label_weight(const struct report *report);
 /* "shop". */
 void label_process_name(struct bytes *out, const struct trace *trace, uint32_t process);
 
-/*
- * "tier 0, tier 1", "R2R", or nothing, of a set of 1 << enum function_tier: the text of a table's
- * last column.
- */
+/* "tier 0, tier 1", "R2R" or nothing, of 1 << enum function_tier: a table's last column. */
 void label_tiers(struct bytes *out, uint32_t tiers);
 
-/*
- * "kernel", "native", "jit", "r2r", "stub", "unknown": the words of JSON and of the picture's
- * classes.
- */
+/* "kernel", "native", "jit", "r2r", "stub", "unknown": words of JSON and picture classes. */
 const char *label_kind(uint8_t function_kind);
 
 /* "2026-11-21 08:30:12 UTC"; nothing when the time is not known. */

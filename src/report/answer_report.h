@@ -22,10 +22,7 @@ struct answer_report {
 /* By enum answer. */
 extern const struct answer_report answer_reports[ANSWER_COUNT];
 
-/*
- * The analysis of which `flags`, by enum answer, are true; ANSWER_COUNT: none. *ret_several: there
- * are more.
- */
+/* The analysis whose `flags` (enum answer) is true; ANSWER_COUNT: none. *ret_several: more are. */
 enum answer answer_report_requested(const bool *flags, bool *ret_several);
 
 #endif

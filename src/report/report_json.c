@@ -185,10 +185,7 @@ static void add_unwinding(struct json *j, const struct report *report)
 	json_end(j);
 }
 
-/*
- * The tier of most of a method's own time; where it has none, the last one, which replaced the
- * others.
- */
+/* The tier of most of a method's own time; if it has none, the last, which replaced the others. */
 static enum function_tier main_tier(uint32_t tiers, const uint64_t *tier_ns)
 {
 	enum function_tier best = FUNCTION_TIER_COUNT;

@@ -117,10 +117,7 @@ static void add_cut(struct bytes *out, const char *text, size_t len, size_t colu
 	bytes_add(out, text + at, len - at);
 }
 
-/*
- * The cell in the making, cut to the terminal and padded to `columns`. The last cell of a line is
- * not padded.
- */
+/* The current cell, cut to the terminal and padded to `columns` if it is not its line's last. */
 static void add_cell(struct page *page, size_t columns, bool last)
 {
 	const char *text = (const char *)page->cell.data;

@@ -32,10 +32,7 @@ struct report_text_options {
 	const char *callers;
 };
 
-/*
- * `tree` NULL: tables of functions. Otherwise the tree, with the share at each step. It gets
- * sorted.
- */
+/* `tree` NULL: tables of functions. Otherwise the tree, with each step's share; it gets sorted. */
 void report_text(const struct report *report, struct call_tree *tree,
 	const struct report_text_options *options, struct bytes *out);
 

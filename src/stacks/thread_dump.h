@@ -51,10 +51,7 @@ struct dump_thread {
 	bool idle;
 	bool waits_for_lock; /* `waits_for` is a lock */
 	bool serves_session; /* the runtime's thread that sends the events of sessions */
-	/*
-	 * it waits, but may have run between its managed frames and its state: they are of two
-	 * moments
-	 */
+	/* it waits, but may have run between its frames and its state: they are of two moments */
 	bool moved;
 	char state; /* R S D T t X Z of /proc; '?' */
 };

@@ -1,6 +1,4 @@
-/*
- * Threads with the same stack that wait for the same thing form one group.
- */
+/* Threads with the same stack that wait for the same thing form one group. */
 #ifndef SPOOR_STACKS_THREAD_GROUPS_H
 #define SPOOR_STACKS_THREAD_GROUPS_H
 

@@ -83,10 +83,7 @@ struct seen {
 	uint32_t tick;        /* of the sampler, when it was last seen */
 };
 
-/*
- * Whether a thread ran while it was looked at: its context switches, beside those in its
- * thread_state.
- */
+/* Whether a thread ran while it was looked at: its context switches, beside its thread_state. */
 struct steps {
 	uint64_t first; /* before the session was opened; 0 not known */
 	/* SETTLE_NS after /proc was read; 0 not known, or not read */
@@ -860,10 +857,7 @@ static void finish(struct taking *t)
 	t->dump->took_ns = clock_monotonic_ns() - t->begin_ns;
 }
 
-/*
- * Which locks are waited for, the events' payloads say: not of a process that only borrowed rights
- * reach.
- */
+/* Payloads name the locks that are waited for: not if only borrowed rights reach the process. */
 static int open_pipe(struct taking *t)
 {
 	t->providers[0] = (struct ipc_provider){ .name = PROVIDER_SAMPLE_NAME, .level = 4 };

@@ -30,10 +30,7 @@ struct thread_stacks_options {
 	bool managed_only;      /* nothing of native frames */
 };
 
-/*
- * Keeps symbol tables from one round to the next. The options are copied, what they point to is
- * borrowed.
- */
+/* Keeps symbol tables for the next rounds. Options are copied, what they point to is borrowed. */
 int thread_stacks_new(const struct thread_stacks_options *options,
 	struct thread_stacks **ret_stacks, struct diag *diag);
 

@@ -60,10 +60,7 @@ static bool is_idle(const struct thread_dump *dump, const struct dump_thread *th
 			       begins_with(strtab_get(&dump->texts, thread->name), ".NET ");
 }
 
-/*
- * The runtime's thread that sends the events of a session, of this one too: it runs because it is
- * looked at.
- */
+/* The runtime's thread that sends sessions' events, this one's too: it runs for this program. */
 static bool serves_session(const struct thread_dump *dump, const struct dump_thread *thread)
 {
 	return !thread->managed_count &&

@@ -295,10 +295,7 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack,
 	}
 }
 
-/*
- * "12 threads of the runtime: 4 .NET TP Worker, .NET TP Gate". Their groups are the last ones, from
- * `first` on.
- */
+/* "12 threads of the runtime: 4 .NET TP Worker, .NET TP Gate": the groups from `first` on. */
 static void add_idle(const struct thread_dump *dump, uint32_t first, struct bytes *out)
 {
 	struct {

@@ -27,10 +27,7 @@ void threads_text(struct thread_dump *dump, const struct threads_text_options *o
 /* One JSON object in a line; its members are documented in spoor-stacks(1) and only added to. */
 void threads_json(const struct thread_dump *dump, struct bytes *out);
 
-/*
- * "Thread (0x1a2b):" and a line a managed frame, leaf first. Threads without managed frames are
- * left out.
- */
+/* "Thread (0x1a2b):" and a line for each managed frame, leaf first; other threads are left out. */
 void threads_dotnet_stack(const struct thread_dump *dump, struct bytes *out);
 
 #endif

@@ -247,10 +247,7 @@ static uint8_t write_native(struct symbolizer *symbolizer, const struct symboliz
 	return HIT_NAMED;
 }
 
-/*
- * Names a vdso address. All processes of one architecture have the same vdso, so the recorder's own
- * is read.
- */
+/* Names a vdso address. An architecture's processes share one vdso: the recorder's own is read. */
 static uint8_t answer_vdso(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit)
 {
 	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[hit->mapping];
@@ -501,10 +498,7 @@ uint8_t hit_answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *h
 	}
 	if (*path != '/')
 		return UNNAMED_NO_SYMBOLS;
-	/*
-	 * A single-file program's own image contains ReadyToRun code that only the runtime can
-	 * name.
-	 */
+	/* A single-file program's image contains ReadyToRun code that only the runtime can name. */
 	if (own->managed == MANAGED_ASKING && !last &&
 		trace->mappings.items[hit->mapping].path ==
 			trace->processes.items[hit->process].executable)

@@ -20,10 +20,7 @@ void hit_answer_take(struct symbolizer *symbolizer);
  */
 void hit_answer_drop(struct symbolizer *symbolizer, bool all);
 
-/*
- * Names one sampled address. Returns its new state: named, the cause why it has no name, or
- * waiting.
- */
+/* Names a sampled address. Returns its state: named, the cause of no name, or waiting. */
 uint8_t hit_answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *hit, uint64_t now_ns,
 	bool last);
 

@@ -417,10 +417,7 @@ static void employ(struct symbol_worker *worker)
 	worker->clerk = clerk;
 }
 
-/*
- * True if the thread only waits for a CPU. A thread that hangs in reading a file would hang there
- * again.
- */
+/* True if the thread only waits for a CPU. One that hangs in reading a file would hang again. */
 static bool is_starved(const struct clerk *clerk)
 {
 	struct proc_process thread = { 0 };

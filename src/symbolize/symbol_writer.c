@@ -223,10 +223,7 @@ int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hi
 		if (result < 0)
 			return result;
 	}
-	/*
-	 * A managed image is its own module, but a single-file program's image contains many
-	 * modules.
-	 */
+	/* A managed image is its own module; a single-file program's image contains many. */
 	if (in_image && !symbol_writer_is_managed_image(path)) {
 		const char *assembly =
 			codemap_assembly(&process->codemap, code->module_id, &module_len);

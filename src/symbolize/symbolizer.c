@@ -416,10 +416,7 @@ void symbolizer_forget_processes(struct symbolizer *symbolizer, const bool *dead
 	symbolizer->asking_ended = asking_ended;
 	count_frames(symbolizer);
 	symbolizer->previous_process = 0;
-	/*
-	 * Rebuilds the table without the ended processes. Waiting entries are recognized by their
-	 * state.
-	 */
+	/* Rebuilds the table without the ended processes. A waiting entry is known by its state. */
 	vec_reset(&symbolizer->waiting);
 	map_reset(&symbolizer->hit_index);
 	for (uint32_t i = 1; i < symbolizer->hits.count; i++) {

@@ -227,16 +227,10 @@ const struct code *symbolizer_end_code(struct symbolizer *symbolizer, uint32_t p
 /* Names those waiting addresses whose answers are available. `now_ns` is CLOCK_MONOTONIC. */
 int symbolizer_resolve(struct symbolizer *symbolizer, uint64_t now_ns);
 
-/*
- * Waits for the last answers. Addresses without one are named by the fallbacks, or counted by
- * cause.
- */
+/* Waits for the last answers. Addresses without one get a fallback name, or count by cause. */
 int symbolizer_finish(struct symbolizer *symbolizer);
 
-/*
- * True while a question about one of the process's addresses has no answer: its slot must not be
- * reused.
- */
+/* True while a question about one of its addresses has no answer: its slot is not reused. */
 bool symbolizer_awaits(const struct symbolizer *symbolizer, uint32_t process);
 
 /*

@@ -1,7 +1,4 @@
-/*
- * Sends ProcessInfo to the chosen .NET processes: runtime version, architecture, and why one does
- * not answer.
- */
+/* Sends ProcessInfo to chosen .NET processes: version, architecture, why one does not answer. */
 #ifndef SPOOR_TARGET_ROLL_CALL_H
 #define SPOOR_TARGET_ROLL_CALL_H
 

@@ -431,10 +431,7 @@ static size_t pattern_count(const struct target_query *query)
 	       query->tree_count;
 }
 
-/*
- * Does any pattern fit the present process? All are tried, so that each records whether it fitted
- * any.
- */
+/* Whether any pattern fits this process. All are tried, so that each records if it ever fitted. */
 static bool fits_any(struct choosing *c)
 {
 	const struct target_query *query = c->query;
@@ -597,10 +594,7 @@ static int take(struct choosing *c)
 
 static void begin_candidate(struct choosing *c, const struct proc_process *process)
 {
-	/*
-	 * Field by field, not the whole struct: its texts are long, and the machine has many
-	 * processes.
-	 */
+	/* Field by field, not the whole struct: its texts are long, and processes are many. */
 	c->now.process = *process;
 	c->now.named = c->now.placed = c->now.host_known = c->now.uts_known = c->now.looked =
 		c->now.hidden = false;
@@ -769,10 +763,7 @@ bool target_query_chooses(const struct target_query *query)
 
 int targets_choose(const struct target_query *query, struct targets *ret_targets, struct diag *diag)
 {
-	/*
-	 * Large, so it is allocated, and does not take the room on the stack that signal handlers
-	 * need.
-	 */
+	/* Allocated, because it is large: signal handlers need that room on the stack. */
 	cleanup(freep) struct choosing *c = calloc(1, sizeof(*c));
 	int result;
 

@@ -329,10 +329,7 @@ static bool span_is_text(const char *text, size_t len, const char *word)
 	return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/*
- * A function from the text of managed or runtime-made code. `range` (CodeAdded) and `mapping` may
- * be NULL.
- */
+/* A function from the text of managed or generated code. `range`, `mapping` may be NULL. */
 static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t text, const struct code_range *range, const struct mapping *mapping,
 	enum origin origin)

@@ -254,10 +254,7 @@ static void begin_wait(struct traced *waiting, uint64_t now_ns)
 	traced_enter(waiting, TRACED_DELAYED);
 }
 
-/*
- * True if spoor does not resume the runtime: it did not connect to the listen port, or options.hold
- * is set.
- */
+/* Spoor does not resume the runtime: it is not of the listen port, or options.hold is set. */
 static bool goes_on_by_itself(const struct traced *traced)
 {
 	return traced->peer < 0 || traced->tracing->options.hold;

@@ -250,10 +250,7 @@ void tracing_listen(struct tracing *tracing, struct reverse *reverse)
 	tracing->reverse = reverse;
 }
 
-/*
- * Adds the runtimes that have connected to the listen port. When the trace is ending they are only
- * resumed.
- */
+/* Adds the runtimes that connected to the listen port; while the trace ends, only resumes them. */
 static void take_newcomers(struct tracing *tracing)
 {
 	uint32_t peer;
