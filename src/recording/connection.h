@@ -16,8 +16,8 @@
 #include "base/vec.h"
 #include "dotnet/held_runtime.h"
 #include "dotnet/runtime_client.h"
-#include "recording/managed.h"
-#include "symbolize/symbolizer.h"
+#include "recording/managed_outcome.h"
+#include "symbolize/symbolizer_state.h"
 #include "trace/trace.h"
 
 struct guard;

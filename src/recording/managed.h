@@ -37,6 +37,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recording/managed_outcome.h"
+
 struct held_runtime;
 struct ipc_process_info;
 struct ipc_provider;
@@ -45,34 +47,6 @@ struct poll_set;
 struct symbolizer;
 struct relay;
 struct trace;
-
-#define MANAGED_RUNDOWNS_MAX 8u
-#define MANAGED_HOLD_NS      UINT64_C(5000000000)
-
-/*
- * The state of one process, reported when its names become known or cannot be obtained, and again
- * when that changes.
- */
-struct managed_outcome {
-	uint32_t process;
-	bool reachable;
-	const char *reason;                  /* part of a sentence; "" when reachable */
-	const char *reason_code;             /* one word */
-	const struct ipc_process_info *info; /* NULL without an answer */
-	const char *sessions;                /* opened sessions, one a line; "" for none */
-	bool clock_measured;
-	int64_t clock_offset_ns; /* its events' clock minus CLOCK_MONOTONIC */
-	uint64_t clock_error_ns; /* maximum error of the offset */
-};
-
-typedef void managed_report(void *context, const struct managed_outcome *outcome);
-
-/*
- * Reports an event that concerns all sessions: the guard ended them ("guard"), or they are not
- * guarded ("unguarded"). `text` is a sentence. Sessions that the guard ended are being opened
- * again.
- */
-typedef void managed_told(void *context, const char *code, const char *text);
 
 int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
 	managed_told *told, void *context, struct managed **ret_managed);
@@ -96,8 +70,6 @@ void managed_stacks(struct managed *managed, unsigned kinds);
  * the trace's stack table, `runs` is true if the thread was in managed code. Called after
  * managed_relay(), before the first managed_watch().
  */
-typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,
-	uint32_t stack, bool runs);
 void managed_sample(struct managed *managed, managed_sampled *sampled, void *context);
 
 /*

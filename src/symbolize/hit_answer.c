@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "symbolize/symbolizer.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "code/arch.h"

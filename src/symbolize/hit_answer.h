@@ -5,7 +5,7 @@
 #ifndef SPOOR_SYMBOLIZE_HIT_ANSWER_H
 #define SPOOR_SYMBOLIZE_HIT_ANSWER_H
 
-#include "symbolize/symbolizer.h"
+#include "symbolize/symbolizer_state.h"
 
 /* NULL without memory. */
 struct symbol_worker *hit_answer_worker(struct symbolizer *symbolizer);

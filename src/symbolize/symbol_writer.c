@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "symbolize/symbolizer.h"
 #include "base/cleanup.h"
 #include "code/arch.h"
 #include "code/mapping_kind.h"

@@ -5,7 +5,7 @@
 #ifndef SPOOR_SYMBOLIZE_SYMBOL_WRITER_H
 #define SPOOR_SYMBOLIZE_SYMBOL_WRITER_H
 
-#include "symbolize/symbolizer.h"
+#include "symbolize/symbolizer_state.h"
 
 struct code;
 struct mapping;

@@ -21,7 +21,7 @@
 #include "pipeline/session_writer.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
-#include "tracing/tracing.h"
+#include "tracing/tracing_options.h"
 
 struct eventpipe;
 struct guard;
