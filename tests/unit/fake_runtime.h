@@ -82,7 +82,7 @@ static void fake_serve(struct fake_runtime *runtime, int fd)
 
 	if (size && (size > sizeof(rest) || recv(fd, rest, size, MSG_WAITALL) != (ssize_t)size))
 		return;
-	if (command == IPC_PROCESS_INFO_2) {
+	if (command == IPC_PROCESS_INFO || command == IPC_PROCESS_INFO_2) {
 		runtime->infos++;
 		fake_info(fd);
 	} else if (command == IPC_STOP_TRACING) {
@@ -127,12 +127,14 @@ static void fake_runtime_start(struct fake_runtime *runtime, const char *path)
 	struct dotnet_target self;
 
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &self, NULL), 0);
-	if (path)
-		snprintf(runtime->path, sizeof(runtime->path), "%s", path);
-	else
-		snprintf(runtime->path, sizeof(runtime->path),
-			"%s/dotnet-diagnostic-%u-%llu-socket", *self.tmpdir ? self.tmpdir : "/tmp",
-			self.inner_pid, (unsigned long long)self.start_ticks);
+	char own[DOTNET_DIR_MAX + 64];
+
+	snprintf(own, sizeof(own), "%s/dotnet-diagnostic-%u-%llu-socket",
+		*self.tmpdir ? self.tmpdir : "/tmp", self.inner_pid,
+		(unsigned long long)self.start_ticks);
+	path = path ? path : own;
+	assert_true(strlen(path) < sizeof(runtime->path));
+	strcpy(runtime->path, path);
 	strcpy(address.sun_path, runtime->path);
 	runtime->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	unlink(runtime->path);
@@ -155,7 +157,7 @@ static void fake_runtime_stop(struct fake_runtime *runtime)
 }
 
 /* Reads a file of tests/data, which the caller frees. */
-static uint8_t *fake_stream(const char *name, size_t *ret_size)
+static inline uint8_t *fake_stream(const char *name, size_t *ret_size)
 {
 	char path[256];
 	uint8_t *data = malloc(1 << 20);
