@@ -87,10 +87,7 @@ static int count_process(struct report *report, const struct profile *profile,
 				&names->functions.items[profile->bodies.items[stack->at + i]]);
 			struct sum *sum = &sums[function];
 			if (sum->process_mark != mark) {
-				/*
-				 * Rows are first only numbered; their sums are copied when the
-				 * process is through.
-				 */
+				/* Rows are numbered first; sums are copied at the process's end. */
 				*sum = (struct sum){ .process_mark = mark,
 					.row.function = function };
 				if (!vec_add(&report->rows, sum->row))

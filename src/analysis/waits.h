@@ -39,10 +39,7 @@ struct wait_begun {
 };
 
 struct waits {
-	/*
-	 * key: id = the lock's address or 0, text = thread id of its owner or 0, kind, stack;
-	 * amounts are ns
-	 */
+	/* key: id = the lock's address or 0, text = owner's thread id or 0, kind, stack; in ns */
 	struct tally tally;
 	VEC(struct wait_begun) by_thread; /* until waits_settle() */
 };

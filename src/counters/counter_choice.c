@@ -9,10 +9,7 @@
 
 #define ONLY_EVENT_COUNTERS "EventCounters\\"
 
-/*
- * A name may hold what it likes but what the lists of the request and of the command line are made
- * of.
- */
+/* A name may hold what it likes except the separators of the request and the command line. */
 static int take_name(struct counter_choice *choice, const char *text, size_t len,
 	const char **ret_name, struct diag *diag)
 {

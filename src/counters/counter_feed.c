@@ -164,10 +164,7 @@ static void join(struct bytes *list, const struct bytes *more)
 	bytes_add(list, more->data, more->len);
 }
 
-/*
- * Events 7, 8 and 11: meter, version, instrument, type, unit, description, [tags, meter's tags,
- * scope, [id]].
- */
+/* Events 7, 8, 11: meter, version, instrument, type, unit, description, [tags, ..., [id]]. */
 static int take_instrument(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	struct counter_instrument instrument = { 0 };
@@ -391,10 +388,7 @@ static void keep_message(struct counter_feed *e, struct bytes *text)
 	(void)text_make_safe(bytes_z(text), text->len, e->message, sizeof(e->message));
 }
 
-/*
- * Both events begin with an id: of the session that runs, or of the client whose limits differ from
- * those of the session.
- */
+/* Both events begin with an id: the running session's, or that of the client with other limits. */
 static int take_conflict(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	if (!read_text(c, &e->texts[0]))

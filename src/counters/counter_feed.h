@@ -55,10 +55,7 @@ enum counter_trouble {
 	COUNTER_TROUBLE_ERROR = 1 << 0, /* Error: the session is over; `message` */
 	/* another tool has the only session: no data of Meters */
 	COUNTER_TROUBLE_BUSY = 1 << 1,
-	/*
-	 * a shared session with other limits runs: `expected` are the ones with which we can join
-	 * it
-	 */
+	/* a shared session with other limits runs: with `expected` we can join it */
 	COUNTER_TROUBLE_OTHERS_RULE = 1 << 2,
 	COUNTER_TROUBLE_SERIES = 1 << 3, /* the limit of time series was reached: incomplete */
 	COUNTER_TROUBLE_HISTOGRAMS = 1 << 4,

@@ -22,10 +22,7 @@
 #define NOTE_LEAST      16u
 #define KEYS            "p pause  r resume  q quit"
 
-/*
- * A row of the screen: a series by its names, with the values of all processes that have it; or a
- * provider's heading.
- */
+/* A row: a series by its names, with each process's value; or a provider's heading. */
 struct row {
 	const struct counters_view *view; /* the first that has it */
 	const struct counter_series *series;
@@ -71,10 +68,7 @@ static unsigned add_cut(const char *text, size_t len, unsigned columns, struct b
 	return used;
 }
 
-/*
- * At most `columns` characters, cut in the middle: the difference between two names may be at the
- * beginning or at the end.
- */
+/* At most `columns` characters, cut in the middle: names differ at their begin or end. */
 static unsigned add_cut_middle(const char *text, size_t len, unsigned columns, struct bytes *out)
 {
 	size_t wide = text_columns(text, len);

@@ -347,10 +347,7 @@ void counting_listen(struct counting *counting, struct reverse *reverse)
 	counting->reverse = reverse;
 }
 
-/*
- * Runtimes that have connected to Spoor's port: they are counted; once counting is stopping, they
- * are only resumed.
- */
+/* Runtimes that connected to Spoor's port are counted; while counting stops, only resumed. */
 static void take_newcomers(struct counting *counting)
 {
 	uint32_t peer;

@@ -32,10 +32,7 @@ struct dump_place_question {
 struct dump_place {
 	struct output_file core;
 	struct output_file report;
-	/*
-	 * for the runtime, which replaces what begins with a percent sign: those of the folder are
-	 * doubled
-	 */
+	/* for the runtime, which replaces what follows a percent sign: the folder's are doubled */
 	char path[DUMP_PATH_ROOM];
 };
 

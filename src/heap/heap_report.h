@@ -16,10 +16,7 @@ struct heap_type_row {
 	uint32_t type; /* of the graph */
 	uint64_t count;
 	uint64_t size_bytes;
-	/*
-	 * size of the objects that no root would reach without those of this type
-	 * (heap/heap_retained.h)
-	 */
+	/* size of the objects that no root reaches without this type's (heap/heap_retained.h) */
 	uint64_t retained_bytes;
 };
 

@@ -157,10 +157,7 @@ static int combine(struct retaining *r, uint32_t own, uint32_t passed, uint32_t 
 	return 0;
 }
 
-/*
- * One pass in the order: the sets that changed are passed on. *ret_changed: a set changed that
- * comes earlier in the order.
- */
+/* One pass in order passes changed sets on. *ret_changed: a set earlier in the order changed. */
 static int pass_on(struct retaining *r, bool *ret_changed)
 {
 	int error = 0;

@@ -478,10 +478,7 @@ static uint32_t first_of_event(const struct nettrace_sink *s, uint32_t schema_in
 	return first;
 }
 
-/*
- * Whether all waiting payloads of the schema (LAYOUT_EVENTS_MAX from event `at` on) have Booleans
- * of one byte, or of four.
- */
+/* Whether the schema's waiting payloads (up to LAYOUT_EVENTS_MAX) have Booleans of one byte. */
 static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_bools)
 {
 	uint32_t schema_index = s->events.items[at].schema_index;

@@ -45,10 +45,7 @@ enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_readi
 	int64_t set = (now.real_ns - now.boot_ns) - (watch->last.real_ns - watch->last.boot_ns);
 
 	if (slept >= CLOCK_WATCH_STEP_NS) {
-		/*
-		 * The time of day advances with boot time; a further change of it is left for the
-		 * next call.
-		 */
+		/* The time of day advances with boot time; a further change is left for later. */
 		watch->last.boot_ns += slept;
 		watch->last.real_ns += slept;
 		*ret_by_ns = slept;

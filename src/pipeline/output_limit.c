@@ -13,10 +13,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 
-/*
- * room for the waiting data and the final events: this many times the largest flush, at most half
- * of the requested size
- */
+/* room for waiting data and final events: so many largest flushes, at most half of the size */
 #define FLUSHES_AHEAD 2u
 #define MARGIN_MIN    (16u << 10)
 /*

@@ -31,10 +31,7 @@ struct output_limit {
 	uint64_t largest_flush;
 	uint64_t started_bytes; /* the kernel was asked to write out the file up to this offset */
 	uint64_t given_bytes;   /* its cached pages were released up to this offset */
-	/*
-	 * samples and events that would make the file larger are dropped and counted; 0: no limit
-	 * yet
-	 */
+	/* samples and events that would exceed the file size are dropped; 0: no limit yet */
 	uint64_t ceiling_bytes;
 	enum output_limit_kind reached;
 	char reason[128];

@@ -17,10 +17,7 @@
 
 #define CHUNK_SIZE   (256u << 10)
 #define CHUNKS_SPARE 8u
-/*
- * A larger clock difference means another time namespace; a smaller one is caused by the coarse
- * time in the stream's header.
- */
+/* A larger difference means another time namespace; the header's coarse time causes a smaller. */
 #define CLOCK_APART_NS INT64_C(50000000)
 #define RESCAN_NS \
 	UINT64_C(100000000) /* shortest interval of looking for threads of another pid namespace */
@@ -33,10 +30,7 @@ struct chunk {
 	_Alignas(8) uint8_t data[];
 };
 
-/*
- * The data of an event that struct pending does not contain. The item has the thread in tid and the
- * stack in stack_index.
- */
+/* The data of an event that struct pending lacks. The item's tid, stack_index: thread, stack. */
 struct carried {
 	struct chunk *chunk;
 	uint32_t schema_index;

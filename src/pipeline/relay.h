@@ -95,10 +95,7 @@ uint64_t relay_sorted_ns(const struct relay *relay, int stream);
  */
 int64_t relay_clock_offset_ns(const struct relay *relay, int stream);
 
-/*
- * Returns 0; -EBADMSG if the stream cannot be decoded, where its events so far stay valid; or
- * -ENOMEM.
- */
+/* Returns 0; -EBADMSG if the stream cannot be decoded (its events so far stay valid); -ENOMEM. */
 int relay_bytes(struct relay *relay, int stream, const uint8_t *data, size_t size,
 	struct diag *diag);
 
@@ -132,10 +129,7 @@ void relay_take(struct relay *relay, const struct pending *item, uint64_t late_n
 	struct event *ret_event);
 void relay_give_back(struct relay *relay, struct pending *item);
 
-/*
- * As nettrace_decoder_move_stacks(), for all streams. The caller moves the stacks of the items in
- * the window.
- */
+/* As nettrace_decoder_move_stacks(), for all streams. The caller moves the window's stacks. */
 bool relay_move_stacks(struct relay *relay, struct stack_table *fresh);
 void relay_stacks_moved(struct relay *relay);
 

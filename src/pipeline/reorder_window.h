@@ -28,10 +28,7 @@ enum pending_kind {
 	PENDING_EVENT, /* of a stream; side: see relay.c */
 	/* CPU time by a thread's clock; value: ns, and number of samples in the upper 16 bits */
 	PENDING_SHARE,
-	/*
-	 * pid: process index; value: ns of CPU time; flag: not of a thread, but the rest of the
-	 * process
-	 */
+	/* pid: process index; value: ns of CPU time; flag: of the rest of the process, no thread */
 	PENDING_CLOCK,
 	/* pid: process index; stack_index: code index; value: its begin address */
 	PENDING_CODE_REMOVED,
@@ -68,10 +65,7 @@ struct reorder_window {
 /* A new item for the caller to fill in, with its sequence set; NULL without memory. */
 struct pending *reorder_window_add(struct reorder_window *window);
 
-/*
- * Makes all items up to `until_ns` ready, sorted by time. Without memory for sorting no item
- * becomes ready.
- */
+/* Makes all items up to `until_ns` ready, sorted by time. Without memory none becomes ready. */
 void reorder_window_sort(struct reorder_window *window, uint64_t until_ns);
 
 /*

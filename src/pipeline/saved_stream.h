@@ -33,10 +33,7 @@ enum saved_stream_stacks {
 	SAVED_STREAM_STACKS,
 };
 
-/*
- * `code_epoch` is that of the event's process at the event's position in the file; see
- * trace/symbolmap.h.
- */
+/* `code_epoch` is that of the event's process at its position in the file (trace/symbolmap.h). */
 typedef int saved_stream_fn(void *context, const struct event *event, uint32_t code_epoch);
 
 /*

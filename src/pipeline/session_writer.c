@@ -323,10 +323,7 @@ void session_writer_relieve(struct session_writer *writer)
 		session_writer_flush(writer);
 }
 
-/*
- * Near the limit the sink is flushed first: compressed data is much smaller than its unflushed
- * bytes.
- */
+/* Near the limit the sink is flushed first: compressed data is much smaller than unflushed. */
 static bool has_reached(struct session_writer *writer,
 	bool (*reached)(const struct output_limit *limit, uint64_t size_bytes))
 {

@@ -124,10 +124,7 @@ void session_writer_notice(struct session_writer *writer, uint32_t process, cons
 /* Writes a notice that spoor was stopped; `effect` continues the sentence. */
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect);
 
-/*
- * Writes a loss; loss->provider may be NULL. `gap`: the count also appears as a gap in the sequence
- * numbers.
- */
+/* Writes a loss; loss->provider may be NULL. `gap`: the count is also a sequence number gap. */
 void session_writer_loss(struct session_writer *writer, uint32_t process,
 	const struct payload_loss *loss, bool gap);
 

@@ -193,10 +193,7 @@ static void read_threads(struct thread_clocks *clocks, struct clocked *process)
 	}
 }
 
-/*
- * Adds a new thread. `from_ns`: all its CPU time counts, as used since then; 0: only CPU time from
- * now on.
- */
+/* Adds a new thread. `from_ns`: all its CPU time, as used since then; 0: only from now on. */
 static void add_thread(struct thread_clocks *clocks, struct clocked *process, uint32_t tid,
 	uint64_t from_ns)
 {
@@ -218,10 +215,7 @@ static void add_thread(struct thread_clocks *clocks, struct clocked *process, ui
 	process->threads.items[process->threads.count++] = thread;
 }
 
-/*
- * Adds new threads and removes ended ones. Both lists are usually in the order of the threads'
- * starts.
- */
+/* Adds new threads, removes ended ones. Both lists are usually in the order of thread starts. */
 static void list_threads(struct thread_clocks *clocks, struct clocked *process, uint64_t from_ns)
 {
 	uint32_t known = process->threads.count;

@@ -38,15 +38,9 @@ struct thread_clocks_told {
 	 */
 	bool children;
 	void (*clock)(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns);
-	/*
-	 * Called for a running process with each reading of its own clock, twice a second. May be
-	 * NULL.
-	 */
+	/* Called for a running process with each reading of its clock, twice a second; or NULL. */
 	void (*alive)(void *context, uint32_t pid, const char *comm, bool worked);
-	/*
-	 * Called when a process (tid 0) or one of its threads has ended and is no longer read. May
-	 * be NULL.
-	 */
+	/* Called when a process (tid 0) or thread has ended and is no longer read; may be NULL. */
 	void (*ended)(void *context, uint32_t pid, uint32_t tid);
 };
 

@@ -270,10 +270,7 @@ void connection_begin_rundown(struct conversation *talk, uint64_t now_ns)
 	talk->again_ns = now_ns + NEXT_AGAIN_NS;
 }
 
-/*
- * Ends a rundown: unknown code that was sampled before its begin and that it did not report is no
- * method.
- */
+/* Ends a rundown: code sampled before its begin that it did not report is no method. */
 static void connection_end_rundown(struct conversation *talk)
 {
 	struct symbolizer_process *process =

@@ -134,10 +134,7 @@ void connection_set_state(struct conversation *talk, enum managed_state state);
  */
 void connection_share_texts(struct conversation *talk);
 
-/*
- * Called when the process's code map is no longer read. Frees the shared table with its last
- * process.
- */
+/* Called when the process's code map is not read any more. The last process frees the table. */
 void connection_give_up_texts(struct conversation *talk);
 
 /* Calls managed_report, one time. */
@@ -152,10 +149,7 @@ void managed_tell_unguarded(struct managed *managed, const char *why);
 /* Connects to the runtime, or sets the time of the next try. */
 void connection_start(struct conversation *talk, uint64_t now_ns);
 
-/*
- * Resumes a held runtime when its session is open, when no session will be opened, or after
- * MANAGED_HOLD_NS.
- */
+/* Resumes a held runtime: its session is open, none will be, or MANAGED_HOLD_NS has passed. */
 void connection_advance_hold(struct conversation *talk, uint64_t now_ns);
 
 /*

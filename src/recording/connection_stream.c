@@ -109,10 +109,7 @@ static bool is_stop_to_sample(struct conversation *talk, const struct schema *sc
 	}
 }
 
-/*
- * Adds the method of a runtime event to the codemap, and checks whether new methods must be
- * reported.
- */
+/* Adds a runtime event's method to the codemap; checks if new methods must be reported. */
 static void absorb(struct conversation *talk, bool rundown, const struct schema *schema,
 	const struct event *event)
 {
@@ -121,10 +118,7 @@ static void absorb(struct conversation *talk, bool rundown, const struct schema 
 
 	if (!process || talk->managed->symbolizer->full)
 		return;
-	/*
-	 * A method that cannot be added (no memory, malformed) only loses its own name: codemap
-	 * counts it.
-	 */
+	/* A method that cannot be added loses only its own name: the codemap counts it. */
 	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
 		event->time_ns, event->payload, event->payload_size);
 	if (!process->unloads_code)
@@ -218,10 +212,7 @@ static void connection_close_relayed(struct conversation *talk, enum dotnet_stre
 	talk->relayed[stream] = -1;
 }
 
-/*
- * Passes a sample of a thread to the session. Returns false: the event itself does not enter the
- * reorder window.
- */
+/* Passes a thread's sample to the session. False: the event itself does not enter the window. */
 static bool on_sample(void *context, const struct event *event)
 {
 	struct conversation *talk = context;

@@ -677,10 +677,7 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 	return asked;
 }
 
-/*
- * Ends the .NET sessions, within a time limit, or earlier if one of the caller's descriptors
- * becomes ready.
- */
+/* Ends the .NET sessions, within a time limit or until one of the caller's descriptors is ready. */
 static void end_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
 	uint64_t bound_ns = clock_monotonic_ns() + REST_BOUND_NS;

@@ -21,10 +21,7 @@
 #include "symbolize/symbolizer.h"
 #include "trace/trace.h"
 
-/*
- * A runtime creates its socket about 20 ms after exec; a slow machine takes longer. The retries end
- * after 5 s.
- */
+/* A runtime creates its socket about 20 ms after exec, or later: retries end after 5 s. */
 
 /*
  * A rundown uses tens of milliseconds of one CPU in the runtime: the first other rundown is made
@@ -191,10 +188,7 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 	guard_last_round(managed->guard, &seen_ns, &state);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct conversation *talk = managed->list.items[i];
-		/*
-		 * Bytes from before the guard's intervention are not read any more; the client
-		 * checks that.
-		 */
+		/* Bytes from before the guard's intervention are not read: the client checks. */
 		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
 			!reason_word_is(dotnet_client_reason_code(talk->client),
 				REASON_KIND_GUARDED))

@@ -79,10 +79,7 @@ void managed_sample(struct managed *managed, managed_sampled *sampled, void *con
 bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost,
 	uint64_t *ret_dropped);
 
-/*
- * Connects to a process that shows signs of .NET, from time `from_ns` on. A second call has no
- * effect.
- */
+/* Connects to a process with signs of .NET, from `from_ns` on. A second call has no effect. */
 void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns);
 
 /*
@@ -96,19 +93,13 @@ bool managed_hold(struct managed *managed, uint32_t process, const struct held_r
 /* Reports a process that shows signs of .NET as found too late to connect to. */
 void managed_miss(struct managed *managed, uint32_t process);
 
-/*
- * True while a connection is open: its stream may contain events older than records that have left
- * the rings.
- */
+/* A connection is open: its stream may hold events older than records that left the rings. */
 bool managed_is_streaming(const struct managed *managed);
 
 /* The process has ended: the rest of its streams is read, but no session is opened. */
 void managed_process_ended(struct managed *managed, uint32_t process);
 
-/*
- * True while its streams are read or its events wait in the reorder window: the process's tables
- * must stay.
- */
+/* Its streams are read, or its events wait in the window: the process's tables must stay. */
 bool managed_is_busy(const struct managed *managed, uint32_t process);
 
 /* Frees the connection, because the process's slot will be reused. The process must not be busy. */

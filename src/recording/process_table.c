@@ -228,10 +228,7 @@ void process_table_read_mappings(struct process_table *table, uint32_t process)
 		&scan);
 }
 
-/*
- * Adds the process to the tables if it is a target or the child of a recorded process. Returns 0 if
- * it is neither.
- */
+/* Adds the process if it is a target or the child of a recorded process. 0: it is neither. */
 static uint32_t take_if_wanted(struct process_table *table, uint32_t pid,
 	const struct proc_process *facts)
 {

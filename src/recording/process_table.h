@@ -84,10 +84,7 @@ struct pending_mapping {
 	uint32_t build_id; /* strtab */
 };
 
-/*
- * The entry of the newest process with this pid; created if there is none. Returns 0 without
- * memory.
- */
+/* The entry of the newest process with this pid, created if needed. Returns 0 without memory. */
 uint32_t process_table_process(struct process_table *table, uint32_t pid);
 
 /* As process_table_process(), but returns 0 instead of creating an entry. */

@@ -429,10 +429,7 @@ static bool walk_value(struct walk *walk, const char *name, const struct schema 
 	return true;
 }
 
-/*
- * Where the elements of field i are, and how many (of those at an offset: as many as there are
- * bytes for).
- */
+/* Where the elements of field i are, and how many (at an offset: as the bytes allow). */
 static bool find_elements(struct walk *walk, const struct field *field, struct cursor *c,
 	struct cursor *ret_at, uint32_t *ret_count)
 {
@@ -477,10 +474,7 @@ static bool walk_characters(struct walk *walk, const char *name, const struct fi
 	return true;
 }
 
-/*
- * Separates element n from the one before it in a line. After ARRAY_MAX elements nothing is shown
- * until end_elements().
- */
+/* Separates element n from the last one in a line. ARRAY_MAX elements are shown. */
 static void before_element(struct walk *walk, bool in_line, uint32_t n)
 {
 	if (in_line && n == ARRAY_MAX) {

@@ -554,10 +554,7 @@ static void add_processes(struct page *page)
 	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
 		const struct report_process *process = &report->processes.items[shown];
 		double share = share_of(process->cpu_ns, report->cpu_ns);
-		/*
-		 * A single remaining process is printed: the line with the number of the others
-		 * would be as long.
-		 */
+		/* A single remaining process is printed: a line about the others is as long. */
 		if (share < PROCESS_SHARE_MIN && shown + 1 < report->processes.count)
 			break;
 		bytes_printf(out, "%7.*f  ", digits, (double)process->cpu_ns / unit);

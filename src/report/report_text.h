@@ -19,10 +19,7 @@ struct report_text_options {
 	bool color;
 	uint32_t row_count; /* functions a process (or callers a step); 0: the usual number */
 	double least_share; /* rows with less than this (0.01 is 1 %) are counted, not shown */
-	/*
-	 * rows are sorted by their total, and `least_share` means that; else what they took
-	 * themselves
-	 */
+	/* rows are sorted by their total, which `least_share` means; else by what they took */
 	bool by_total;
 	bool verbose;       /* clocks, and notes that limit nothing */
 	bool without_total; /* no column for what they called */

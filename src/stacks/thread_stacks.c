@@ -422,10 +422,7 @@ static uint64_t first_switches(const struct taking *t, uint32_t tid)
 	return at ? t->first.items[at - 1].switches : 0;
 }
 
-/*
- * Read before the session is opened: a thread that has not run when /proc is read has waited at one
- * place all the time.
- */
+/* Read before the session opens: a thread that did not run until then waited at one place. */
 static void read_first_switches(struct taking *t)
 {
 	struct id_list tids = { 0 };
@@ -473,10 +470,7 @@ static struct frame_evidence evidence_of(const struct taking *t, uint32_t number
 	};
 }
 
-/*
- * Some thread's frames are not known to be of the moment when /proc was read for it: one more
- * sample could prove it.
- */
+/* Some thread's frames may not be of the moment of /proc: one more sample could prove it. */
 static bool needs_settling(const struct taking *t)
 {
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {

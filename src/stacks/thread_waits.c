@@ -46,10 +46,7 @@ static const struct managed_wait *find_wait(const struct thread_dump *dump,
 	return found;
 }
 
-/*
- * Its own threads have no managed frames while they have nothing to do: finalizer, debugger,
- * collector, signal handler.
- */
+/* Its own threads have no managed frames while idle: finalizer, debugger, collector, signals. */
 static bool is_idle(const struct thread_dump *dump, const struct dump_thread *thread,
 	const struct managed_wait *wait)
 {

@@ -266,10 +266,7 @@ static uint8_t answer_vdso(struct symbolizer *symbolizer, const struct symbolize
 		symbol.end_vaddr - symbol.begin_vaddr, 0, symbol.name);
 }
 
-/*
- * Names an address from the mapped file: by a symbol of an ELF image, or by a method of a
- * precompiled managed image.
- */
+/* Names an address from the mapped file: an ELF symbol, or a method of a precompiled image. */
 static uint8_t answer_file(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
 	enum name_question_kind kind)
 {
@@ -400,10 +397,7 @@ static uint8_t answer_jit(struct symbolizer *symbolizer, struct symbolizer_hit_e
 		return own->managed == MANAGED_REFUSED ? UNNAMED_NOT_ASKED : HIT_WAITING;
 	if (own->managed != MANAGED_KNOWN)
 		return UNNAMED_NOT_ASKED;
-	/*
-	 * The next code loaded at this address may have been sampled too; there is no name for any
-	 * earlier code.
-	 */
+	/* The next code loaded here may have been sampled too; earlier code has no name. */
 	struct code *next =
 		hit->gone ? NULL : codemap_find_next(&own->codemap, hit->address, hit->time_ns);
 

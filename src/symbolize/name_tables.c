@@ -119,10 +119,7 @@ static int load_kernel_cache(struct name_tables *tables)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > KALLSYMS_TEXT_MAX)
 		return -EBADMSG;
-	/*
-	 * Spoor's own file in its own folder, only ever replaced by rename: it does not shrink
-	 * while it is mapped.
-	 */
+	/* Spoor's own file, only ever replaced by rename: it does not shrink while mapped. */
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	if (data == MAP_FAILED)

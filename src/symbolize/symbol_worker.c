@@ -86,10 +86,7 @@ struct symbol_worker {
 	struct clerk *clerk; /* NULL: none now */
 	uint32_t queued;
 	uint32_t in_flight;
-	/*
-	 * Questions are answered in order, so one time stamp is enough to detect that one of them
-	 * has waited too long.
-	 */
+	/* Questions are answered in order, so one time stamp detects one that waits too long. */
 	uint64_t asked; /* number of questions so far */
 	uint64_t answered;
 	uint64_t watched;        /* number of a question; 0: none */
@@ -568,10 +565,7 @@ static void lower(struct symbol_worker *worker)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_IDLE);
 }
 
-/*
- * Raises the thread's priority when a question has waited for WAIT_MAX_NS, and lowers it when all
- * are answered.
- */
+/* Raises the thread's priority when a question waited WAIT_MAX_NS; lowers it after all answers. */
 static void watch(struct symbol_worker *worker)
 {
 	uint64_t now = clock_monotonic_ns();

@@ -137,10 +137,7 @@ int symbol_writer_mapping(struct symbolizer *symbolizer, uint32_t index)
 				return result;
 		}
 	}
-	/*
-	 * Viewers recognize a runtime's code heap only by this name; without W^X the heap is
-	 * anonymous memory.
-	 */
+	/* Viewers know a runtime's code heap by this name only; without W^X it is anonymous. */
 	if (process && process->managed != MANAGED_NONE &&
 		strncmp(path, "//anon", strlen("//anon")) == 0)
 		path = "/memfd:doublemapper";

@@ -51,10 +51,7 @@ struct symbolizer_process {
 	/* samples fell into code that the last rundown did not report, so another one is needed */
 	bool untold_hit;
 	uint64_t rundown_ns; /* begin of the last rundown */
-	/*
-	 * its runtime has sent all load and unload events up to this time; UINT64_MAX: it will send
-	 * no more
-	 */
+	/* its runtime has sent all load and unload events until then; UINT64_MAX: no more come */
 	uint64_t reported_ns;
 	/* it has a collectible assembly, so that any compiled method may be removed */
 	bool unloads_code;

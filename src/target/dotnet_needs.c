@@ -128,10 +128,7 @@ static void switched_on(struct capability *row, const struct look *look)
 		off == 1 ? "it" : "them");
 }
 
-/*
- * The folder in which runtimes that are started here put their sockets, and in which Spoor's port
- * for a command is.
- */
+/* The folder for the sockets of runtimes started here, and for Spoor's port for a command. */
 static void socket_folder(struct capability *row, const struct look *look)
 {
 	const char *folder = getenv("TMPDIR");

@@ -250,10 +250,7 @@ static const struct known_program *find_program(struct choosing *c)
 	return program;
 }
 
-/*
- * For a process whose mappings this user may not read: its arguments and the names in /tmp are
- * readable for every user.
- */
+/* Of a process with unreadable mappings, the arguments and names in /tmp are still readable. */
 static bool hidden_looks_dotnet(struct choosing *c)
 {
 	struct candidate *now = &c->now;
@@ -326,10 +323,7 @@ static bool fits_name(struct choosing *c, const char *pattern)
 	return text_glob(pattern, slash ? slash + 1 : args);
 }
 
-/*
- * The last part of a control group's path without what systemd puts around it: "web" of
- * ".../docker-web.scope".
- */
+/* The last part of a control group's path, as "web" of ".../docker-web.scope". */
 static bool fits_last_part(const char *cgroup, const char *pattern)
 {
 	const char *slash = strrchr(cgroup, '/');
@@ -413,10 +407,7 @@ static bool fits_tree(const struct choosing *c, uint32_t root)
 {
 	const struct proc_process *process = &c->now.process;
 
-	/*
-	 * Parents were read one after the other while processes started and ended: a ring among
-	 * them is possible.
-	 */
+	/* Parents were read one by one while processes started and ended: a ring is possible. */
 	for (uint32_t steps = 0; process && steps < c->processes.count; steps++) {
 		if (process->pid == root)
 			return true;
@@ -474,10 +465,7 @@ static const char *keep_z(struct targets *targets, const char *text)
 	return keep_text(targets, text, strlen(text));
 }
 
-/*
- * The arguments, with blanks for their NULs; *ret_short is the form for a table. Either is NULL
- * when there is no memory.
- */
+/* The arguments with blanks for NULs; *ret_short: for a table. Either is NULL without memory. */
 static const char *keep_command_line(struct choosing *c, const char **ret_short)
 {
 	struct bytes command = { 0 };

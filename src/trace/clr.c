@@ -148,10 +148,7 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	case CLR_ID_MethodLoadVerbose:
 		return absorb_method(map, time_ns, UINT64_MAX, 0, &c);
 	case CLR_ID_MethodUnloadVerbose:
-		/*
-		 * The only event with the name of a body of before the session, freed before a
-		 * rundown.
-		 */
+		/* The only event that names a body from before the session, freed by now. */
 		return absorb_method(map, 0, time_ns, time_ns, &c);
 	case CLR_ID_ModuleLoad:
 		return absorb_module(map, time_ns, &c);

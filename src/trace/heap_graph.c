@@ -524,10 +524,7 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 		const struct heap_root *root = &graph->roots.items[i];
 		uint32_t object = heap_graph_find(graph, root->object);
 		uint32_t at = top;
-		/*
-		 * Outside the objects, as a static variable may point; or a key's:
-		 * add_dependents().
-		 */
+		/* Outside the objects, as a static variable may be; or of add_dependents(). */
 		if (!object || root->dependent)
 			continue;
 		bool other = !root->is_static && root->kind != HEAP_ROOT_STACK;

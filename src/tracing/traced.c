@@ -187,10 +187,7 @@ static uint8_t *room_for_bytes(void *user, size_t size)
 	return traced->stream < 0 ? NULL : relay_room(traced->tracing->relay, traced->stream, size);
 }
 
-/*
- * Reads the clocks of a process from the opening of its session, if its pid is in the recorder's
- * pid namespace.
- */
+/* Reads a process's clocks from the opening of its session, if its pid is of this namespace. */
 static void read_clocks_of(struct traced *traced, uint64_t now_ns)
 {
 	if (traced->tracing->clocks && traced->has_port && traced->tracing->phase != PHASE_ENDING)
@@ -614,10 +611,7 @@ void traced_add_facts(const struct traced *traced, struct tracing_process *facts
 		facts->reason_code =
 			live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
 	}
-	/*
-	 * A process that is killed later also leaves a cut stream, but with the events before its
-	 * end.
-	 */
+	/* A process that is killed later leaves a cut stream, with the events before its end. */
 	if (!*facts->reason && !live && traced->opened && !traced->events &&
 		(tracing_is_raw(traced->tracing) ? !traced->bytes
 						 : traced->stream_state == TRACED_STREAM_CUT)) {

@@ -68,10 +68,7 @@ struct tracing_counts {
 	uint64_t file_bytes;   /* written */
 	uint64_t begin_ns;
 	uint64_t first_open_ns; /* when the first session was open; 0: none yet */
-	/*
-	 * when the first session should have been open if its runtime had answered; 0: no runtime
-	 * known yet
-	 */
+	/* when the first session should have been open if its runtime answers; 0: none is known */
 	uint64_t due_open_ns;
 	uint64_t end_ns; /* when tracing_end() was called; 0: not yet */
 	uint32_t processes;
