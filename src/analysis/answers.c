@@ -1,7 +1,6 @@
 /* See answers.h. */
 #include "analysis/answers.h"
 
-
 #include "analysis/profile.h"
 #include "analysis/recording.h"
 #include "analysis/runtime_event.h"

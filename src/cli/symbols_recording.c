@@ -1,7 +1,6 @@
 /* See symbols_recording.h. */
 #include "cli/symbols_recording.h"
 
-
 #include "base/diag.h"
 #include "cli/verb.h"
 #include "cli/words.h"

@@ -1,7 +1,6 @@
 /* See event_places.h. */
 #include "diagnose/event_places.h"
 
-
 #include "analysis/answers.h"
 #include "base/text.h"
 #include "diagnose/facts.h"
