@@ -2,6 +2,7 @@
 //
 //   /cpu    burns 100 ms of CPU in Shop.Pricing.Burn
 //   /wait   sleeps 100 ms without a thread
+//   /reserve  waits for a lock that one request at a time holds for 20 ms, and blocks a thread meanwhile
 //   /alloc  allocates objects of several sizes
 //   /throw  throws and catches an exception
 //
@@ -15,6 +16,7 @@ builder.WebHost.UseUrls("http://127.0.0.1:0");
 var app = builder.Build();
 app.MapGet("/cpu", () => Results.Json(Pricing.Quote(TimeSpan.FromMilliseconds(100))));
 app.MapGet("/wait", Stock.WaitAsync);
+app.MapGet("/reserve", () => Results.Text(Warehouse.Reserve()));
 app.MapGet("/alloc", () => Results.Text(Basket.Fill(2_000).ToString()));
 app.MapGet("/throw", () => Results.Text(Payment.Try(8)));
 

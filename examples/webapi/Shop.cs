@@ -54,6 +54,22 @@ public static class Stock
     static async Task AskWarehouseAsync(TimeSpan time) => await Task.Delay(time);
 }
 
+/// <summary>One request at a time: each other one blocks a thread until it is its turn.</summary>
+public static class Warehouse
+{
+    static readonly object shelf = new();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static string Reserve()
+    {
+        lock (shelf)
+        {
+            Thread.Sleep(20);
+            return "reserved";
+        }
+    }
+}
+
 /// <summary>Allocates many small objects, some arrays, and sometimes an array on the large object heap.</summary>
 public static class Basket
 {
