@@ -1,6 +1,8 @@
 /* See answers.h. */
 #include "analysis/answers.h"
 
+#include <string.h>
+
 #include "analysis/profile.h"
 #include "analysis/recording.h"
 #include "analysis/runtime_event.h"
@@ -9,6 +11,19 @@
 #include "trace/trace.h"
 
 #define IS_ASKED 1u
+
+/* The same for events of an EventSource, which are known by their names. */
+static unsigned takers_of_source(const struct trace *trace, const struct schema *schema)
+{
+	bool is_begin = strcmp(trace_text(trace, schema->name), "RequestStart") == 0;
+	bool is_end = strcmp(trace_text(trace, schema->name), "RequestStop") == 0;
+
+	return ((is_begin && schema->event_id == REQUEST_START) ||
+		       (is_end && schema->event_id == REQUEST_STOP)) &&
+			       strcmp(trace_text(trace, schema->provider), REQUEST_PROVIDER) == 0
+		       ? 1u << ANSWER_REQUESTS
+		       : 0;
+}
 
 /* The analyses that take events of this schema: a set of 1 << enum answer. */
 static unsigned takers_of(const struct answers *answers, const struct schema *schema)
@@ -24,7 +39,7 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_THREAD_TIME)
 		return 1u << ANSWER_THREAD_TIME;
 	if (schema->provider_kind != PROVIDER_CLR)
-		return 0;
+		return takers_of_source(answers->trace, schema);
 	switch (schema->event_id) {
 	case CLR_ID_GCStart:
 	case CLR_ID_GCEnd:
@@ -116,6 +131,8 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return thread_time_event(&answers->thread_time, event);
 	case ANSWER_OFF_CPU:
 		return blocks_event(&answers->blocks, event);
+	case ANSWER_REQUESTS:
+		return requests_event(&answers->requests, event);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -202,6 +219,7 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 		return &answers->collections.triggers;
 	case ANSWER_POOL:
 	case ANSWER_JIT:
+	case ANSWER_REQUESTS:
 	case ANSWER_COUNT:
 		break;
 	}
@@ -285,6 +303,8 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		error = blocks_finish(&answers->blocks, &selection);
 	if (!error)
 		error = thread_time_finish(&answers->thread_time, &times);
+	if (!error)
+		error = requests_finish(&answers->requests, profile);
 	return error;
 }
 
@@ -300,6 +320,7 @@ void answers_done(struct answers *answers)
 	compilations_done(&answers->compilations);
 	thread_time_done(&answers->thread_time);
 	blocks_done(&answers->blocks);
+	requests_done(&answers->requests);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

@@ -24,6 +24,7 @@
 #include "analysis/compilations.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
+#include "analysis/requests.h"
 #include "analysis/thread_pool.h"
 #include "analysis/thread_time.h"
 #include "analysis/waits.h"
@@ -45,6 +46,7 @@ enum answer {
 	ANSWER_JIT,
 	ANSWER_THREAD_TIME, /* with ANSWER_OFF_CPU */
 	ANSWER_OFF_CPU,
+	ANSWER_REQUESTS,
 	ANSWER_COUNT,
 };
 
@@ -76,6 +78,7 @@ struct answers {
 	struct thread_time thread_time;
 	struct blocks blocks;
 	enum blocked_form blocked_form; /* of answers_fill_profile(), set by the caller */
+	struct requests requests;
 };
 
 /* 0, or -ENOMEM. */

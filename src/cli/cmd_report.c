@@ -59,6 +59,8 @@ const struct option report_options[] = {
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_POOL]) },
 	{ 0, "jit", NULL, "the methods that .NET processes compiled: time, tiers, sizes",
 		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_JIT]) },
+	{ 0, "requests", NULL, "the HTTP requests that ASP.NET Core served, by route", OPTION_FLAG,
+		INTO(struct report_values, answers[ANSWER_REQUESTS]) },
 	SELECTION_EVENT_OPTION(struct report_values, selection),
 	{ 0, "thread-time", NULL,
 		"each thread's time on a CPU, runnable and blocked (record --off-cpu)", OPTION_FLAG,

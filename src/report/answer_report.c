@@ -6,6 +6,7 @@
 #include "report/collections_report.h"
 #include "report/compilations_report.h"
 #include "report/exceptions_report.h"
+#include "report/requests_report.h"
 #include "report/thread_pool_report.h"
 #include "report/thread_time_report.h"
 #include "report/waits_report.h"
@@ -55,6 +56,11 @@ static bool has_blocks(const struct answers *answers)
 	return answers->blocks.blocked.processes.count > 0;
 }
 
+static bool has_requests(const struct answers *answers)
+{
+	return answers->requests.processes.count > 0;
+}
+
 const struct answer_report answer_reports[ANSWER_COUNT] = {
 	[ANSWER_GC] = { "gc", collections_text, collections_json, has_collections },
 	[ANSWER_EXCEPTIONS] = { "exceptions", exceptions_text, exceptions_json, has_exceptions },
@@ -66,6 +72,7 @@ const struct answer_report answer_reports[ANSWER_COUNT] = {
 	[ANSWER_THREAD_TIME] = { "thread-time", thread_time_text, thread_time_json,
 		has_thread_time },
 	[ANSWER_OFF_CPU] = { "off-cpu", blocks_text, blocks_json, has_blocks },
+	[ANSWER_REQUESTS] = { "requests", requests_text, requests_json, has_requests },
 };
 
 enum answer answer_report_requested(const bool *flags, bool *ret_several)

@@ -187,6 +187,28 @@ static void sum_compilations(const struct summary_page *page, struct summary *s)
 	}
 }
 
+static void sum_requests(const struct summary_page *page, struct summary *s)
+{
+	const struct requests *requests = &page->answers->requests;
+
+	s->process_count = requests->processes.count;
+	if (!s->process_count)
+		return;
+	const struct requests_process *process = &requests->processes.items[0];
+	const struct request_route *row = &requests->rows.items[process->row_at];
+	s->process = process->process;
+	s->cost_ns = 0.25; /* they are no cost, so after all that are */
+	text_add_count(&s->text, process->count);
+	bytes_text(&s->text, ", ");
+	answer_rate(&s->text, process->count, page->answers->span_ns);
+	bytes_text(&s->text, " a second; ");
+	text_add_safe_z(&s->text, strtab_get(&requests->routes, row->route));
+	bytes_text(&s->text, ": median ");
+	add_time(&s->text, row->p50_ns);
+	bytes_text(&s->text, ", 99 % ");
+	add_time(&s->text, row->p99_ns);
+}
+
 static void sum_up(const struct summary_page *page, struct summary *s)
 {
 	switch (s->answer) {
@@ -207,6 +229,9 @@ static void sum_up(const struct summary_page *page, struct summary *s)
 		break;
 	case ANSWER_JIT:
 		sum_compilations(page, s);
+		break;
+	case ANSWER_REQUESTS:
+		sum_requests(page, s);
 		break;
 	case ANSWER_WAITS: /* idle threads wait as well */
 	case ANSWER_OFF_CPU:

@@ -1,7 +1,7 @@
 /*
  * Payloads of runtime events for all analyses. Each event takes a head of four bytes (id, low byte;
- * version in the upper half of the second, whose lowest bit is bit 8 of the id; milliseconds;
- * payload size), then its payload. Reports must be made, and JSON must be valid.
+ * version in the upper half of the second, whose lowest bit is bit 8 of the id, and whose next one
+ * is set for events of the provider of requests; milliseconds; payload size), then its payload. Reports must be made, and JSON must be valid.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,8 @@
 #include "trace/trace.h"
 #include "unit/json_check.h"
 
-#define NS_PER_MS 1000000u
+#define NS_PER_MS  1000000u
+#define IS_REQUEST 2u
 
 static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 {
@@ -30,7 +31,9 @@ static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 
 	if (!schema)
 		abort();
-	schema->provider_kind = PROVIDER_CLR;
+	schema->provider_kind = high & IS_REQUEST ? PROVIDER_OTHER : PROVIDER_CLR;
+	schema->provider = trace_add_text(trace, REQUEST_PROVIDER);
+	schema->name = trace_add_text(trace, low == REQUEST_START ? "RequestStart" : "RequestStop");
 	schema->event_id = low | (high & 1u) << 8;
 	schema->version = high >> 4;
 	if (size > cursor_left(c))

@@ -158,3 +158,23 @@ json jit.json '.processes[0] | .method_count == (.methods | length) and .jit_ns 
 json jit.json '.processes[0] | .method_count > 10 and .jit_ns > 0 and .il_bytes > 0 and .untimed_count < .method_count'
 json jit.json 'any(.processes[0].methods[]; (.name | test("^Late.Plain")) and .tier == "tier 0" and .jit_ns > 0 and .il_bytes > 0 and .module == "Managed.dll")'
 has jit.text 'methods compiled in .*in the JIT$'
+
+# Requests, as many as the client counted; those that it did not wait for may be more.
+load=$(dirname "$spoor")/examples/load
+if [ -x "$load" ]; then
+	program webapi
+	start shop dotnet "$program" "$scratch/port" >shop.out 2>&1
+	until_true test -s port || fail "the web API does not start"
+	record_opened 1 requests.nettrace trace -p $shop --providers Microsoft-AspNetCore-Server-Kestrel::4
+	"$load" "$(cat port)" 2 /cpu /alloc >load.out
+	sleep 0.5
+	kill -INT $recorder
+	wait $recorder || fail "the trace of requests failed: $(cat requests.nettrace.err)"
+	kill -9 $shop
+	answer requests requests
+	answered=$(awk '$3 == "answered" { sum += $2 } END { print sum }' load.out)
+	json requests.json '.processes[0] | .request_count == ([.routes[].count] | add) and (.request_count + .unfinished_count) == ([.timeline.amounts[]] | add)'
+	json requests.json '.processes[0] | .request_count + .unfinished_count - ($a | tonumber) | . >= 0 and . <= 4' "$answered"
+	json requests.json '.processes[0].routes | any(.route == "GET /cpu" and .p50_ns <= .p99_ns and .p99_ns <= .longest_ns)'
+	has requests.text '  GET /alloc$'
+fi

@@ -1,0 +1,274 @@
+/* See requests.h. */
+#include "analysis/requests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/profile.h"
+#include "analysis/runtime_event.h"
+#include "base/bytes.h"
+#include "base/text.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+
+#define PATH_UNITS_MAX 512u
+
+/* RequestStart and RequestStop: connection id, request id, HTTP version, path, method in UTF-16. */
+struct request_fields {
+	const uint8_t *text[5];
+	size_t units[5];
+};
+
+enum request_field { CONNECTION_ID, REQUEST_ID, HTTP_VERSION, PATH, METHOD };
+
+static bool read_fields(const struct runtime_event *event, struct request_fields *ret)
+{
+	struct cursor c = event->payload;
+
+	for (unsigned i = 0; i < 5; i++)
+		ret->text[i] = cursor_utf16z(&c, &ret->units[i]);
+	return !c.short_read;
+}
+
+static uint64_t id_of(const struct request_fields *fields, uint32_t process)
+{
+	uint64_t id =
+		hash_bytes(fields->text[REQUEST_ID], fields->units[REQUEST_ID] * 2) + process;
+
+	return id ? id : 1;
+}
+
+static bool has_digit(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] >= '0' && text[i] <= '9')
+			return true;
+	return false;
+}
+
+static size_t limited(size_t units)
+{
+	return units < PATH_UNITS_MAX ? units : PATH_UNITS_MAX;
+}
+
+/* "GET /orders" and a star for each part with a digit. */
+static void make_route(const struct request_fields *fields, struct bytes *out)
+{
+	struct bytes path = { 0 };
+
+	text_add_utf16(out, fields->text[METHOD], limited(fields->units[METHOD]));
+	bytes_text(out, " ");
+	text_add_utf16(&path, fields->text[PATH], limited(fields->units[PATH]));
+	for (const char *at = bytes_z(&path); *at;) {
+		size_t len = strcspn(at, "/");
+		if (has_digit(at, len))
+			bytes_text(out, "*");
+		else
+			bytes_add(out, at, len);
+		at += len;
+		if (*at) {
+			bytes_text(out, "/");
+			at++;
+		}
+	}
+	out->failed |= path.failed;
+	bytes_done(&path);
+}
+
+/* The row of the route, as an index + 1; 0: no memory. */
+static uint32_t row_of(struct requests *requests, uint32_t process, const struct bytes *route)
+{
+	requests->routes.full = requests->routes.entries.count >= REQUEST_ROUTES_MAX;
+	uint32_t text = strtab_add(&requests->routes, (const char *)route->data, route->len);
+
+	if (!text && !requests->routes.full)
+		return 0;
+	uint64_t key = (uint64_t)process << 32 | text;
+	uint32_t row = map_get(&requests->row_index, key);
+	if (row)
+		return row;
+	struct request_route *fresh = vec_push(&requests->rows);
+	if (!fresh)
+		return 0;
+	fresh->process = process;
+	fresh->route = text;
+	return map_put(&requests->row_index, key, requests->rows.count) ? requests->rows.count : 0;
+}
+
+static struct requests_process *process_of(struct requests *requests, uint32_t process)
+{
+	for (uint32_t i = 0; i < requests->processes.count; i++)
+		if (requests->processes.items[i].process == process)
+			return &requests->processes.items[i];
+	struct requests_process *fresh = vec_push(&requests->processes);
+	if (fresh)
+		fresh->process = process;
+	return fresh;
+}
+
+static int begin(struct requests *requests, const struct runtime_event *event,
+	const struct request_fields *fields)
+{
+	struct requests_process *process = process_of(requests, event->process);
+	struct bytes route = { 0 };
+
+	make_route(fields, &route);
+	uint32_t row = route.failed ? 0 : row_of(requests, event->process, &route);
+	bytes_done(&route);
+	if (!row || !process)
+		return -ENOMEM;
+	timeline_add(&process->line,
+		event->at_ns > event->from_ns ? event->at_ns - event->from_ns : 0, 1);
+	uint32_t place = requests->free;
+	if (place)
+		requests->free = requests->begun.items[place - 1].next_free;
+	else if (vec_push(&requests->begun))
+		place = requests->begun.count;
+	else
+		return -ENOMEM;
+	const struct request_begun begun = {
+		.id = id_of(fields, event->process), .at_ns = event->at_ns, .row = row - 1
+	};
+	requests->begun.items[place - 1] = begun;
+	process->unfinished++;
+	return map_put(&requests->open, begun.id, place) ? 0 : -ENOMEM;
+}
+
+static unsigned size_of(uint64_t ns)
+{
+	unsigned power = ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
+	unsigned part = power >= 4 ? (unsigned)(ns >> (power - 4)) & (REQUEST_SIZES_A_HALF - 1) : 0;
+
+	return power * REQUEST_SIZES_A_HALF + part;
+}
+
+/* The middle of a size. */
+static uint64_t middle_of(unsigned size)
+{
+	unsigned power = size / REQUEST_SIZES_A_HALF;
+	double part = (double)(size % REQUEST_SIZES_A_HALF) + 0.5;
+
+	return (uint64_t)((double)(UINT64_C(1) << power) *
+			  (1 + (power >= 4 ? part / REQUEST_SIZES_A_HALF : 0)));
+}
+
+static int end(struct requests *requests, const struct runtime_event *event,
+	const struct request_fields *fields)
+{
+	uint64_t id = id_of(fields, event->process);
+	uint32_t place = map_get(&requests->open, id);
+	struct requests_process *process = process_of(requests, event->process);
+
+	if (!process)
+		return -ENOMEM;
+	if (!place) /* it began before the selected time */
+		return 0;
+	struct request_begun *begun = &requests->begun.items[place - 1];
+	struct request_route *row = &requests->rows.items[begun->row];
+	uint64_t lasts_ns = event->at_ns > begun->at_ns ? event->at_ns - begun->at_ns : 0;
+	row->count++;
+	row->total_ns += lasts_ns;
+	row->sizes[size_of(lasts_ns)]++;
+	if (lasts_ns >= row->longest_ns) {
+		row->longest_ns = lasts_ns;
+		row->longest_at_ns = begun->at_ns;
+	}
+	process->count++;
+	process->unfinished--;
+	map_remove(&requests->open, id, place);
+	*begun = (struct request_begun){ .next_free = requests->free };
+	requests->free = place;
+	return 0;
+}
+
+int requests_event(struct requests *requests, const struct runtime_event *event)
+{
+	struct request_fields fields;
+
+	if (!read_fields(event, &fields))
+		return 0;
+	if (event->schema->event_id == REQUEST_STOP)
+		return end(requests, event, &fields);
+	return event->is_selected ? begin(requests, event, &fields) : 0;
+}
+
+/* The duration that this share of the requests does not exceed. */
+static uint64_t percentile(const struct request_route *row, double share)
+{
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i < REQUEST_SIZES; i++) {
+		below += row->sizes[i];
+		if (below && (double)below >= share * (double)row->count) {
+			uint64_t ns = middle_of(i);
+			return ns < row->longest_ns ? ns : row->longest_ns;
+		}
+	}
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct request_route *x = a;
+	const struct request_route *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return x->route < y->route ? -1 : x->route > y->route;
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct requests_process *x = a;
+	const struct requests_process *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->process < y->process ? -1 : x->process > y->process;
+}
+
+int requests_finish(struct requests *requests, const struct profile *profile)
+{
+	uint32_t kept = 0;
+
+	vec_done(&requests->begun);
+	map_done(&requests->open);
+	map_done(&requests->row_index);
+	if (requests->rows.count > 1)
+		qsort(requests->rows.items, requests->rows.count, sizeof(requests->rows.items[0]),
+			compare_rows);
+	for (uint32_t i = 0; i < requests->processes.count; i++) {
+		struct requests_process process = requests->processes.items[i];
+		if (!profile_wants_process(profile, process.process) ||
+			!(process.count + process.unfinished))
+			continue;
+		for (uint32_t r = 0; r < requests->rows.count; r++) {
+			struct request_route *row = &requests->rows.items[r];
+			if (row->process != process.process)
+				continue;
+			if (!process.row_count++)
+				process.row_at = r;
+			row->p50_ns = percentile(row, 0.5);
+			row->p99_ns = percentile(row, 0.99);
+		}
+		requests->processes.items[kept++] = process;
+	}
+	requests->processes.count = kept;
+	if (kept > 1)
+		qsort(requests->processes.items, kept, sizeof(requests->processes.items[0]),
+			compare_processes);
+	return 0;
+}
+
+void requests_done(struct requests *requests)
+{
+	strtab_done(&requests->routes);
+	vec_done(&requests->rows);
+	vec_done(&requests->processes);
+	vec_done(&requests->begun);
+	map_done(&requests->row_index);
+	map_done(&requests->open);
+}

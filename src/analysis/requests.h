@@ -1,0 +1,79 @@
+/*
+ * The HTTP requests that ASP.NET Core served, by route: from the pairs RequestStart and RequestStop
+ * of Microsoft-AspNetCore-Server-Kestrel, which have the id of their request.
+ *
+ *   requests_event(&requests, &event)             for each event, in file order
+ *   requests_finish(&requests, &profile)          once
+ *   requests_done(&requests)
+ *
+ * A route is a method and a path whose parts with a digit are "*", because these tend to be ids. At
+ * most REQUEST_ROUTES_MAX are kept; the others are one row with an empty route.
+ */
+#ifndef SPOOR_ANALYSIS_REQUESTS_H
+#define SPOOR_ANALYSIS_REQUESTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/timeline.h"
+#include "base/map.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+
+struct profile;
+struct runtime_event;
+
+#define REQUEST_PROVIDER     "Microsoft-AspNetCore-Server-Kestrel"
+#define REQUEST_ROUTES_MAX   500u
+#define REQUEST_SIZES_A_HALF 16u /* sizes of durations for each power of two: percentiles are within 3 % */
+#define REQUEST_SIZES        (64u * REQUEST_SIZES_A_HALF)
+
+/* Ids of the provider. */
+enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
+
+struct request_route {
+	uint32_t process;
+	uint32_t route; /* in `routes`: "GET /orders" */
+	uint64_t count; /* requests that ended */
+	uint64_t total_ns;
+	uint64_t p50_ns; /* set by requests_finish(), as the next one */
+	uint64_t p99_ns;
+	uint64_t longest_ns;
+	uint64_t longest_at_ns; /* since the recording's begin */
+	uint32_t sizes[REQUEST_SIZES];
+};
+
+/* A process with at least one request. */
+struct requests_process {
+	uint32_t process;
+	uint32_t row_at; /* its routes, longest total first */
+	uint32_t row_count;
+	uint64_t count;
+	uint64_t unfinished;  /* they had not ended at the end of the recording */
+	struct timeline line; /* requests begun, from the begin of the selected time */
+};
+
+struct request_begun {
+	uint64_t id; /* hash of the request's id; 0: the place is free */
+	uint64_t at_ns;
+	uint32_t row;
+	uint32_t next_free;
+};
+
+struct requests {
+	struct strtab routes;
+	VEC(struct request_route) rows;
+	VEC(struct requests_process) processes; /* most requests first */
+	struct map row_index;                   /* until requests_finish(), as the next ones */
+	VEC(struct request_begun) begun;
+	struct map open; /* begun.items[i - 1] */
+	uint32_t free;   /* likewise; 0 none */
+};
+
+/* 0, or -ENOMEM. Payloads that are too short are ignored. */
+int requests_event(struct requests *requests, const struct runtime_event *event);
+int requests_finish(struct requests *requests, const struct profile *profile);
+
+void requests_done(struct requests *requests);
+
+#endif
