@@ -33,8 +33,7 @@ static bool read_fields(const struct runtime_event *event, struct request_fields
 
 static uint64_t id_of(const struct request_fields *fields, uint32_t process)
 {
-	uint64_t id =
-		hash_bytes(fields->text[REQUEST_ID], fields->units[REQUEST_ID] * 2) + process;
+	uint64_t id = hash_bytes(fields->text[REQUEST_ID], fields->units[REQUEST_ID] * 2) + process;
 
 	return id ? id : 1;
 }

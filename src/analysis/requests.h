@@ -23,10 +23,11 @@
 struct profile;
 struct runtime_event;
 
-#define REQUEST_PROVIDER     "Microsoft-AspNetCore-Server-Kestrel"
-#define REQUEST_ROUTES_MAX   500u
-#define REQUEST_SIZES_A_HALF 16u /* sizes of durations for each power of two: percentiles are within 3 % */
-#define REQUEST_SIZES        (64u * REQUEST_SIZES_A_HALF)
+#define REQUEST_PROVIDER   "Microsoft-AspNetCore-Server-Kestrel"
+#define REQUEST_ROUTES_MAX 500u
+#define REQUEST_SIZES_A_HALF \
+	16u /* sizes of durations for each power of two: percentiles are within 3 % */
+#define REQUEST_SIZES (64u * REQUEST_SIZES_A_HALF)
 
 /* Ids of the provider. */
 enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };

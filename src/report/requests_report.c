@@ -33,7 +33,8 @@ static void add_process(struct bytes *out, const struct answers *answers,
 		bytes_text(out, " at the end of the recording\n");
 	}
 	answer_timeline(out, answers, &process->line, NULL);
-	bytes_text(out, "\n    requests     total       p50       p99   longest        at  route\n");
+	bytes_text(out,
+		"\n    requests     total       p50       p99   longest        at  route\n");
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct request_route *row = &requests->rows.items[process->row_at + i];
 		answer_count_cell(out, 10, row->count);
