@@ -8,6 +8,7 @@
 #include "analysis/runtime_event.h"
 #include "trace/clr.h"
 #include "trace/event.h"
+#include "trace/event_count.h"
 #include "trace/trace.h"
 
 #define IS_ASKED 1u
@@ -143,6 +144,8 @@ int answers_event(struct answers *answers, const struct event *event)
 {
 	const struct trace *trace = answers->trace;
 	const struct profile_filter *filter = answers->filter;
+	struct event counted;
+	uint64_t count = 1;
 
 	if (!answers->begin_ns) {
 		answers->begin_ns =
@@ -152,6 +155,8 @@ int answers_event(struct answers *answers, const struct event *event)
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
 		event->thread_index >= trace->threads.count)
 		return 0;
+	if (event_count_read(trace, event, &counted, &count))
+		event = &counted;
 	unsigned takers = wanted_by(answers, event->schema_index);
 	if (!takers)
 		return 0;
@@ -159,6 +164,7 @@ int answers_event(struct answers *answers, const struct event *event)
 	const struct thread *thread = &trace->threads.items[event->thread_index];
 	uint64_t at_ns = since(answers->begin_ns, event->time_ns);
 	const struct runtime_event runtime_event = { .event = event,
+		.count = count,
 		.schema = &trace->schemas.items[event->schema_index],
 		.stacks = &answers->stacks,
 		.payload = cursor_of(event->payload, event->payload_size),

@@ -49,9 +49,10 @@ void event_counts_remember(struct event_counts *counts, uint32_t schema_index, u
 	counts->by_schema.items[schema_index] = row;
 }
 
-void event_counts_add(struct event_counts *counts, uint32_t row, uint64_t size_bytes)
+void event_counts_add(struct event_counts *counts, uint32_t row, uint64_t count,
+	uint64_t size_bytes)
 {
-	counts->rows.items[row].count++;
+	counts->rows.items[row].count += count;
 	counts->rows.items[row].size_bytes += size_bytes;
 }
 

@@ -5,7 +5,7 @@
  *   row = event_counts_of_schema(&counts, schema_index)            the row of an event whose name depends on its schema alone; 0 not known yet
  *   row = event_counts_row(&counts, provider, provider_len, name, name_len)
  *   event_counts_remember(&counts, schema_index, row)
- *   event_counts_add(&counts, row, size_bytes)
+ *   event_counts_add(&counts, row, 1, size_bytes)
  *   event_counts_sort(&counts)                                      once, then rows 1 .. count - 1, the most frequent first
  *
  * All zero is empty. A file may invent names: beyond EVENT_COUNTS_MAX of them the rest is one row
@@ -46,7 +46,9 @@ uint32_t event_counts_row(struct event_counts *counts, const char *provider, siz
 /* Without memory it is not remembered. */
 void event_counts_remember(struct event_counts *counts, uint32_t schema_index, uint32_t row);
 
-void event_counts_add(struct event_counts *counts, uint32_t row, uint64_t size_bytes);
+/* `count` events with payloads of `size_bytes` together. */
+void event_counts_add(struct event_counts *counts, uint32_t row, uint64_t count,
+	uint64_t size_bytes);
 
 /* Afterwards the rows that event_counts_remember() stored are invalid. */
 void event_counts_sort(struct event_counts *counts);

@@ -17,18 +17,19 @@ int exceptions_event(struct exceptions *exceptions, const struct runtime_event *
 	const uint8_t *type = cursor_utf16z(&c, &type_units);
 	const uint8_t *message = cursor_utf16z(&c, &message_units);
 
-	if (!event->is_selected || c.short_read)
+	/* events that are only counted have no message */
+	if (!event->is_selected || (c.short_read && (event->count == 1 || !type)))
 		return 0;
 	exceptions->messages.most = EXCEPTIONS_MESSAGES_MAX;
 	int error = event_texts_add(&exceptions->types, type, type_units, &key.text);
-	if (!error)
+	if (!error && !c.short_read)
 		error = event_texts_add(&exceptions->messages, message, message_units, &key.detail);
 	if (!error)
 		error = event_stacks_add(event->stacks, event->process, event->event, &key.stack);
 	if (error)
 		return error;
 	const struct tally_amount amount = {
-		.amount = 1, .at_ns = event->at_ns, .from_ns = event->from_ns
+		.amount = event->count, .count = event->count, .at_ns = event->at_ns, .from_ns = event->from_ns
 	};
 	return tally_add(&exceptions->tally, &key, &amount);
 }

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "trace/clr.h"
 #include "trace/event.h"
+#include "trace/event_count.h"
 #include "trace/spoor_payload.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -87,7 +88,8 @@ static int count_stack(struct profile *profile, const struct profile_stack *stac
 		       : -ENOMEM;
 }
 
-static int take_sample(struct profile *profile, const struct event *event, uint64_t weight_ns)
+static int take_samples(struct profile *profile, const struct event *event, uint64_t weight_ns,
+	uint64_t count)
 {
 	const struct trace *trace = profile->trace;
 
@@ -95,7 +97,7 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 		profile->first_ns = event->time_ns;
 	if (event->time_ns > profile->last_ns)
 		profile->last_ns = event->time_ns;
-	profile->all_count++;
+	profile->all_count += count;
 	profile->all_weight_ns += weight_ns;
 	if (!is_wanted(profile, event))
 		return 0;
@@ -109,14 +111,19 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 				 ? trace->processes.items[process].code_epoch
 				 : 0,
 		.weight_ns = weight_ns,
-		.count = 1 };
+		.count = count };
 	return count_stack(profile, &stack);
 }
 
-int profile_weigh(struct profile *profile, const struct event *event, uint64_t weight)
+static int take_sample(struct profile *profile, const struct event *event, uint64_t weight_ns)
+{
+	return take_samples(profile, event, weight_ns, 1);
+}
+
+int profile_count_events(struct profile *profile, const struct event *event, uint64_t count)
 {
 	return event->thread_index < profile->trace->threads.count
-		       ? take_sample(profile, event, weight)
+		       ? take_samples(profile, event, count, count)
 		       : 0;
 }
 
@@ -259,6 +266,8 @@ int profile_event(void *context, const struct event *event)
 {
 	struct profile *profile = context;
 	const struct trace *trace = profile->trace;
+	struct event counted;
+	uint64_t count;
 
 	if (profile->ignores_samples && event->kind == EVENT_SAMPLE)
 		return 0;
@@ -270,6 +279,13 @@ int profile_event(void *context, const struct event *event)
 		if (!vec_add(&profile->by_schema, 0))
 			return -ENOMEM;
 	profile->by_schema.items[event->schema_index]++;
+	if (event_count_read(trace, event, &counted, &count)) {
+		/* its schema is one of an earlier event */
+		if (counted.schema_index < profile->by_schema.count)
+			profile->by_schema.items[counted.schema_index] += count;
+		profile->counted += count;
+		return 0;
+	}
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
 		event->thread_index >= trace->threads.count)
 		return 0;

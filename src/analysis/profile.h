@@ -96,7 +96,7 @@ struct profile {
 	VEC(uint32_t) bodies; /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;
-	/* set by the caller, who adds events by profile_weigh() or stacks by profile_add() */
+	/* set by the caller, who adds events by profile_count_events() or stacks by profile_add() */
 	bool ignores_samples;
 	bool ignores_pids; /* added stacks of any process are wanted */
 	struct clock_join join;
@@ -107,6 +107,7 @@ struct profile {
 	uint64_t last_ns;
 	/* events of the whole recording that are no samples, by schema */
 	VEC(uint64_t) by_schema;
+	uint64_t counted; /* of these: counted, but not written (trace/event_count.h) */
 	uint64_t all_count; /* the whole recording */
 	uint64_t all_weight_ns;
 	uint64_t count; /* after profile_name(): what passed the filter */
@@ -121,8 +122,8 @@ struct profile {
  */
 int profile_event(void *context, const struct event *event);
 
-/* Counts an event as a sample of this weight, if it passes the filter. 0, or -ENOMEM. */
-int profile_weigh(struct profile *profile, const struct event *event, uint64_t weight);
+/* Counts events as samples of the weight 1, if they pass the filter. 0, or -ENOMEM. */
+int profile_count_events(struct profile *profile, const struct event *event, uint64_t count);
 
 /* Adds to a stack what the caller has counted. 0, or -ENOMEM. */
 int profile_add(struct profile *profile, const struct profile_stack *stack);

@@ -288,6 +288,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->frames = profile->frame_count;
 	report->named_frames = profile->named_frame_count;
 	/* Other writers say nothing about an end. */
+	report->events_counted = profile->counted;
 	report->killed = recording->tool_version && !recording->end_reason;
 
 	int error = sum_losses(report, trace);

@@ -19,6 +19,7 @@ struct runtime_event {
 	uint64_t at_ns;              /* since the recording's begin */
 	uint64_t from_ns;            /* likewise: the begin of the selected time */
 	uint64_t to_ns;              /* likewise: its end; 0: that of the recording */
+	uint64_t count;              /* events that it stands for: 1, or see event_count.h */
 	uint32_t process;
 	bool is_of_thread; /* its thread passes the filter */
 	bool is_selected; /* its time and thread pass the filter; processes are filtered at the end */

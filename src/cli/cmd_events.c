@@ -29,6 +29,7 @@
 #include "render/event_line.h"
 #include "render/event_text.h"
 #include "trace/event.h"
+#include "trace/event_count.h"
 #include "trace/schema.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -88,6 +89,7 @@ struct events_run {
 	uint64_t first_ns;
 	uint64_t last_since_ns; /* the latest event, since the begin */
 	uint64_t chosen;
+	uint64_t counted; /* events that the recorder did not write */
 	bool any;
 	struct lost_kind lost[LOST_KINDS];
 	unsigned lost_kinds;
@@ -191,6 +193,16 @@ static void say_lost(const struct events_run *run, uint64_t by_sequence)
 		words_say("Lost: %s", bytes_z(&text));
 }
 
+static void say_counted(const struct events_run *run)
+{
+	struct bytes text = { 0 };
+
+	text_add_things(&text, run->counted, "more event was", "more events were");
+	words_say("%s counted by type, but not written: above the rate of spoor record --event-rate",
+		bytes_z(&text));
+	bytes_done(&text);
+}
+
 /* ---- out ---- */
 
 static void write_lines(struct events_run *run)
@@ -203,7 +215,8 @@ static void write_lines(struct events_run *run)
 	bytes_reset(&run->lines);
 }
 
-static int count_event(struct events_run *run, const struct event *event)
+static int count_event(struct events_run *run, const struct event *event, uint64_t count,
+	uint64_t size_bytes)
 {
 	const struct schema *schema = &run->trace.schemas.items[event->schema_index];
 	bool dynamic = event_text_is_dynamic(&run->trace, event);
@@ -220,7 +233,7 @@ static int count_event(struct events_run *run, const struct event *event)
 		if (!dynamic)
 			event_counts_remember(&run->counts, event->schema_index, row);
 	}
-	event_counts_add(&run->counts, row, event->payload_size);
+	event_counts_add(&run->counts, row, count, size_bytes);
 	return 0;
 }
 
@@ -252,6 +265,12 @@ static int print_event(struct events_run *run, const struct event *event, uint32
 static int on_event(void *context, const struct event *event, uint32_t code_epoch)
 {
 	struct events_run *run = context;
+	struct event counted;
+	uint64_t count = 1;
+	bool only_counted = event_count_read(&run->trace, event, &counted, &count);
+
+	if (only_counted && run->values->summary)
+		event = &counted;
 	bool loss = is_loss(run, event);
 	bool in_time = time_is_chosen(run, event);
 	bool of_schema =
@@ -263,12 +282,15 @@ static int on_event(void *context, const struct event *event, uint32_t code_epoc
 	if (loss)
 		note_loss(run, event);
 	if (run->values->summary)
-		r = chosen ? count_event(run, event) : 0;
+		r = chosen ? count_event(run, event, count,
+				    only_counted ? 0 : event->payload_size)
+			   : 0;
 	else if (shown || (event->lost_before && in_time))
 		r = print_event(run, event, code_epoch, shown);
 	if (r < 0)
 		return r;
 	run->chosen += chosen;
+	run->counted += only_counted && in_time ? count : 0;
 	run->done = run->values->limit && run->chosen >= run->values->limit;
 	return run->done ? -ECANCELED : 0;
 }
@@ -430,6 +452,8 @@ static int show_file(struct events_run *run, const char *path)
 		say_unmatched(run);
 	if (!run->values->quiet)
 		say_lost(run, lost);
+	if (!run->values->quiet && run->counted)
+		say_counted(run);
 	return code == EXIT_DONE && selection_failed(run) ? EXIT_FAILED : code;
 }
 

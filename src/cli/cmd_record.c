@@ -43,6 +43,7 @@
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
 
+#define DEFAULT_EVENT_RATE 1000u
 #define DEFAULT_HZ      99u
 #define VIEWER_CPU_MAX  255u
 #define OWN_TRIES       5
@@ -69,6 +70,7 @@ struct record_values {
 	bool no_events;
 	struct record_events_values events;
 	bool list_profiles;
+	uint64_t event_rate;
 	bool no_arguments;
 	bool off_cpu;
 	bool wakers;
@@ -148,6 +150,9 @@ const struct option record_options[] = {
 	{ 0, "event-stacks", NULL,
 		"exceptions, allocations, contention, waits, pool changes, GC triggers with their call stacks",
 		OPTION_FLAG, INTO(struct record_values, events.stacks) },
+	{ 0, "event-rate", "N",
+		"write at most N exceptions a second of a process, and count the others (1000; 0: write all)",
+		OPTION_COUNT, INTO(struct record_values, event_rate) },
 	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets",
 		OPTION_FLAG, INTO(struct record_values, no_arguments) },
 	OPTION_ROW_QUIET(struct record_values),
@@ -450,6 +455,9 @@ static void say_end(struct recording_run *run)
 	if (counts.events)
 		bytes_printf(&text, " and %s",
 			TEXT_THINGS(counts.events, ".NET event", ".NET events"));
+	if (counts.events_counted)
+		bytes_printf(&text, " (%s more are counted only)",
+			TEXT_COUNT(counts.events_counted));
 	bytes_printf(&text, " in %s",
 		TEXT_DURATION((double)(counts.end_ns - counts.begin_ns) / 1e9));
 	if (counts.events_lost)
@@ -736,6 +744,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),
 		.stack_kinds = run->events.stack_kinds,
+		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -839,7 +848,8 @@ static const char *without_events(const struct record_values *values)
 
 int cmd_record(const struct verb *self, int argc, char **argv)
 {
-	struct record_values values = { .frequency_hz = DEFAULT_HZ };
+	struct record_values values = { .frequency_hz = DEFAULT_HZ,
+		.event_rate = DEFAULT_EVENT_RATE };
 	struct arguments args;
 	struct target_choice choice = { 0 };
 	struct recording_run run = {

@@ -21,6 +21,8 @@
 #include "pipeline/saved.h"
 #include "symbolize/symbol_cache.h"
 #include "symbols/symbol_names.h"
+#include "trace/event.h"
+#include "trace/event_count.h"
 
 #define NS_PER_MS 1000000u
 
@@ -147,10 +149,16 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 static int on_event(void *context, const struct event *event)
 {
 	struct selection *s = context;
+	struct event counted;
+	uint64_t count = 1;
 	int error = profile_event(&s->profile, event);
 
-	if (!error && s->choice.patterns.count && event_choice_has(&s->choice, event))
-		error = profile_weigh(&s->profile, event, 1);
+	if (!error && s->choice.patterns.count) {
+		const struct event *weighed =
+			event_count_read(&s->trace, event, &counted, &count) ? &counted : event;
+		if (event_choice_has(&s->choice, weighed))
+			error = profile_count_events(&s->profile, weighed, count);
+	}
 	return error || !s->answers ? error : answers_event(s->answers, event);
 }
 

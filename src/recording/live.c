@@ -717,6 +717,7 @@ static void emit_end(struct live *live, const char *reason)
 	struct payload_count counts[] = {
 		{ "samples", live->samples.count },
 		{ "runtime_events", live->events.count },
+		{ "runtime_events_counted", live->events.bound.counted },
 		{ "runtime_events_lost", live->events.lost + managed_lost(live->managed) },
 		{ "lost", live->samples.lost },
 		{ "blocks", live->switches.count },
@@ -798,6 +799,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.blocks = live->switches.count,
 		.late = live->samples.late + live->events.late,
 		.events = live->events.count,
+		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),
 		.bytes = session_writer_bytes(&live->writer),

@@ -29,6 +29,7 @@ int live_events_open(struct live_events *events, struct process_table *table)
 	bool sampled = options->instead && !options->no_dotnet && !options->no_names;
 
 	events->table = table;
+	events->bound.rate = options->event_rate;
 	if (!options->provider_count && !sampled)
 		return 0;
 	int result = relay_new(table->trace, table->writer->window, &events->relay);
@@ -83,6 +84,13 @@ void live_events_hand_over(struct live_events *events, struct pending *item, uin
 		/* without memory the names are missing, and counted */
 		(void)symbolizer_hit_walked(events->table->symbolizer, process, event.stack_index,
 			event.time_ns);
+	if (event_bound_applies(&events->bound,
+		    &events->table->trace->schemas.items[event.schema_index]) &&
+		!event_bound_keeps(&events->bound, process, &event) &&
+		event_bound_count(&events->bound, process, &event) == 0) {
+		relay_give_back(events->relay, item);
+		return;
+	}
 	event.thread_index = thread_row(events->table, process, item->tid, late_ns != 0);
 	session_writer_event(events->table->writer, &event);
 	events->count++;
@@ -127,8 +135,28 @@ static void tell_loss(struct live_events *events, uint32_t process, const char *
 	events->lost += count;
 }
 
+static void write_count(void *context, const struct event_bound_row *row, const char *type)
+{
+	struct live_events *events = context;
+	const struct trace *trace = events->table->trace;
+	const struct schema *schema = &trace->schemas.items[row->schema_index];
+
+	payload_event_count(&events->table->writer->payload,
+		&(struct payload_event_count){ .type = type,
+			.provider = trace_text(trace, schema->provider),
+			.event_id = schema->event_id,
+			.count = row->count,
+			.first_ns = row->first_ns,
+			.last_ns = row->last_ns });
+	session_writer_emit(events->table->writer, SPOOR_EVENT_COUNT,
+		(struct event){ .thread_index = trace->processes.items[row->process].main_thread,
+			.stack_index = row->stack_index,
+			.cpu = EVENT_CPU_UNKNOWN });
+}
+
 void live_events_tell_losses(struct live_events *events)
 {
+	event_bound_write(&events->bound, write_count, events);
 	for (uint32_t i = 1; events->relay && i < events->table->rows.count; i++) {
 		uint64_t lost;
 		uint64_t dropped;
@@ -144,6 +172,7 @@ void live_events_tell_losses(struct live_events *events)
 
 void live_events_close(struct live_events *events)
 {
+	event_bound_done(&events->bound);
 	relay_free(events->relay);
 	events->relay = NULL;
 }

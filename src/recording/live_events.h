@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "recording/event_bound.h"
+
 struct live_options;
 struct pending;
 struct process_table;
@@ -21,6 +23,7 @@ struct live_events {
 	uint64_t late;
 	uint64_t lost; /* reported losses, of the streams and of the reorder window */
 	uint64_t losses_told_ns;
+	struct event_bound bound;
 };
 
 /* Opens the relay if events were requested. Returns 0 or -ENOMEM. Called after managed_new(). */
@@ -42,7 +45,7 @@ uint64_t live_events_limit_ns(const struct live_events *events, uint64_t settled
  */
 bool live_events_press(const struct live_events *events, uint64_t give_out_ns, uint64_t now_ns);
 
-/* Writes the losses since the last call as events. */
+/* Writes the losses and the counts of unwritten events since the last call as events. */
 void live_events_tell_losses(struct live_events *events);
 
 /* Called before the reorder window is freed. */

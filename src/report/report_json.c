@@ -353,6 +353,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_limits(j, report);
 	add_names(j, report);
 	add_unwinding(j, report);
+	json_u64(j, "events_counted", report->events_counted);
 	json_array(j, "events");
 	for (uint32_t i = 0; i < report->events.count; i++) {
 		const struct event event = { .schema_index = report->events.items[i].schema };

@@ -1094,6 +1094,10 @@ static void add_events(struct page *page)
 		bytes_text(out, "          \xe2\x80\xa6  ");
 		text_add_things(out, more, "more kind\n", "more kinds\n");
 	}
+	if (report->events_counted) {
+		text_add_things(out, report->events_counted, "of these was", "of these were");
+		bytes_text(out, " counted by type, but not written: above the recorder's --event-rate\n");
+	}
 }
 
 /* One command a line, to be pasted. */

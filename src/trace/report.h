@@ -139,6 +139,7 @@ struct report {
 	VEC(struct report_process) processes; /* most CPU first */
 	VEC(struct report_row) rows;
 	VEC(struct report_event) events; /* most first */
+	uint64_t events_counted;         /* of these: not written, see trace/event_count.h */
 	unsigned group_keys;             /* enum report_group_key; 0: no groups were requested */
 	VEC(struct report_group) groups; /* sorted as asked */
 };

@@ -36,6 +36,7 @@ AGAIN(symbol)
 AGAIN(session)
 AGAIN(clock_offset)
 AGAIN(cpu_limit)
+AGAIN(event_count)
 AGAIN(machine)
 AGAIN(loss)
 AGAIN(notice)
@@ -93,7 +94,7 @@ static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_m
 	again_notice, again_runtime, again_thread_name, again_process_info, again_code_added,
 	again_session_end, again_process_facts, again_numbers, again_code_removed,
 	again_thread_clock, again_process_end, again_wakeup, again_short_blocks,
-	again_thread_time };
+	again_thread_time, again_event_count };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -28,9 +28,9 @@ static void test_rows(void **state)
 	event_counts_remember(&counts, 5, stop);
 	assert_int_equal(event_counts_of_schema(&counts, 5), stop);
 	assert_int_equal(event_counts_of_schema(&counts, 4), 0);
-	event_counts_add(&counts, start, 10);
-	event_counts_add(&counts, stop, 7);
-	event_counts_add(&counts, stop, 8);
+	event_counts_add(&counts, start, 1, 10);
+	event_counts_add(&counts, stop, 1, 7);
+	event_counts_add(&counts, stop, 1, 8);
 	event_counts_sort(&counts);
 	assert_string_equal(strtab_get(&counts.strings, counts.rows.items[1].name), "GC/Stop");
 	assert_int_equal(counts.rows.items[1].count, 2);
@@ -50,7 +50,7 @@ static void test_too_many(void **state)
 		snprintf(name, sizeof(name), "event %u", i);
 		uint32_t row = row_of(&counts, "Hostile", name);
 		assert_int_not_equal(row, 0);
-		event_counts_add(&counts, row, 1);
+		event_counts_add(&counts, row, 1, 1);
 	}
 	assert_true(counts.rows.count <= EVENT_COUNTS_MAX);
 	event_counts_sort(&counts);

@@ -1,0 +1,56 @@
+/* See event_count.h. */
+#include "trace/event_count.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cursor.h"
+#include "base/text.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/trace.h"
+
+/* The newest schema of this id and provider; 0: none. */
+static uint32_t find_schema(const struct trace *trace, const char *provider, uint64_t event_id)
+{
+	for (uint32_t i = trace->schemas.count; i-- > 1;)
+		if (trace->schemas.items[i].event_id == event_id &&
+			strcmp(trace_text(trace, trace->schemas.items[i].provider), provider) == 0)
+			return i;
+	return 0;
+}
+
+bool event_count_read(const struct trace *trace, const struct event *event,
+	struct event *ret_event, uint64_t *ret_count)
+{
+	const struct schema *schema = event->schema_index < trace->schemas.count
+					      ? &trace->schemas.items[event->schema_index]
+					      : NULL;
+	struct cursor c = cursor_of(event->payload, event->payload_size);
+	struct bytes provider = { 0 };
+	size_t unit_count;
+
+	if (!schema || schema->provider_kind != PROVIDER_SPOOR ||
+		schema->event_id != ID_SPOOR_EVENT_COUNT)
+		return false;
+	(void)cursor_utf16z(&c, &unit_count); /* a cut text shows in the cursor */
+	const uint32_t type_size = (uint32_t)(unit_count + 1) * 2;
+	const uint8_t *units = cursor_utf16z(&c, &unit_count);
+	uint64_t event_id = cursor_varuint(&c);
+	uint64_t count = cursor_varuint(&c);
+
+	if (c.short_read)
+		return false;
+	text_add_utf16(&provider, units, unit_count);
+	uint32_t index = provider.failed ? 0 : find_schema(trace, bytes_z(&provider), event_id);
+
+	bytes_done(&provider);
+	if (!index)
+		return false;
+	*ret_event = *event;
+	ret_event->schema_index = index;
+	ret_event->kind = trace->schemas.items[index].kind;
+	ret_event->payload_size = type_size;
+	*ret_count = count;
+	return true;
+}
