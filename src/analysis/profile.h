@@ -107,7 +107,7 @@ struct profile {
 	uint64_t last_ns;
 	/* events of the whole recording that are no samples, by schema */
 	VEC(uint64_t) by_schema;
-	uint64_t counted; /* of these: counted, but not written (trace/event_count.h) */
+	uint64_t counted;   /* of these: counted, but not written (trace/event_count.h) */
 	uint64_t all_count; /* the whole recording */
 	uint64_t all_weight_ns;
 	uint64_t count; /* after profile_name(): what passed the filter */

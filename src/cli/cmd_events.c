@@ -198,7 +198,8 @@ static void say_counted(const struct events_run *run)
 	struct bytes text = { 0 };
 
 	text_add_things(&text, run->counted, "more event was", "more events were");
-	words_say("%s counted by type, but not written: above the rate of spoor record --event-rate",
+	words_say(
+		"%s counted by type, but not written: above the rate of spoor record --event-rate",
 		bytes_z(&text));
 	bytes_done(&text);
 }
@@ -282,8 +283,7 @@ static int on_event(void *context, const struct event *event, uint32_t code_epoc
 	if (loss)
 		note_loss(run, event);
 	if (run->values->summary)
-		r = chosen ? count_event(run, event, count,
-				    only_counted ? 0 : event->payload_size)
+		r = chosen ? count_event(run, event, count, only_counted ? 0 : event->payload_size)
 			   : 0;
 	else if (shown || (event->lost_before && in_time))
 		r = print_event(run, event, code_epoch, shown);

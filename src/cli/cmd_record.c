@@ -44,10 +44,10 @@
 #include "tracing/late_providers.h"
 
 #define DEFAULT_EVENT_RATE 1000u
-#define DEFAULT_HZ      99u
-#define VIEWER_CPU_MAX  255u
-#define OWN_TRIES       5
-#define MEMORY_LEFT_MIN UINT64_C(64000000)
+#define DEFAULT_HZ         99u
+#define VIEWER_CPU_MAX     255u
+#define OWN_TRIES          5
+#define MEMORY_LEFT_MIN    UINT64_C(64000000)
 
 /* The words of --call-graph, in their order. */
 enum call_graph { CALL_GRAPH_FP, CALL_GRAPH_DWARF, CALL_GRAPH_AUTO };

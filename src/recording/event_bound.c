@@ -77,9 +77,9 @@ static uint32_t type_of(struct event_bound *bound, const struct event *event)
 	bytes_reset(&bound->text);
 	text_add_utf16(&bound->text, units,
 		unit_count < TYPE_UNITS_MAX ? unit_count : TYPE_UNITS_MAX);
-	return bound->text.failed ? 0
-				  : strtab_add(&bound->types, bytes_z(&bound->text),
-					    bound->text.len);
+	return bound->text.failed
+		       ? 0
+		       : strtab_add(&bound->types, bytes_z(&bound->text), bound->text.len);
 }
 
 static struct event_bound_row *find_row(struct event_bound *bound,

@@ -20,8 +20,8 @@ static uint32_t find_schema(const struct trace *trace, const char *provider, uin
 	return 0;
 }
 
-bool event_count_read(const struct trace *trace, const struct event *event,
-	struct event *ret_event, uint64_t *ret_count)
+bool event_count_read(const struct trace *trace, const struct event *event, struct event *ret_event,
+	uint64_t *ret_count)
 {
 	const struct schema *schema = event->schema_index < trace->schemas.count
 					      ? &trace->schemas.items[event->schema_index]

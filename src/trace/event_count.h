@@ -16,7 +16,7 @@ struct trace;
  * kind with the process and the stack of those that were counted; its payload has their first
  * field only, a type in UTF-16 with a NUL. It borrows from `event`.
  */
-bool event_count_read(const struct trace *trace, const struct event *event,
-	struct event *ret_event, uint64_t *ret_count);
+bool event_count_read(const struct trace *trace, const struct event *event, struct event *ret_event,
+	uint64_t *ret_count);
 
 #endif

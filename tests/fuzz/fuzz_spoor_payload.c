@@ -93,8 +93,8 @@ static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_m
 	again_symbol, again_session, again_clock_offset, again_cpu_limit, again_machine, again_loss,
 	again_notice, again_runtime, again_thread_name, again_process_info, again_code_added,
 	again_session_end, again_process_facts, again_numbers, again_code_removed,
-	again_thread_clock, again_process_end, again_wakeup, again_short_blocks,
-	again_thread_time, again_event_count };
+	again_thread_clock, again_process_end, again_wakeup, again_short_blocks, again_thread_time,
+	again_event_count };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
