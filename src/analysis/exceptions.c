@@ -28,9 +28,10 @@ int exceptions_event(struct exceptions *exceptions, const struct runtime_event *
 		error = event_stacks_add(event->stacks, event->process, event->event, &key.stack);
 	if (error)
 		return error;
-	const struct tally_amount amount = {
-		.amount = event->count, .count = event->count, .at_ns = event->at_ns, .from_ns = event->from_ns
-	};
+	const struct tally_amount amount = { .amount = event->count,
+		.count = event->count,
+		.at_ns = event->at_ns,
+		.from_ns = event->from_ns };
 	return tally_add(&exceptions->tally, &key, &amount);
 }
 
