@@ -24,6 +24,9 @@
  *   (object, FIELD, TAG)                    const struct TAG * of SPOOR_STRUCT(TAG, (TYPE, MEMBER), ...)
  *   (object_array, FIELD, TAG)              const struct TAG *, size_t
  *
+ * FIELD is also the field's name in traces. (FIELD, "name") in its place gives it another name, for
+ * example (i32, (error, "errno")).
+ *
  * NULL is an empty value: zeroes for guid and pointer, an empty text or array, an object whose
  * members are all zero or NULL.
  *
@@ -37,6 +40,7 @@
 #ifndef SPOOR_EVENT_MACROS_H
 #define SPOOR_EVENT_MACROS_H
 
+#include <spoor/event_lists.h>
 #include <spoor/spoor.h>
 
 #define SPOOR_TEXT_MAX    32000
@@ -257,64 +261,6 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 	return (uint64_t)(unix_ns / 100 + 116444736000000000);
 }
 
-/* ---- Lists of fields: m(x, field) for each, with or without commas between ---- */
-
-#define SPOOR_EACH_1(m, x, a)       m(x, a)
-#define SPOOR_EACH_2(m, x, a, ...)  m(x, a) SPOOR_EACH_1(m, x, __VA_ARGS__)
-#define SPOOR_EACH_3(m, x, a, ...)  m(x, a) SPOOR_EACH_2(m, x, __VA_ARGS__)
-#define SPOOR_EACH_4(m, x, a, ...)  m(x, a) SPOOR_EACH_3(m, x, __VA_ARGS__)
-#define SPOOR_EACH_5(m, x, a, ...)  m(x, a) SPOOR_EACH_4(m, x, __VA_ARGS__)
-#define SPOOR_EACH_6(m, x, a, ...)  m(x, a) SPOOR_EACH_5(m, x, __VA_ARGS__)
-#define SPOOR_EACH_7(m, x, a, ...)  m(x, a) SPOOR_EACH_6(m, x, __VA_ARGS__)
-#define SPOOR_EACH_8(m, x, a, ...)  m(x, a) SPOOR_EACH_7(m, x, __VA_ARGS__)
-#define SPOOR_EACH_9(m, x, a, ...)  m(x, a) SPOOR_EACH_8(m, x, __VA_ARGS__)
-#define SPOOR_EACH_10(m, x, a, ...) m(x, a) SPOOR_EACH_9(m, x, __VA_ARGS__)
-#define SPOOR_EACH_11(m, x, a, ...) m(x, a) SPOOR_EACH_10(m, x, __VA_ARGS__)
-#define SPOOR_EACH_12(m, x, a, ...) m(x, a) SPOOR_EACH_11(m, x, __VA_ARGS__)
-#define SPOOR_EACH_13(m, x, a, ...) m(x, a) SPOOR_EACH_12(m, x, __VA_ARGS__)
-#define SPOOR_EACH_14(m, x, a, ...) m(x, a) SPOOR_EACH_13(m, x, __VA_ARGS__)
-#define SPOOR_EACH_15(m, x, a, ...) m(x, a) SPOOR_EACH_14(m, x, __VA_ARGS__)
-#define SPOOR_EACH_16(m, x, a, ...) m(x, a) SPOOR_EACH_15(m, x, __VA_ARGS__)
-#define SPOOR_EACH_17(m, x, a, ...) m(x, a) SPOOR_EACH_16(m, x, __VA_ARGS__)
-#define SPOOR_EACH_18(m, x, a, ...) m(x, a) SPOOR_EACH_17(m, x, __VA_ARGS__)
-#define SPOOR_EACH_19(m, x, a, ...) m(x, a) SPOOR_EACH_18(m, x, __VA_ARGS__)
-#define SPOOR_EACH_20(m, x, a, ...) m(x, a) SPOOR_EACH_19(m, x, __VA_ARGS__)
-#define SPOOR_EACH_21(m, x, a, ...) m(x, a) SPOOR_EACH_20(m, x, __VA_ARGS__)
-#define SPOOR_EACH_22(m, x, a, ...) m(x, a) SPOOR_EACH_21(m, x, __VA_ARGS__)
-#define SPOOR_EACH_23(m, x, a, ...) m(x, a) SPOOR_EACH_22(m, x, __VA_ARGS__)
-#define SPOOR_EACH_24(m, x, a, ...) m(x, a) SPOOR_EACH_23(m, x, __VA_ARGS__)
-#define SPOOR_LIST_1(m, x, a)       m(x, a)
-#define SPOOR_LIST_2(m, x, a, ...)  m(x, a), SPOOR_LIST_1(m, x, __VA_ARGS__)
-#define SPOOR_LIST_3(m, x, a, ...)  m(x, a), SPOOR_LIST_2(m, x, __VA_ARGS__)
-#define SPOOR_LIST_4(m, x, a, ...)  m(x, a), SPOOR_LIST_3(m, x, __VA_ARGS__)
-#define SPOOR_LIST_5(m, x, a, ...)  m(x, a), SPOOR_LIST_4(m, x, __VA_ARGS__)
-#define SPOOR_LIST_6(m, x, a, ...)  m(x, a), SPOOR_LIST_5(m, x, __VA_ARGS__)
-#define SPOOR_LIST_7(m, x, a, ...)  m(x, a), SPOOR_LIST_6(m, x, __VA_ARGS__)
-#define SPOOR_LIST_8(m, x, a, ...)  m(x, a), SPOOR_LIST_7(m, x, __VA_ARGS__)
-#define SPOOR_LIST_9(m, x, a, ...)  m(x, a), SPOOR_LIST_8(m, x, __VA_ARGS__)
-#define SPOOR_LIST_10(m, x, a, ...) m(x, a), SPOOR_LIST_9(m, x, __VA_ARGS__)
-#define SPOOR_LIST_11(m, x, a, ...) m(x, a), SPOOR_LIST_10(m, x, __VA_ARGS__)
-#define SPOOR_LIST_12(m, x, a, ...) m(x, a), SPOOR_LIST_11(m, x, __VA_ARGS__)
-#define SPOOR_LIST_13(m, x, a, ...) m(x, a), SPOOR_LIST_12(m, x, __VA_ARGS__)
-#define SPOOR_LIST_14(m, x, a, ...) m(x, a), SPOOR_LIST_13(m, x, __VA_ARGS__)
-#define SPOOR_LIST_15(m, x, a, ...) m(x, a), SPOOR_LIST_14(m, x, __VA_ARGS__)
-#define SPOOR_LIST_16(m, x, a, ...) m(x, a), SPOOR_LIST_15(m, x, __VA_ARGS__)
-#define SPOOR_LIST_17(m, x, a, ...) m(x, a), SPOOR_LIST_16(m, x, __VA_ARGS__)
-#define SPOOR_LIST_18(m, x, a, ...) m(x, a), SPOOR_LIST_17(m, x, __VA_ARGS__)
-#define SPOOR_LIST_19(m, x, a, ...) m(x, a), SPOOR_LIST_18(m, x, __VA_ARGS__)
-#define SPOOR_LIST_20(m, x, a, ...) m(x, a), SPOOR_LIST_19(m, x, __VA_ARGS__)
-#define SPOOR_LIST_21(m, x, a, ...) m(x, a), SPOOR_LIST_20(m, x, __VA_ARGS__)
-#define SPOOR_LIST_22(m, x, a, ...) m(x, a), SPOOR_LIST_21(m, x, __VA_ARGS__)
-#define SPOOR_LIST_23(m, x, a, ...) m(x, a), SPOOR_LIST_22(m, x, __VA_ARGS__)
-#define SPOOR_LIST_24(m, x, a, ...) m(x, a), SPOOR_LIST_23(m, x, __VA_ARGS__)
-#define SPOOR_PICK(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
-	a18, a19, a20, a21, a22, a23, a24, pick, ...)                                              \
-	pick
-/* The number of fields after the keywords: 0 to 24. */
-#define SPOOR_COUNT(...)                                                                          \
-	SPOOR_PICK(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
-		7, 6, 5, 4, 3, 2, 1, 0, 0)
-
 /*
  * ---- What each TYPE means ----
  *
@@ -325,38 +271,38 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
  *   PUT     writes it at p_                         FIELD its description
  *   MEMBER, MSIZE, MPUT  the same as a member of the struct s_, written no further than end_
  */
-#define SPOOR_KIND_boolean      BOOLEAN
-#define SPOOR_KIND_i8           SCALAR
-#define SPOOR_KIND_u8           SCALAR
-#define SPOOR_KIND_i16          SCALAR
-#define SPOOR_KIND_u16          SCALAR
-#define SPOOR_KIND_i32          SCALAR
-#define SPOOR_KIND_u32          SCALAR
-#define SPOOR_KIND_i64          SCALAR
-#define SPOOR_KIND_u64          SCALAR
-#define SPOOR_KIND_f32          SCALAR
-#define SPOOR_KIND_f64          SCALAR
-#define SPOOR_KIND_char16       SCALAR
-#define SPOOR_KIND_guid         GUID
-#define SPOOR_KIND_time         TIME
-#define SPOOR_KIND_pointer      POINTER
-#define SPOOR_KIND_text         TEXT
-#define SPOOR_KIND_text16       TEXT16
-#define SPOOR_KIND_counted_text COUNTED
-#define SPOOR_KIND_blob         ARRAY
-#define SPOOR_KIND_i8_array     ARRAY
-#define SPOOR_KIND_u8_array     ARRAY
-#define SPOOR_KIND_i16_array    ARRAY
-#define SPOOR_KIND_u16_array    ARRAY
-#define SPOOR_KIND_i32_array    ARRAY
-#define SPOOR_KIND_u32_array    ARRAY
-#define SPOOR_KIND_i64_array    ARRAY
-#define SPOOR_KIND_u64_array    ARRAY
-#define SPOOR_KIND_f32_array    ARRAY
-#define SPOOR_KIND_f64_array    ARRAY
-#define SPOOR_KIND_text_array   TEXTS
-#define SPOOR_KIND_object       OBJECT
-#define SPOOR_KIND_object_array OBJECTS
+#define SPOOR_KIND_boolean      ~, BOOLEAN
+#define SPOOR_KIND_i8           ~, SCALAR
+#define SPOOR_KIND_u8           ~, SCALAR
+#define SPOOR_KIND_i16          ~, SCALAR
+#define SPOOR_KIND_u16          ~, SCALAR
+#define SPOOR_KIND_i32          ~, SCALAR
+#define SPOOR_KIND_u32          ~, SCALAR
+#define SPOOR_KIND_i64          ~, SCALAR
+#define SPOOR_KIND_u64          ~, SCALAR
+#define SPOOR_KIND_f32          ~, SCALAR
+#define SPOOR_KIND_f64          ~, SCALAR
+#define SPOOR_KIND_char16       ~, SCALAR
+#define SPOOR_KIND_guid         ~, GUID
+#define SPOOR_KIND_time         ~, TIME
+#define SPOOR_KIND_pointer      ~, POINTER
+#define SPOOR_KIND_text         ~, TEXT
+#define SPOOR_KIND_text16       ~, TEXT16
+#define SPOOR_KIND_counted_text ~, COUNTED
+#define SPOOR_KIND_blob         ~, ARRAY
+#define SPOOR_KIND_i8_array     ~, ARRAY
+#define SPOOR_KIND_u8_array     ~, ARRAY
+#define SPOOR_KIND_i16_array    ~, ARRAY
+#define SPOOR_KIND_u16_array    ~, ARRAY
+#define SPOOR_KIND_i32_array    ~, ARRAY
+#define SPOOR_KIND_u32_array    ~, ARRAY
+#define SPOOR_KIND_i64_array    ~, ARRAY
+#define SPOOR_KIND_u64_array    ~, ARRAY
+#define SPOOR_KIND_f32_array    ~, ARRAY
+#define SPOOR_KIND_f64_array    ~, ARRAY
+#define SPOOR_KIND_text_array   ~, TEXTS
+#define SPOOR_KIND_object       ~, OBJECT
+#define SPOOR_KIND_object_array ~, OBJECTS
 
 #define SPOOR_C_i8        int8_t
 #define SPOOR_C_u8        uint8_t
@@ -421,9 +367,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_SCALAR(t, n)
 #define SPOOR_SIZE_SCALAR(t, n) +sizeof(n)
 #define SPOOR_PUT_SCALAR(t, n)  p_ = spoor_put(p_, &n, sizeof(n));
-#define SPOOR_FIELD_SCALAR(t, n)         \
-	{                                \
-#n, SPOOR_CODE_##t, 0, 0 \
+#define SPOOR_FIELD_SCALAR(s, t, n)     \
+	{                               \
+		s, SPOOR_CODE_##t, 0, 0 \
 	}
 #define SPOOR_MEMBER_SCALAR(t, n) SPOOR_C_##t n;
 #define SPOOR_MSIZE_SCALAR(t, n)  +sizeof(s_->n)
@@ -434,9 +380,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_BOOLEAN(t, n) const uint32_t n##_measure_ = n ? 1 : 0;
 #define SPOOR_SIZE_BOOLEAN(t, n)    +4u
 #define SPOOR_PUT_BOOLEAN(t, n)     p_ = spoor_put(p_, &n##_measure_, 4);
-#define SPOOR_FIELD_BOOLEAN(t, n)            \
-	{                                    \
-#n, SPOOR_TYPE_BOOLEAN, 0, 0 \
+#define SPOOR_FIELD_BOOLEAN(s, t, n)        \
+	{                                   \
+		s, SPOOR_TYPE_BOOLEAN, 0, 0 \
 	}
 #define SPOOR_MEMBER_BOOLEAN(t, n) bool n;
 #define SPOOR_MSIZE_BOOLEAN(t, n)  +4u
@@ -451,9 +397,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_GUID(t, n)
 #define SPOOR_SIZE_GUID(t, n) +16u
 #define SPOOR_PUT_GUID(t, n)  p_ = spoor_put_guid(p_, n);
-#define SPOOR_FIELD_GUID(t, n)            \
-	{                                 \
-#n, SPOOR_TYPE_GUID, 0, 0 \
+#define SPOOR_FIELD_GUID(s, t, n)        \
+	{                                \
+		s, SPOOR_TYPE_GUID, 0, 0 \
 	}
 #define SPOOR_MEMBER_GUID(t, n) struct spoor_guid n;
 #define SPOOR_MSIZE_GUID(t, n)  +16u
@@ -464,9 +410,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_TIME(t, n) const uint64_t n##_measure_ = spoor_time_of(n);
 #define SPOOR_SIZE_TIME(t, n)    +8u
 #define SPOOR_PUT_TIME(t, n)     p_ = spoor_put(p_, &n##_measure_, 8);
-#define SPOOR_FIELD_TIME(t, n)            \
-	{                                 \
-#n, SPOOR_TYPE_TIME, 0, 0 \
+#define SPOOR_FIELD_TIME(s, t, n)        \
+	{                                \
+		s, SPOOR_TYPE_TIME, 0, 0 \
 	}
 #define SPOOR_MEMBER_TIME(t, n) int64_t n;
 #define SPOOR_MSIZE_TIME(t, n)  +8u
@@ -481,9 +427,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_POINTER(t, n) const uint64_t n##_measure_ = (uintptr_t)n;
 #define SPOOR_SIZE_POINTER(t, n)    +8u
 #define SPOOR_PUT_POINTER(t, n)     p_ = spoor_put(p_, &n##_measure_, 8);
-#define SPOOR_FIELD_POINTER(t, n)            \
-	{                                    \
-#n, SPOOR_TYPE_POINTER, 0, 0 \
+#define SPOOR_FIELD_POINTER(s, t, n)        \
+	{                                   \
+		s, SPOOR_TYPE_POINTER, 0, 0 \
 	}
 #define SPOOR_MEMBER_POINTER(t, n) const void *n;
 #define SPOOR_MSIZE_POINTER(t, n)  +8u
@@ -498,9 +444,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_TEXT(t, n) const size_t n##_measure_ = spoor_text_length(n);
 #define SPOOR_SIZE_TEXT(t, n)    +3u + n##_measure_
 #define SPOOR_PUT_TEXT(t, n)     p_ = spoor_put_text(p_, n, n##_measure_);
-#define SPOOR_FIELD_TEXT(t, n)            \
-	{                                 \
-#n, SPOOR_TYPE_TEXT, 0, 0 \
+#define SPOOR_FIELD_TEXT(s, t, n)        \
+	{                                \
+		s, SPOOR_TYPE_TEXT, 0, 0 \
 	}
 #define SPOOR_MEMBER_TEXT(t, n) const char *n;
 #define SPOOR_MSIZE_TEXT(t, n)  +3u + spoor_text_length(s_->n)
@@ -512,9 +458,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 	const size_t n##_measure_ = spoor_counted_text_length(n, n##_count);
 #define SPOOR_SIZE_COUNTED(t, n) +3u + n##_measure_
 #define SPOOR_PUT_COUNTED(t, n)  p_ = spoor_put_text(p_, n, n##_measure_);
-#define SPOOR_FIELD_COUNTED(t, n)         \
-	{                                 \
-#n, SPOOR_TYPE_TEXT, 0, 0 \
+#define SPOOR_FIELD_COUNTED(s, t, n)     \
+	{                                \
+		s, SPOOR_TYPE_TEXT, 0, 0 \
 	}
 #define SPOOR_MEMBER_COUNTED(t, n) \
 	const char *n;             \
@@ -529,9 +475,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_TEXT16(t, n) const size_t n##_measure_ = spoor_text16_length(n);
 #define SPOOR_SIZE_TEXT16(t, n)    +2u + 2u * n##_measure_
 #define SPOOR_PUT_TEXT16(t, n)     p_ = spoor_put_text16(p_, n, n##_measure_);
-#define SPOOR_FIELD_TEXT16(t, n)            \
-	{                                   \
-#n, SPOOR_TYPE_TEXT16, 0, 0 \
+#define SPOOR_FIELD_TEXT16(s, t, n)        \
+	{                                  \
+		s, SPOOR_TYPE_TEXT16, 0, 0 \
 	}
 #define SPOOR_MEMBER_TEXT16(t, n) const spoor_char16 *n;
 #define SPOOR_MSIZE_TEXT16(t, n)  +2u + 2u * spoor_text16_length(s_->n)
@@ -542,9 +488,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_ARRAY(t, n) const size_t n##_measure_ = spoor_count_of(n, n##_count);
 #define SPOOR_SIZE_ARRAY(t, n)    +2u + SPOOR_BYTES_##t *n##_measure_
 #define SPOOR_PUT_ARRAY(t, n)     p_ = spoor_put_array(p_, n, SPOOR_BYTES_##t, n##_measure_);
-#define SPOOR_FIELD_ARRAY(t, n)                             \
-	{                                                   \
-#n, SPOOR_CODE_##t | SPOOR_TYPE_ARRAY, 0, 0 \
+#define SPOOR_FIELD_ARRAY(s, t, n)                         \
+	{                                                  \
+		s, SPOOR_CODE_##t | SPOOR_TYPE_ARRAY, 0, 0 \
 	}
 #define SPOOR_MEMBER_ARRAY(t, n) \
 	const SPOOR_C_##t *n;    \
@@ -561,9 +507,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_SIZE_TEXTS(t, n) +n##_measure_
 #define SPOOR_PUT_TEXTS(t, n) \
 	p_ = spoor_put_text_array(p_, p_ + n##_measure_, n, spoor_count_of(n, n##_count));
-#define SPOOR_FIELD_TEXTS(t, n)                              \
-	{                                                    \
-#n, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, 0 \
+#define SPOOR_FIELD_TEXTS(s, t, n)                          \
+	{                                                   \
+		s, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, 0 \
 	}
 #define SPOOR_MEMBER_TEXTS(t, n) \
 	const char *const *n;    \
@@ -577,10 +523,10 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_OBJECT(t, n, c) const size_t n##_measure_ = c##_size_(n);
 #define SPOOR_SIZE_OBJECT(t, n, c)    +n##_measure_
 #define SPOOR_PUT_OBJECT(t, n, c)     p_ = c##_put_(p_, p_ + n##_measure_, n);
-#define SPOOR_FIELD_OBJECT(t, n, c)                                                              \
-	{                                                                                        \
-#n, SPOOR_TYPE_STRUCT, (uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), \
-			c##_fields_                                                              \
+#define SPOOR_FIELD_OBJECT(s, t, n, c)                                                          \
+	{                                                                                       \
+		s, SPOOR_TYPE_STRUCT, (uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), \
+			c##_fields_                                                             \
 	}
 #define SPOOR_MEMBER_OBJECT(t, n, c) struct c n;
 #define SPOOR_MSIZE_OBJECT(t, n, c)  +c##_size_(&s_->n)
@@ -601,49 +547,50 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 		for (size_t i_ = 0; i_ < v_; i_++)                          \
 			p_ = c##_put_(p_, e_, &n[i_]);                      \
 	}
-#define SPOOR_FIELD_OBJECTS(t, n, c)                                                          \
+#define SPOOR_FIELD_OBJECTS(s, t, n, c)                                                       \
 	{                                                                                     \
-#n, SPOOR_TYPE_STRUCT | SPOOR_TYPE_ARRAY,                                     \
+		s, SPOOR_TYPE_STRUCT | SPOOR_TYPE_ARRAY,                                      \
 			(uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), c##_fields_ \
 	}
 
 /* From the tuple (TYPE, NAME, ...) to the macro of its kind. */
 #define SPOOR_PARAM(x, tuple)   SPOOR_PARAM_1 tuple
-#define SPOOR_PARAM_1(t, ...)   SPOOR_PARAM_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_PARAM_1(t, ...)   SPOOR_PARAM_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_PARAM_2(k, ...)   SPOOR_PARAM_3(k, __VA_ARGS__)
 #define SPOOR_PARAM_3(k, ...)   SPOOR_PARAM_##k(__VA_ARGS__)
 #define SPOOR_ARG(x, tuple)     SPOOR_ARG_1 tuple
-#define SPOOR_ARG_1(t, ...)     SPOOR_ARG_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_ARG_1(t, ...)     SPOOR_ARG_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_ARG_2(k, ...)     SPOOR_ARG_3(k, __VA_ARGS__)
 #define SPOOR_ARG_3(k, ...)     SPOOR_ARG_##k(__VA_ARGS__)
 #define SPOOR_MEASURE(x, tuple) SPOOR_MEASURE_1 tuple
-#define SPOOR_MEASURE_1(t, ...) SPOOR_MEASURE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_MEASURE_1(t, ...) SPOOR_MEASURE_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_MEASURE_2(k, ...) SPOOR_MEASURE_3(k, __VA_ARGS__)
 #define SPOOR_MEASURE_3(k, ...) SPOOR_MEASURE_##k(__VA_ARGS__)
 #define SPOOR_SIZE(x, tuple)    SPOOR_SIZE_1 tuple
-#define SPOOR_SIZE_1(t, ...)    SPOOR_SIZE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_SIZE_1(t, ...)    SPOOR_SIZE_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_SIZE_2(k, ...)    SPOOR_SIZE_3(k, __VA_ARGS__)
 #define SPOOR_SIZE_3(k, ...)    SPOOR_SIZE_##k(__VA_ARGS__)
 #define SPOOR_PUT(x, tuple)     SPOOR_PUT_1 tuple
-#define SPOOR_PUT_1(t, ...)     SPOOR_PUT_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_PUT_1(t, ...)     SPOOR_PUT_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_PUT_2(k, ...)     SPOOR_PUT_3(k, __VA_ARGS__)
 #define SPOOR_PUT_3(k, ...)     SPOOR_PUT_##k(__VA_ARGS__)
 #define SPOOR_FIELD(x, tuple)   SPOOR_FIELD_1 tuple
-#define SPOOR_FIELD_1(t, ...)   SPOOR_FIELD_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_FIELD_2(k, ...)   SPOOR_FIELD_3(k, __VA_ARGS__)
-#define SPOOR_FIELD_3(k, ...)   SPOOR_FIELD_##k(__VA_ARGS__)
-#define SPOOR_MEMBER(x, tuple)  SPOOR_MEMBER_1 tuple
-#define SPOOR_MEMBER_1(t, ...)  SPOOR_MEMBER_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_MEMBER_2(k, ...)  SPOOR_MEMBER_3(k, __VA_ARGS__)
-#define SPOOR_MEMBER_3(k, ...)  SPOOR_MEMBER_##k(__VA_ARGS__)
-#define SPOOR_MSIZE(x, tuple)   SPOOR_MSIZE_1 tuple
-#define SPOOR_MSIZE_1(t, ...)   SPOOR_MSIZE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_MSIZE_2(k, ...)   SPOOR_MSIZE_3(k, __VA_ARGS__)
-#define SPOOR_MSIZE_3(k, ...)   SPOOR_MSIZE_##k(__VA_ARGS__)
-#define SPOOR_MPUT(x, tuple)    SPOOR_MPUT_1 tuple
-#define SPOOR_MPUT_1(t, ...)    SPOOR_MPUT_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_MPUT_2(k, ...)    SPOOR_MPUT_3(k, __VA_ARGS__)
-#define SPOOR_MPUT_3(k, ...)    SPOOR_MPUT_##k(__VA_ARGS__)
+#define SPOOR_FIELD_1(t, ...) \
+	SPOOR_FIELD_2(SPOOR_KIND(t), SPOOR_TITLE(__VA_ARGS__), t, SPOOR_IDENT(__VA_ARGS__))
+#define SPOOR_FIELD_2(k, ...)  SPOOR_FIELD_3(k, __VA_ARGS__)
+#define SPOOR_FIELD_3(k, ...)  SPOOR_FIELD_##k(__VA_ARGS__)
+#define SPOOR_MEMBER(x, tuple) SPOOR_MEMBER_1 tuple
+#define SPOOR_MEMBER_1(t, ...) SPOOR_MEMBER_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
+#define SPOOR_MEMBER_2(k, ...) SPOOR_MEMBER_3(k, __VA_ARGS__)
+#define SPOOR_MEMBER_3(k, ...) SPOOR_MEMBER_##k(__VA_ARGS__)
+#define SPOOR_MSIZE(x, tuple)  SPOOR_MSIZE_1 tuple
+#define SPOOR_MSIZE_1(t, ...)  SPOOR_MSIZE_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
+#define SPOOR_MSIZE_2(k, ...)  SPOOR_MSIZE_3(k, __VA_ARGS__)
+#define SPOOR_MSIZE_3(k, ...)  SPOOR_MSIZE_##k(__VA_ARGS__)
+#define SPOOR_MPUT(x, tuple)   SPOOR_MPUT_1 tuple
+#define SPOOR_MPUT_1(t, ...)   SPOOR_MPUT_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
+#define SPOOR_MPUT_2(k, ...)   SPOOR_MPUT_3(k, __VA_ARGS__)
+#define SPOOR_MPUT_3(k, ...)   SPOOR_MPUT_##k(__VA_ARGS__)
 
 /* ---- Declarations ---- */
 
@@ -714,12 +661,16 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 
 #define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields,   \
 	field_count)                                                                              \
+	SPOOR_ASSERT((long long)(id) >= 0 && (long long)(id) <= 65535,                            \
+		#full ": the id is not a number from 0 to 65535")                                 \
+	SPOOR_ASSERT((long long)(level) >= 0 && (long long)(level) <= 5,                          \
+		#full ": the level is not a number from 0 to 5")                                  \
 	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,              \
 		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,          \
-		field_count, id, version, level, opcode, 0, 0 };                                  \
+		field_count, (uint16_t)(id), version, (uint8_t)(level), opcode, 0, 0 };           \
 	static struct spoor_event full##_defined_ = { 0, 0, (uint32_t)sizeof(struct spoor_event), \
-		&provider, text, keywords, fields, field_count, id, version, level, opcode,       \
-		SPOOR_EVENT_DEFINITION, 0 };                                                      \
+		&provider, text, keywords, fields, field_count, (uint16_t)(id), version,          \
+		(uint8_t)(level), opcode, SPOOR_EVENT_DEFINITION, 0 };                            \
 	SPOOR_LISTED static struct spoor_event *const full##_listed_[2] = { &full##_event,        \
 		&full##_defined_ };                                                               \
 	__attribute__((unused)) static inline bool full##_enabled(void)                           \
@@ -738,7 +689,38 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 		}                                                                                \
 	}
 
-#define SPOOR_EVENT_SOME(n, provider, full, text, id, version, level, opcode, keywords, ...)      \
+/* The fields are checked first. A faulty event is one error, and functions that take anything. */
+#define SPOOR_EVENT_SOME(n, provider, full, text, id, version, level, opcode, keywords, ...) \
+	SPOOR_EVENT_CHECKED(SPOOR_VERDICT(SPOOR_EACH_##n(SPOOR_FAULT, , __VA_ARGS__)), n,    \
+		provider, full, text, id, version, level, opcode, keywords, __VA_ARGS__)
+#define SPOOR_EVENT_CHECKED(verdict, ...) \
+	SPOOR_CAT(SPOOR_EVENT_FAULTY_, SPOOR_IS_TUPLE(verdict))(verdict, __VA_ARGS__)
+#define SPOOR_EVENT_FAULTY_1(fault, n, provider, full, ...) SPOOR_SAY(full, fault) SPOOR_STUB(full)
+#define SPOOR_EVENT_MANY(n, provider, full, ...) \
+	SPOOR_ASSERT(0, #full ": an event has at most 24 fields") SPOOR_STUB(full)
+
+#ifdef __cplusplus
+#define SPOOR_STUB(full)                                               \
+	[[maybe_unused]] static inline bool full##_enabled()           \
+	{                                                              \
+		return false;                                          \
+	}                                                              \
+	template <typename... T> static inline void full(const T &...) \
+	{                                                              \
+	}
+#else
+#define SPOOR_STUB(full)                                                \
+	__attribute__((unused)) static inline bool full##_enabled(void) \
+	{                                                               \
+		return false;                                           \
+	}                                                               \
+	__attribute__((unused)) static inline void full()               \
+	{                                                               \
+	}
+#endif
+
+#define SPOOR_EVENT_FAULTY_0(verdict, n, provider, full, text, id, version, level, opcode,        \
+	keywords, ...)                                                                            \
 	static const struct spoor_field full##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, ,        \
 		__VA_ARGS__) };                                                                   \
 	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords,           \
@@ -779,7 +761,18 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
  */
 #define SPOOR_STRUCT(tag, ...) SPOOR_STRUCT_1(SPOOR_COUNT(0, __VA_ARGS__), tag, __VA_ARGS__)
 #define SPOOR_STRUCT_1(n, ...) SPOOR_STRUCT_2(n, __VA_ARGS__)
-#define SPOOR_STRUCT_2(n, tag, ...)                                                             \
+#define SPOOR_STRUCT_2(n, ...) SPOOR_CAT(SPOOR_STRUCT_, SPOOR_SOME_##n)(n, __VA_ARGS__)
+#define SPOOR_STRUCT_MANY(n, tag, ...)                            \
+	SPOOR_ASSERT(0, #tag ": a struct has at most 24 members") \
+	SPOOR_STRUCT_FAULTY_0(, 1, tag, (u8, faulty))
+#define SPOOR_STRUCT_SOME(n, tag, ...)                                                          \
+	SPOOR_STRUCT_CHECKED(SPOOR_VERDICT(SPOOR_EACH_##n(SPOOR_FAULT, , __VA_ARGS__)), n, tag, \
+		__VA_ARGS__)
+#define SPOOR_STRUCT_CHECKED(verdict, ...) \
+	SPOOR_CAT(SPOOR_STRUCT_FAULTY_, SPOOR_IS_TUPLE(verdict))(verdict, __VA_ARGS__)
+#define SPOOR_STRUCT_FAULTY_1(fault, n, tag, ...) \
+	SPOOR_SAY(tag, fault) SPOOR_STRUCT_FAULTY_0(, 1, tag, (u8, faulty))
+#define SPOOR_STRUCT_FAULTY_0(verdict, n, tag, ...)                                             \
 	struct tag {                                                                            \
 		SPOOR_EACH_##n(SPOOR_MEMBER, , __VA_ARGS__)                                     \
 	};                                                                                      \
@@ -802,31 +795,5 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 		s_ = tag##_of_(s_);                                                             \
 		SPOOR_EACH_##n(SPOOR_MPUT, , __VA_ARGS__) return p_;                            \
 	}
-
-#define SPOOR_SOME_0  NONE
-#define SPOOR_SOME_1  SOME
-#define SPOOR_SOME_2  SOME
-#define SPOOR_SOME_3  SOME
-#define SPOOR_SOME_4  SOME
-#define SPOOR_SOME_5  SOME
-#define SPOOR_SOME_6  SOME
-#define SPOOR_SOME_7  SOME
-#define SPOOR_SOME_8  SOME
-#define SPOOR_SOME_9  SOME
-#define SPOOR_SOME_10 SOME
-#define SPOOR_SOME_11 SOME
-#define SPOOR_SOME_12 SOME
-#define SPOOR_SOME_13 SOME
-#define SPOOR_SOME_14 SOME
-#define SPOOR_SOME_15 SOME
-#define SPOOR_SOME_16 SOME
-#define SPOOR_SOME_17 SOME
-#define SPOOR_SOME_18 SOME
-#define SPOOR_SOME_19 SOME
-#define SPOOR_SOME_20 SOME
-#define SPOOR_SOME_21 SOME
-#define SPOOR_SOME_22 SOME
-#define SPOOR_SOME_23 SOME
-#define SPOOR_SOME_24 SOME
 
 #endif

@@ -685,11 +685,11 @@ template <typename T> using elements_ = typename elements_of<T>::type;
 } // namespace spoor
 
 #define SPOOR_CPP(x, tuple)     SPOOR_CPP_1 tuple
-#define SPOOR_CPP_1(t, ...)     SPOOR_CPP_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_CPP_1(t, ...) SPOOR_CPP_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_CPP_2(k, ...)     SPOOR_CPP_3(k, __VA_ARGS__)
 #define SPOOR_CPP_3(k, ...)     SPOOR_CPP_##k(__VA_ARGS__)
 #define SPOOR_LOCAL(x, tuple)   SPOOR_LOCAL_1 tuple
-#define SPOOR_LOCAL_1(t, ...)   SPOOR_LOCAL_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_LOCAL_1(t, ...) SPOOR_LOCAL_2(SPOOR_KIND(t), t, SPOOR_IDENT(__VA_ARGS__))
 #define SPOOR_LOCAL_2(k, ...)   SPOOR_LOCAL_3(k, __VA_ARGS__)
 #define SPOOR_LOCAL_3(k, ...)   SPOOR_LOCAL_##k(__VA_ARGS__)
 

@@ -17,7 +17,7 @@ DESTDIR=$work/root cmake --install "$build" --prefix /usr/local --component libs
 root=$work/root/usr/local
 library=$(dirname "$(find "$root" -name libspoor.so)")
 for file in "$library/libspoor.so.0" "$library/libspoor.a" "$library/pkgconfig/spoor.pc" "$library/cmake/spoor/spoorConfig.cmake" \
-	"$root/include/spoor/spoor.h" "$root/include/spoor/event_macros.h" "$root/share/man/man7/libspoor.7"; do
+	"$root/include/spoor/spoor.h" "$root/include/spoor/event_macros.h" "$root/include/spoor/event_lists.h" "$root/include/spoor/spoor.hpp" "$root/share/man/man7/libspoor.7"; do
 	[ -e "$file" ] || fail "not installed: $file; what is: $(find "$root" -type f)"
 done
 [ ! -e "$root/include/lib" ] || fail "the inside was installed"

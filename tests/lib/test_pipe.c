@@ -13,6 +13,10 @@ SPOOR_PROVIDER(shop, "Shop")
 SPOOR_EVENT(shop, tick, 1, SPOOR_INFO, 0)
 SPOOR_EVENT(shop, order, 2, SPOOR_INFO, 0x1, (u32, id), (u64, bytes), (f64, price), (text, name))
 
+SPOOR_STRUCT(shop_place, (text, (host, "host name")))
+SPOOR_EVENT(shop, failure, 3, SPOOR_INFO, 0, (i32, (error, "errno")),
+	(object, (at, "where"), shop_place), (u8_array, (bytes, "default")))
+
 static struct spoor_session *listen(void)
 {
 	struct spoor_want want = {
@@ -63,6 +67,28 @@ static void values_arrive(void **state)
 	spoor_session_free(session);
 }
 
+/* A field may have a name in traces that no parameter can have. */
+static void fields_have_titles(void **state)
+{
+	struct spoor_event_view view = { .size = sizeof(view) };
+	struct shop_place place = { .host = "a.example" };
+	struct spoor_value value;
+
+	(void)state;
+	struct spoor_session *session = listen();
+	shop_failure(-5, &place, (const uint8_t *)"ab", 2);
+	assert_int_equal(spoor_listener_read(session, &view, 60000), 1);
+	assert_int_equal(view.info->field_count, 3);
+	assert_int_equal(spoor_event_field(&view, "errno", &value), 0);
+	assert_int_equal(value.i64, -5);
+	assert_int_equal(spoor_event_field(&view, "where.host name", &value), 0);
+	assert_string_equal(value.bytes, "a.example");
+	assert_int_equal(spoor_event_field(&view, "default", &value), 0);
+	assert_int_equal(value.count, 2);
+	spoor_session_stop(session);
+	spoor_session_free(session);
+}
+
 /* Where the system refuses membarrier(), every event takes the path on which a thread makes a fence. */
 static void fences_replace_the_barrier(void **state)
 {
@@ -92,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_arrive),
+		cmocka_unit_test(fields_have_titles),
 		cmocka_unit_test(fences_replace_the_barrier),
 	};
 
