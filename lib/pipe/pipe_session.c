@@ -35,7 +35,7 @@ static struct {
 	pthread_cond_t changed;
 	struct session *slots[SESSIONS_MAX];
 	uint64_t last_id;
-	uint64_t quarantine;
+	uint64_t quarantine; /* atomic; changed under the lock */
 	uint32_t quiet_passes;
 	bool made; /* `changed` is initialized, with CLOCK_MONOTONIC */
 	/*
@@ -76,16 +76,16 @@ void sessions_set_up(void)
 
 bool sessions_quarantined(void)
 {
-	return sessions.quarantine != 0;
+	return __atomic_load_n(&sessions.quarantine, __ATOMIC_RELAXED) != 0;
 }
 
 void sessions_quiet(bool quiet)
 {
 	sessions.quiet_passes = quiet ? sessions.quiet_passes + 1 : 0;
-	if (!sessions.quarantine || sessions.quiet_passes < 2)
+	if (!sessions_quarantined() || sessions.quiet_passes < 2)
 		return;
 	sessions_lock();
-	sessions.quarantine = 0;
+	__atomic_store_n(&sessions.quarantine, 0, __ATOMIC_RELAXED);
 	sessions_unlock();
 }
 
@@ -227,7 +227,8 @@ int session_new(const struct session_config *config, struct session **ret_sessio
 		if (slot < 0)
 			slot = slot_free(0);
 		if (slot >= 0) {
-			sessions.quarantine &= ~(UINT64_C(1) << slot);
+			__atomic_fetch_and(&sessions.quarantine, ~(UINT64_C(1) << slot),
+				__ATOMIC_RELAXED);
 			sessions.slots[slot] = session_ref(session);
 			session->slot = (uint32_t)slot;
 			session->id = ++sessions.last_id;
@@ -374,7 +375,7 @@ static void session_over(struct session *session)
 	slow_path_slot(session->slot, false);
 	if (session->slot_held) {
 		sessions_lock();
-		sessions.quarantine |= bit;
+		__atomic_fetch_or(&sessions.quarantine, bit, __ATOMIC_RELAXED);
 		sessions_unlock();
 	}
 	(void)session_ref(session);

@@ -12,7 +12,7 @@
 
 #include <spoor/spoor.h>
 
-#define STACK_BYTES (256u << 10)
+#define STACK_BYTES (1u << 20)
 #define APART       (4u << 20)
 
 SPOOR_PROVIDER(left, "Left")
