@@ -258,6 +258,16 @@ struct spoor_options {
 SPOOR_API int spoor_start(const struct spoor_options *options);
 SPOOR_API void spoor_stop(void);
 
+/*
+ * In one file of a program or shared object that has no place for a call: starts the library before
+ * main(), or when the object is loaded. `options` may be NULL; an error is ignored.
+ */
+#define SPOOR_START_IN_CONSTRUCTOR(options)                                        \
+	__attribute__((constructor)) static void spoor_start_in_constructor_(void) \
+	{                                                                          \
+		(void)spoor_start(options);                                        \
+	}
+
 /* CLOCK_MONOTONIC in nanoseconds: the clock of all events. Safe in signal handlers. */
 SPOOR_API uint64_t spoor_now_ns(void);
 
