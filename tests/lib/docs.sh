@@ -20,12 +20,13 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cmake --install "$build" --prefix "$work/root" --component libspoor >"$work/log" || {
-	cat "$work/log"
-	exit 1
-}
+for component in libspoor0 libspoor; do
+	cmake --install "$build" --prefix "$work/root" --component $component >"$work/log" || {
+		cat "$work/log"
+		exit 1
+	}
+done
 library=$(dirname "$(find "$work/root" -name libspoor.so)")
-sed -i "s|^prefix=.*|prefix=$work/root|" "$library/pkgconfig/spoor.pc"
 export PKG_CONFIG_PATH="$library/pkgconfig" LD_LIBRARY_PATH="$library" PATH="$work/bin:$PATH"
 mkdir "$work/page" "$work/bin"
 printf '#!/bin/sh\nexec %s -Wall -Wextra -Werror "$@"\n' "$compiler" >"$work/bin/cc"

@@ -13,7 +13,9 @@ fail() {
 	exit 1
 }
 
-DESTDIR=$work/root cmake --install "$build" --prefix /usr/local --component libspoor >"$work/log" || fail "$(cat "$work/log")"
+for component in libspoor0 libspoor; do
+	DESTDIR=$work/root cmake --install "$build" --prefix /usr/local --component $component >"$work/log" || fail "$(cat "$work/log")"
+done
 root=$work/root/usr/local
 library=$(dirname "$(find "$root" -name libspoor.so)")
 for file in "$library/libspoor.so.0" "$library/libspoor.a" "$library/pkgconfig/spoor.pc" "$library/cmake/spoor/spoorConfig.cmake" \
