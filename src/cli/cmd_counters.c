@@ -49,6 +49,7 @@
 #define MAX_HISTOGRAMS   100u
 #define LIMIT_MAX        1000000u
 #define DEFAULT_COUNTERS PROVIDER_SYSTEM_RUNTIME_NAME ",Microsoft.AspNetCore.Hosting"
+#define ALL_METERS       "*" /* of a program with libspoor, whose meters have no known names */
 #define DEFAULT_ADDRESS  "127.0.0.1:9464"
 
 /* The words of --format, in its order. */
@@ -151,9 +152,20 @@ static int read_choice(const struct counters_values *values, struct counter_choi
 		return counter_choice_add(choice, PROVIDERS_OF_EVENT_COUNTERS, diag);
 	for (uint32_t i = 0; result == 0 && i < values->counters.list.count; i++)
 		result = counter_choice_add(choice, values->counters.list.items[i], diag);
-	if (!values->counters.list.count)
-		result = counter_choice_add(choice, DEFAULT_COUNTERS, diag);
 	return result;
+}
+
+/* What is shown if the user names no counters. */
+static int choose_default(const struct counters_values *values, const struct targets *targets,
+	struct counter_choice *choice, struct diag *diag)
+{
+	bool libspoor = targets->list.count != 0;
+
+	if (values->list || values->counters.list.count)
+		return 0;
+	vec_each(target, &targets->list)
+		libspoor = libspoor && target->kind == DOTNET_LIBSPOOR;
+	return counter_choice_add(choice, libspoor ? ALL_METERS : DEFAULT_COUNTERS, diag);
 }
 
 /* `name`: "" for any counter of the provider. `near` gets the names that exist. */
@@ -650,8 +662,11 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 		int result = read_choice(&values, &show.choice, &diag);
 		if (result == 0 && !by_port) {
 			choice.query.details |= TARGET_DOTNET;
+			choice.query.libspoor = !values.targets.all;
 			result = targets_choose(&choice.query, &targets, &diag);
 		}
+		if (result >= 0)
+			result = choose_default(&values, &targets, &show.choice, &diag);
 		code = result < 0 ? words_fail_argument(&diag) : count_targets(&show, &targets);
 	}
 	vec_done(&show.views);

@@ -1,4 +1,7 @@
-/* spoor ps: the .NET processes here and whether they can be reached; with -a all processes. */
+/*
+ * spoor ps: the .NET processes and programs with libspoor here, and whether they can be reached; with
+ * -a all processes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,7 +333,8 @@ static void print_json(const struct targets *targets)
 		json_z(&json, "user", bytes_z(&user));
 		json_z(&json, "container", target->container);
 		json_z(&json, "cgroup", target->cgroup);
-		json_bool(&json, "dotnet", target->kind != DOTNET_NOT);
+		json_bool(&json, "dotnet",
+			target->kind != DOTNET_NOT && target->kind != DOTNET_LIBSPOOR);
 		json_z(&json, "kind",
 			target->kind == DOTNET_NOT ? "" : dotnet_kind_name(target->kind));
 		json_z(&json, "runtime_version", target->runtime_version);
@@ -379,6 +383,7 @@ static int list_processes(const struct ps_values *values, struct target_choice *
 	struct screen screen;
 
 	choice->query.dotnet_only = !values->targets.all;
+	choice->query.libspoor = true;
 	choice->query.all = !target_options_given(&values->targets);
 	choice->query.details = TARGET_REACH | TARGET_PLACE;
 	if (targets_choose(&choice->query, &targets, &diag) < 0)

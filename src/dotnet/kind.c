@@ -66,6 +66,7 @@ const char *dotnet_kind_name(enum dotnet_kind kind)
 		[DOTNET_SINGLE_FILE] = "single-file",
 		[DOTNET_NATIVEAOT] = "NativeAOT",
 		[DOTNET_MONO] = "Mono",
+		[DOTNET_LIBSPOOR] = "libspoor",
 		[DOTNET_UNKNOWN] = "?",
 	};
 

@@ -12,6 +12,7 @@ enum dotnet_kind {
 	DOTNET_SINGLE_FILE,    /* ... with the runtime inside the executable */
 	DOTNET_NATIVEAOT,      /* compiled ahead of time */
 	DOTNET_MONO,
+	DOTNET_LIBSPOOR, /* no .NET: a native program that has a diagnostics socket by libspoor */
 	/* .NET by its socket or arguments, but this user may not read its mappings */
 	DOTNET_UNKNOWN,
 };

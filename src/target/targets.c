@@ -267,6 +267,14 @@ static bool hidden_looks_dotnet(struct choosing *c)
 	return dotnet_port_exists(&target);
 }
 
+/* A process without a runtime that has a diagnostics socket. */
+static bool has_libspoor(uint32_t pid)
+{
+	struct dotnet_target target;
+
+	return dotnet_target_read(pid, &target, NULL) == 0 && dotnet_port_exists(&target);
+}
+
 /* Kind and architecture. */
 static void candidate_look(struct choosing *c)
 {
@@ -296,12 +304,13 @@ static void candidate_look(struct choosing *c)
 		return; /* all that choosing needs */
 	const struct known_program *known = find_program(c);
 
-	if (!known)
-		return;
-	now->machine = known->machine;
-	if (now->kind == DOTNET_NOT ||
-		(now->kind == DOTNET_SINGLE_FILE && known->kind == DOTNET_NATIVEAOT))
+	if (known)
+		now->machine = known->machine;
+	if (known && (now->kind == DOTNET_NOT ||
+			     (now->kind == DOTNET_SINGLE_FILE && known->kind == DOTNET_NATIVEAOT)))
 		now->kind = known->kind;
+	if (now->kind == DOTNET_NOT && c->query->libspoor && has_libspoor(pid))
+		now->kind = DOTNET_LIBSPOOR;
 }
 
 /* ---- conditions ---- */

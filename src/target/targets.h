@@ -52,6 +52,8 @@ struct target_query {
 	bool all;         /* every process except kernel threads */
 	bool own;         /* every process of this user */
 	bool dotnet_only; /* only .NET processes; those chosen by pid need not be */
+	/* programs with libspoor too: kind DOTNET_LIBSPOOR. Else they are DOTNET_NOT */
+	bool libspoor;
 	/* when nothing is chosen, inside a container: its only .NET process */
 	bool single;
 	unsigned details; /* enum target_detail */
