@@ -75,7 +75,7 @@ static void *fire_all(void *context)
 		many_first(thread, i);
 		many_second(thread, i);
 		many_third(thread, i, "some text");
-		if (i % 16 == 0)
+		if (i % 4 == 0)
 			usleep(1000);
 	}
 	fired[thread] = i;
