@@ -9,8 +9,7 @@
 #include "trace/event.h"
 #include "trace/schema.h"
 
-#define INTERVALS_A_SECOND 10u
-#define INTERVAL_NS        (UINT64_C(1000000000) / INTERVALS_A_SECOND)
+#define INTERVAL_NS UINT64_C(1000000000)
 /* of one flush; the events of further types and stacks count in one row a kind */
 #define ROWS_MAX        512u
 #define TYPE_UNITS_MAX  256u
@@ -52,14 +51,13 @@ static void begin_interval(struct event_flow *flow, uint64_t time_ns, uint32_t b
 
 bool event_bound_keeps(struct event_bound *bound, uint32_t process, const struct event *event)
 {
-	uint32_t budget = (bound->rate + INTERVALS_A_SECOND - 1) / INTERVALS_A_SECOND;
 	struct event_flow *flow = flow_of(bound, process, event->schema_index);
 
 	if (!flow)
 		return true;
 	if (event->time_ns >= flow->interval_ns + INTERVAL_NS)
-		begin_interval(flow, event->time_ns, budget);
-	bool kept = flow->seen++ % flow->stride == 0 && flow->kept < budget;
+		begin_interval(flow, event->time_ns, bound->rate);
+	bool kept = flow->seen++ % flow->stride == 0 && flow->kept < bound->rate;
 
 	flow->kept += kept;
 	return kept;

@@ -6,8 +6,8 @@
  *   event_bound_write(&bound, each, context)     at each flush: the counts since the last one
  *   event_bound_done(&bound)
  *
- * Of one process at most `rate` events of one kind are written in a second, spread over it: in each
- * interval of 100 ms every n-th, where n follows from the interval before. The others are counted
+ * Of one process at most `rate` events of one kind are written in a second: every n-th, where n
+ * follows from the second before, so that they are spread over a steady flood. The others are counted
  * by type and stack, so that written plus counted is exact. Bounded kinds are events that mean
  * something one by one: exceptions. All zero bounds nothing.
  */

@@ -76,7 +76,7 @@ static void test_flood(void **state)
 	assert_in_range(kept, 1500, 2000);
 	assert_int_equal(flood(&bound, 2, 1000 * MS, 500, 1000, "A"), 500);
 	uint32_t more = flood(&bound, 1, 3000 * MS, 5000, 1000, "B");
-	assert_in_range(more, 700, 1000);
+	assert_in_range(more, 400, 1000);
 	event_bound_write(&bound, add_row, &counts);
 	assert_int_equal(counts.total, 25000 - kept - more);
 	assert_int_equal(counts.by_type[0], 20000 - kept);
