@@ -252,6 +252,9 @@ static void *work_without_main_thread(void *context)
 	uint64_t ns = 100 * MS;
 	char c;
 
+	/* it works only when the test has seen it */
+	if (read(*(int *)context, &c, 1) != 1)
+		_exit(1);
 	(void)burn(&ns);
 	_exit(read(*(int *)context, &c, 1) == 1 ? 0 : 1);
 }
@@ -279,6 +282,7 @@ static void test_main_thread_ended(void **state)
 	assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false, clock_ns(CLOCK_MONOTONIC),
 				 true),
 		0);
+	assert_int_equal(write(go[1], &c, 1), 1);
 	uint64_t own_ns = 0;
 
 	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS;
