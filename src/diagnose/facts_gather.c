@@ -106,6 +106,16 @@ static int add_rows(struct facts *facts, const struct profile *profile, const st
 	return error;
 }
 
+/* CPU time of all processes but this one, as a share of the whole recording's. */
+static double others_share(const struct process_facts *row, double all_s,
+	const struct report *report)
+{
+	double recorded_s = (double)report->duration_ns / NS_PER_S;
+	double own_s = row->numbers[FACT_cpus] * row->numbers[FACT_span];
+
+	return recorded_s > 0 ? (all_s - own_s) / recorded_s / (double)report->cpu_count : 0;
+}
+
 static void set_cpu(struct facts *facts, const struct profile *profile, const struct report *report)
 {
 	double all_s = (double)profile->all_weight_ns / NS_PER_S;
@@ -131,8 +141,7 @@ static void set_cpu(struct facts *facts, const struct profile *profile, const st
 		facts_set(row, FACT_cpu_share, cpus / (double)report->cpu_count);
 		if (report->scope == REPORT_MACHINE && span_s > 0 &&
 			profile_filter_is_empty(&profile->filter))
-			facts_set(row, FACT_others_share,
-				(all_s / span_s - cpus) / (double)report->cpu_count);
+			facts_set(row, FACT_others_share, others_share(row, all_s, report));
 	}
 }
 

@@ -146,12 +146,32 @@ static void test_chosen(void **state)
 	tear_down(&f);
 }
 
+/* Of the CPU time of one whole second, which this process shared for a fifth of it. */
+static void test_others(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	sample_add(&f.profile, 4802, 4802, 700, 100, STACK(LIBC + 8));
+	f.trace.processes.items[trace_find_process(&f.trace, 4711)].end_ns =
+		BEGIN_NS + UINT64_C(200000000);
+	gather(&f);
+	const struct process_facts *shop = facts_find(&f.facts, 4711);
+	double others = shop->numbers[FACT_others_share];
+	assert_true(shop->known[FACT_others_share]);
+	assert_true(others > 0.50 && others < 0.52);
+	tear_down(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
