@@ -83,21 +83,45 @@ static int check_kinds(const struct diagnose_values *values, const struct verb *
 	return EXIT_DONE;
 }
 
-static int code_of(const struct diagnose_values *values, const struct findings *findings)
+/* A kind that no process was judged for must not pass as one without findings. */
+static int check_judged(const struct diagnose_run *run)
 {
+	const struct facts *facts = &run->facts;
+
+	for (uint32_t k = 0; k < run->values->fail_on.list.count; k++) {
+		const char *kind = run->values->fail_on.list.items[k];
+		bool judged = false;
+		for (uint32_t i = 0; i < facts->processes.count; i++)
+			judged |= kind_is_judged(&facts->processes.items[i], kind);
+		if (judged)
+			continue;
+		words_say("--fail-on %s: no process could be judged for it%s", kind,
+			run->live.processes.count
+				? ""
+				: " from this recording; spoor diagnose -p PID observes a running process");
+		return EXIT_MISUSED;
+	}
+	return EXIT_DONE;
+}
+
+static int code_of(const struct diagnose_run *run, const struct findings *findings)
+{
+	const struct diagnose_values *values = run->values;
+
 	for (uint32_t i = 0; i < findings->items.count; i++)
 		for (uint32_t k = 0; k < values->fail_on.list.count; k++)
 			if (strcmp(findings->items.items[i].rule->kind,
 				    values->fail_on.list.items[k]) == 0)
 				return EXIT_FAILED;
-	return EXIT_DONE;
+	return check_judged(run);
 }
 
 static int print(const struct diagnose_run *run, const struct findings *findings, const char *file)
 {
-	const struct diagnosis diagnosis = {
-		.facts = &run->facts, .findings = findings, .file = file
-	};
+	const struct diagnosis diagnosis = { .facts = &run->facts,
+		.findings = findings,
+		.running = run->live.processes.count != 0,
+		.file = file };
 	struct screen screen;
 	struct bytes out = { 0 };
 
@@ -137,7 +161,7 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 	} else {
 		code = print(run, &findings, s->path);
 	}
-	code = code ? code : code_of(run->values, &findings);
+	code = code ? code : code_of(run, &findings);
 	findings_done(&findings);
 	return code;
 }

@@ -44,7 +44,10 @@ static void add_process(const struct diagnosis *diagnosis, const struct process_
 static void add_verdict(const struct diagnosis *diagnosis, const struct process_facts *process,
 	uint32_t count, struct bytes *out)
 {
-	const char *separator = count ? ": " : "healthy: ";
+	const struct rule *not_judged = NULL;
+	const char *separator = count                                        ? ": "
+				: kind_next_not_judged(process, &not_judged) ? "no finding: "
+									     : "healthy: ";
 
 	if (!findings_are_possible(process)) {
 		bytes_text(out, "no verdict: it was not observed for long enough");
@@ -86,6 +89,32 @@ static void add_wrapped(struct bytes *out, const char *text, size_t used, unsign
 		text += len + strspn(text + len, " ");
 	}
 	bytes_text(out, "\n");
+}
+
+/* No finding of such a kind says nothing about the process. */
+static void add_not_judged(const struct diagnosis *diagnosis, const struct process_facts *process,
+	unsigned columns, struct bytes *out)
+{
+	const struct rule *rule = NULL;
+	const char *separator =
+		diagnosis->running ? "not judged: " : "not judged from a recording: ";
+	struct bytes line = { 0 };
+
+	while (findings_are_possible(process) && kind_next_not_judged(process, &rule)) {
+		bytes_printf(&line, "%s%s", separator, rule->kind);
+		separator = ", ";
+	}
+	if (line.len) {
+		if (diagnosis->running)
+			bytes_text(&line, ": its stacks and memory could not be read often enough");
+		else
+			bytes_printf(&line,
+				": spoor diagnose -p %" PRIu32 " looks at the stacks and memory",
+				process->pid);
+		bytes_printf(out, "%*s", INDENT, "");
+		add_wrapped(out, bytes_z(&line), INDENT, columns);
+	}
+	bytes_done(&line);
 }
 
 static void add_lines(const struct diagnosis *diagnosis, const struct process_facts *process,
@@ -167,6 +196,7 @@ void diagnosis_text(const struct diagnosis *diagnosis, unsigned columns, struct 
 		bytes_text(out, "  ");
 		add_verdict(diagnosis, &facts->processes.items[p], count, out);
 		bytes_text(out, "\n");
+		add_not_judged(diagnosis, &facts->processes.items[p], columns, out);
 		for (uint32_t i = 0; i < count; i++)
 			add_finding(diagnosis, &diagnosis->findings->items.items[first + i], i + 1,
 				columns, out);
@@ -261,6 +291,10 @@ void diagnosis_json(const struct diagnosis *diagnosis, struct bytes *out)
 		json_array(&j, "findings");
 		for (uint32_t i = 0; i < count; i++)
 			json_finding(diagnosis, &diagnosis->findings->items.items[first + i], &j);
+		json_end(&j);
+		json_array(&j, "not_judged");
+		for (const struct rule *rule = NULL; kind_next_not_judged(process, &rule);)
+			json_z(&j, NULL, rule->kind);
 		json_end(&j);
 		json_facts(process, &j);
 		json_end(&j);

@@ -5,6 +5,7 @@
 #ifndef SPOOR_DIAGNOSE_DIAGNOSIS_H
 #define SPOOR_DIAGNOSE_DIAGNOSIS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bytes;
@@ -14,6 +15,7 @@ struct findings;
 struct diagnosis {
 	const struct facts *facts;
 	const struct findings *findings;
+	bool running;     /* the processes were observed, beside the recording */
 	const char *file; /* of the recording, for the commands that show more */
 };
 

@@ -91,6 +91,31 @@ bool findings_are_possible(const struct process_facts *process)
 	return process->known[FACT_span] && process->numbers[FACT_span] >= SPAN_LEAST_S;
 }
 
+bool kind_is_judged(const struct process_facts *process, const char *kind)
+{
+	for (const struct rule *rule = diagnose_rules; rule->kind; rule++)
+		if (strcmp(rule->kind, kind) == 0 &&
+			(!rule->live || process->known[rule->when[0].fact]))
+			return findings_are_possible(process);
+	return false;
+}
+
+static bool is_first_of_kind(const struct rule *rule)
+{
+	for (const struct rule *before = diagnose_rules; before < rule; before++)
+		if (strcmp(before->kind, rule->kind) == 0)
+			return false;
+	return true;
+}
+
+bool kind_next_not_judged(const struct process_facts *process, const struct rule **at)
+{
+	for (*at = *at ? *at + 1 : diagnose_rules; (*at)->kind; (*at)++)
+		if (is_first_of_kind(*at) && !kind_is_judged(process, (*at)->kind))
+			return true;
+	return false;
+}
+
 int findings_make(struct findings *findings, const struct facts *facts)
 {
 	for (uint32_t p = 0; p < facts->processes.count; p++) {

@@ -51,6 +51,8 @@ struct rule {
 	double confidence; /* far beyond the thresholds */
 	const char *evidence;
 	const char *advice;
+	/* its first fact comes from looks at the running process; recordings do not have it */
+	bool live;
 	const char *see[2]; /* verb and options of the command that shows more */
 };
 
@@ -70,6 +72,12 @@ struct findings {
 
 /* False: it was observed for less than half a second, in which rates mean nothing. */
 bool findings_are_possible(const struct process_facts *process);
+
+/* Whether a rule of this kind had its facts. A recording gives none for rules about stacks. */
+bool kind_is_judged(const struct process_facts *process, const char *kind);
+
+/* The next kind after *at that was not judged, where NULL begins; false: there is none. */
+bool kind_next_not_judged(const struct process_facts *process, const struct rule **at);
 
 /* 0 or -ENOMEM. */
 int findings_make(struct findings *findings, const struct facts *facts);

@@ -62,7 +62,11 @@ code_of "$spoor" record -q -p $subject -o x.nettrace --duration 6s
 expect_code 0 "record"
 code_of "$spoor" diagnose x.nettrace --fail-on cpu-hotspot --fail-on gc-pressure
 expect_code 0 "a healthy program"
-has out '^Faults \([0-9]+\)  healthy: CPU [0-9.]+ % of [0-9]+ CPUs, .*over [0-9.]+ s$'
+has out '^Faults \([0-9]+\)  no finding: CPU [0-9.]+ % of [0-9]+ CPUs, .*over [0-9.]+ s$'
+has out 'not judged from a recording: sync-over-async'
+code_of "$spoor" diagnose x.nettrace --fail-on deadlock
+expect_code 2 "--fail-on of a kind that needs the stacks"
+has err '^--fail-on deadlock: no process could be judged for it'
 kill -9 $subject $clients
 
 # Programs of another shape: no server, no pool.

@@ -147,6 +147,32 @@ static void test_texts(void **state)
 	tear_down(&f);
 }
 
+/* The facts of a look at a running process, which found nothing. */
+static void judge_all(struct process_facts *process)
+{
+	for (const struct rule *rule = diagnose_rules; rule->kind; rule++)
+		if (rule->live)
+			facts_set(process, rule->when[0].fact, 0);
+}
+
+static void test_judged(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	assert_true(kind_is_judged(process, "cpu-hotspot"));
+	assert_true(kind_is_judged(process, "lock-contention"));
+	assert_false(kind_is_judged(process, "deadlock"));
+	assert_false(kind_is_judged(process, "sync-over-async"));
+	judge_all(process);
+	assert_true(kind_is_judged(process, "deadlock"));
+	assert_true(kind_is_judged(process, "sync-over-async"));
+	facts_set(process, FACT_span, 0.1);
+	assert_false(kind_is_judged(process, "cpu-hotspot"));
+	tear_down(&f);
+}
+
 static void test_page(void **state)
 {
 	struct fixture f;
@@ -157,6 +183,14 @@ static void test_page(void **state)
 
 	(void)state;
 	find(&f);
+	diagnosis_text(&diagnosis, 80, &f.out);
+	assert_string_equal(bytes_z(&f.out),
+		"shop (4711)  no finding: CPU 34 % of 2 CPUs, over 10.0 s\n"
+		"         not judged from a recording: sync-over-async, deadlock,\n"
+		"         finalizer-backlog, native-memory-growth, handle-leak: spoor diagnose -p\n"
+		"         4711 looks at the stacks and memory\n");
+	bytes_reset(&f.out);
+	judge_all(process);
 	diagnosis_text(&diagnosis, 80, &f.out);
 	assert_string_equal(bytes_z(&f.out),
 		"shop (4711)  healthy: CPU 34 % of 2 CPUs, over 10.0 s\n");
@@ -189,6 +223,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_judged),
 		cmocka_unit_test(test_page),
 	};
 
