@@ -114,18 +114,22 @@ static void sum_allocations(const struct summary_page *page, struct summary *s)
 {
 	const struct allocations *allocations = &page->answers->allocations;
 	const struct tally_process *process = first_of(&allocations->tally, s);
+	struct tally_rows rows;
 
 	if (!process)
 		return;
-	const struct tally_key *key = largest(&allocations->tally, process);
-	const struct tally_row *row = &allocations->tally.rows.list.items[process->row_at];
 	s->cost_ns = BYTE_NS * (double)process->amount;
 	text_add_size(&s->text, process->amount);
-	bytes_text(&s->text, ": ");
-	text_add_safe_z(&s->text, event_texts_get(&allocations->types, key->text));
-	bytes_printf(&s->text, " %.0f %%",
-		process->amount ? 100 * (double)row->amount / (double)process->amount : 0);
-	add_place(page, &s->text, key->place);
+	if (!tally_group(&allocations->tally, process, TALLY_TEXT | TALLY_KIND | TALLY_PLACE,
+		    &rows)) {
+		const struct tally_row *most = &rows.list.items[0];
+		bytes_text(&s->text, ": ");
+		text_add_safe_z(&s->text, event_texts_get(&allocations->types, most->key.text));
+		bytes_printf(&s->text, " %.0f %%",
+			process->amount ? 100 * (double)most->amount / (double)process->amount : 0);
+		add_place(page, &s->text, most->key.place);
+	}
+	tally_rows_done(&rows);
 }
 
 static void sum_locks(const struct summary_page *page, struct summary *s)

@@ -91,11 +91,49 @@ static void test_summary(void **state)
 	fixture_end(&f);
 }
 
+static void tick(struct fixture *f, uint32_t size, const char *type)
+{
+	struct bytes payload = { 0 };
+
+	bytes_u32(&payload, size);
+	bytes_u32(&payload, 0);
+	bytes_u16(&payload, 9);
+	bytes_u64(&payload, size);
+	bytes_u64(&payload, 0x1234);
+	fixture_utf16(&payload, type);
+	fixture_pass(f, 10, CLR_ID_GCAllocationTick, 4, &payload);
+}
+
+/* The share is that of the type and the method, as in the table of allocations, not of one stack. */
+static void test_summary_of_allocations(void **state)
+{
+	struct fixture f;
+	struct report report = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	fixture_begin(&f, ANSWER_ALLOC);
+	fixture_stack(&f, (const uint64_t[]){ JIT + 0x208 }, 1);
+	tick(&f, 300000, "Bytes");
+	fixture_stack(&f, (const uint64_t[]){ JIT + 0x208, LIBC + 8 }, 2);
+	tick(&f, 310000, "Bytes");
+	f.stack = 0;
+	tick(&f, 390000, "Other");
+	fixture_finish(&f);
+	report.trace = &f.trace;
+	report.names = &f.names;
+	answer_summary(&f.answers, &report, &out);
+	assert_non_null(strstr(bytes_z(&out), ": Bytes 61 % in Program.Main\n"));
+	bytes_done(&out);
+	fixture_end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_triggers),
 		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_summary_of_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
