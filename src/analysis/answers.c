@@ -144,8 +144,8 @@ int answers_event(struct answers *answers, const struct event *event)
 {
 	const struct trace *trace = answers->trace;
 	const struct profile_filter *filter = answers->filter;
-	struct event counted;
-	uint64_t count = 1;
+	struct event unwritten;
+	struct event_counted counted = { .count = 1 };
 
 	if (!answers->begin_ns) {
 		answers->begin_ns =
@@ -155,8 +155,9 @@ int answers_event(struct answers *answers, const struct event *event)
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
 		event->thread_index >= trace->threads.count)
 		return 0;
-	if (event_count_read(trace, event, &counted, &count))
-		event = &counted;
+	bool is_counted = event_count_read(trace, event, &unwritten, &counted);
+	if (is_counted)
+		event = &unwritten;
 	unsigned takers = wanted_by(answers, event->schema_index);
 	if (!takers)
 		return 0;
@@ -164,7 +165,10 @@ int answers_event(struct answers *answers, const struct event *event)
 	const struct thread *thread = &trace->threads.items[event->thread_index];
 	uint64_t at_ns = since(answers->begin_ns, event->time_ns);
 	const struct runtime_event runtime_event = { .event = event,
-		.count = count,
+		.count = counted.count,
+		.count_ns =
+			at_ns - (is_counted ? since(answers->begin_ns, counted.first_ns) : at_ns),
+		.is_counted = is_counted,
 		.schema = &trace->schemas.items[event->schema_index],
 		.stacks = &answers->stacks,
 		.payload = cursor_of(event->payload, event->payload_size),

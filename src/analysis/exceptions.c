@@ -11,14 +11,14 @@
 int exceptions_event(struct exceptions *exceptions, const struct runtime_event *event)
 {
 	struct cursor c = event->payload;
-	struct tally_key key = { .process = event->process };
+	struct tally_key key = { .process = event->process,
+		.kind = event->is_counted ? EXCEPTION_ONLY_COUNTED : 0 };
 	size_t type_units;
 	size_t message_units;
 	const uint8_t *type = cursor_utf16z(&c, &type_units);
 	const uint8_t *message = cursor_utf16z(&c, &message_units);
 
-	/* events that are only counted have no message */
-	if (!event->is_selected || (c.short_read && (event->count == 1 || !type)))
+	if (!event->is_selected || (c.short_read && (!event->is_counted || !type)))
 		return 0;
 	exceptions->messages.most = EXCEPTIONS_MESSAGES_MAX;
 	int error = event_texts_add(&exceptions->types, type, type_units, &key.text);
@@ -30,9 +30,23 @@ int exceptions_event(struct exceptions *exceptions, const struct runtime_event *
 		return error;
 	const struct tally_amount amount = { .amount = event->count,
 		.count = event->count,
+		.sum_ns = event->count_ns,
 		.at_ns = event->at_ns,
 		.from_ns = event->from_ns };
 	return tally_add(&exceptions->tally, &key, &amount);
+}
+
+uint64_t exceptions_only_counted(const struct exceptions *exceptions,
+	const struct tally_process *process)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_row *row =
+			&exceptions->tally.rows.list.items[process->row_at + i];
+		sum += row->key.kind == EXCEPTION_ONLY_COUNTED ? row->count : 0;
+	}
+	return sum;
 }
 
 void exceptions_done(struct exceptions *exceptions)

@@ -79,6 +79,7 @@ static int count_stack(struct profile *profile, const struct profile_stack *stac
 			known->epoch == stack->epoch && known->role == stack->role) {
 			known->weight_ns += stack->weight_ns;
 			known->count += stack->count;
+			known->only_counted += stack->only_counted;
 			return 0;
 		}
 	}
@@ -89,7 +90,7 @@ static int count_stack(struct profile *profile, const struct profile_stack *stac
 }
 
 static int take_samples(struct profile *profile, const struct event *event, uint64_t weight_ns,
-	uint64_t count)
+	uint64_t count, bool only_counted)
 {
 	const struct trace *trace = profile->trace;
 
@@ -111,19 +112,21 @@ static int take_samples(struct profile *profile, const struct event *event, uint
 				 ? trace->processes.items[process].code_epoch
 				 : 0,
 		.weight_ns = weight_ns,
-		.count = count };
+		.count = count,
+		.only_counted = only_counted ? count : 0 };
 	return count_stack(profile, &stack);
 }
 
 static int take_sample(struct profile *profile, const struct event *event, uint64_t weight_ns)
 {
-	return take_samples(profile, event, weight_ns, 1);
+	return take_samples(profile, event, weight_ns, 1, false);
 }
 
-int profile_count_events(struct profile *profile, const struct event *event, uint64_t count)
+int profile_count_events(struct profile *profile, const struct event *event, uint64_t count,
+	bool only_counted)
 {
 	return event->thread_index < profile->trace->threads.count
-		       ? take_samples(profile, event, count, count)
+		       ? take_samples(profile, event, count, count, only_counted)
 		       : 0;
 }
 
@@ -267,7 +270,7 @@ int profile_event(void *context, const struct event *event)
 	struct profile *profile = context;
 	const struct trace *trace = profile->trace;
 	struct event counted;
-	uint64_t count;
+	struct event_counted times;
 
 	if (profile->ignores_samples && event->kind == EVENT_SAMPLE)
 		return 0;
@@ -279,11 +282,11 @@ int profile_event(void *context, const struct event *event)
 		if (!vec_add(&profile->by_schema, 0))
 			return -ENOMEM;
 	profile->by_schema.items[event->schema_index]++;
-	if (event_count_read(trace, event, &counted, &count)) {
+	if (event_count_read(trace, event, &counted, &times)) {
 		/* its schema is one of an earlier event */
 		if (counted.schema_index < profile->by_schema.count)
-			profile->by_schema.items[counted.schema_index] += count;
-		profile->counted += count;
+			profile->by_schema.items[counted.schema_index] += times.count;
+		profile->counted += times.count;
 		return 0;
 	}
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
@@ -537,6 +540,7 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 		profile->stacks.items[kept] = stack;
 		previous = &profile->stacks.items[kept++];
 		profile->count += stack.count;
+		profile->only_counted += stack.only_counted;
 		profile->weight_ns += stack.weight_ns;
 		profile->frame_count += stack.count * stack.frame_count;
 		uint32_t named = 0;

@@ -53,6 +53,7 @@ bool profile_matches_module(const char *module, const char *pattern);
 struct profile_stack {
 	uint64_t weight_ns;
 	uint64_t count;
+	uint64_t only_counted; /* of these: events that were not written */
 	uint32_t process;
 	uint32_t stack; /* in trace.stacks */
 	uint32_t epoch; /* process.code_epoch when it was sampled */
@@ -110,7 +111,8 @@ struct profile {
 	uint64_t counted;   /* of these: counted, but not written (trace/event_count.h) */
 	uint64_t all_count; /* the whole recording */
 	uint64_t all_weight_ns;
-	uint64_t count; /* after profile_name(): what passed the filter */
+	uint64_t count;        /* after profile_name(): what passed the filter */
+	uint64_t only_counted; /* of these, likewise */
 	uint64_t weight_ns;
 	uint64_t frame_count; /* frames of these samples */
 	uint64_t named_frame_count;
@@ -123,7 +125,8 @@ struct profile {
 int profile_event(void *context, const struct event *event);
 
 /* Counts events as samples of the weight 1, if they pass the filter. 0, or -ENOMEM. */
-int profile_count_events(struct profile *profile, const struct event *event, uint64_t count);
+int profile_count_events(struct profile *profile, const struct event *event, uint64_t count,
+	bool only_counted);
 
 /* Adds to a stack what the caller has counted. 0, or -ENOMEM. */
 int profile_add(struct profile *profile, const struct profile_stack *stack);

@@ -80,17 +80,18 @@ int tally_add(struct tally *tally, const struct tally_key *key, const struct tal
 		.amount = amount->amount,
 		.most = amount->count > 1 ? 0 : amount->amount,
 		.most_at_ns = amount->at_ns,
-		.first_ns = amount->at_ns,
+		.first_ns = amount->at_ns - amount->sum_ns,
 		.last_ns = amount->at_ns };
 
 	if (!process)
 		return -ENOMEM;
 	uint64_t since_ns = amount->at_ns > amount->from_ns ? amount->at_ns - amount->from_ns : 0;
+	uint64_t sum_ns = amount->sum_ns < since_ns ? amount->sum_ns : since_ns;
 
 	if (amount->lasts)
 		timeline_add_time(&process->line, since_ns, amount->amount);
 	else
-		timeline_add(&process->line, since_ns, amount->amount);
+		timeline_spread(&process->line, since_ns - sum_ns, sum_ns, amount->amount);
 	return merge(&tally->rows, &row, members);
 }
 

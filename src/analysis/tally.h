@@ -71,6 +71,7 @@ struct tally_amount {
 	uint64_t from_ns; /* likewise: the begin of the selected time */
 	bool lasts;       /* the amount is a time that begins at at_ns */
 	uint64_t count;   /* events that it is the sum of; 0 is 1. A sum is no `most` */
+	uint64_t sum_ns;  /* a sum's events are spread over this time before at_ns */
 };
 
 /* What tally_finish() keeps: processes of the filter, and stacks with a module of the filter. */

@@ -1,6 +1,7 @@
 /* See timeline.h. */
 #include "analysis/timeline.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define WIDTH_MIN_NS  UINT64_C(1000000)
@@ -33,19 +34,38 @@ void timeline_add(struct timeline *line, uint64_t time_ns, uint64_t amount)
 	line->amounts[place < TIMELINE_PLACES ? place : TIMELINE_PLACES - 1] += amount;
 }
 
+/* The part of the amount that falls into the first `done_ns`. */
+static uint64_t part_of(uint64_t amount, uint64_t done_ns, uint64_t lasts_ns)
+{
+	if (done_ns >= lasts_ns)
+		return amount;
+	double part = (double)amount * ((double)done_ns / (double)lasts_ns) + 0.5;
+
+	return part < (double)amount ? (uint64_t)part : amount;
+}
+
+void timeline_spread(struct timeline *line, uint64_t time_ns, uint64_t lasts_ns, uint64_t amount)
+{
+	uint64_t done_ns = 0;
+	uint64_t done = 0;
+
+	make_room(line, lasts_ns < UINT64_MAX - time_ns ? time_ns + lasts_ns : UINT64_MAX);
+	const uint64_t width_ns = timeline_width_ns(line);
+	do {
+		uint64_t at_ns = time_ns + done_ns;
+		uint64_t left_ns = width_ns - at_ns % width_ns;
+		bool ends =
+			at_ns / width_ns >= TIMELINE_PLACES - 1 || lasts_ns - done_ns <= left_ns;
+		done_ns = ends ? lasts_ns : done_ns + left_ns;
+		uint64_t upto = part_of(amount, done_ns, lasts_ns);
+		timeline_add(line, at_ns, upto - done);
+		done = upto;
+	} while (done_ns < lasts_ns);
+}
+
 void timeline_add_time(struct timeline *line, uint64_t time_ns, uint64_t lasts_ns)
 {
-	make_room(line, lasts_ns < UINT64_MAX - time_ns ? time_ns + lasts_ns : UINT64_MAX);
-	while (lasts_ns) {
-		uint64_t left_ns = timeline_width_ns(line) - time_ns % timeline_width_ns(line);
-		uint64_t part_ns = time_ns / timeline_width_ns(line) < TIMELINE_PLACES - 1 &&
-						   lasts_ns > left_ns
-					   ? left_ns
-					   : lasts_ns;
-		timeline_add(line, time_ns, part_ns);
-		time_ns += part_ns;
-		lasts_ns -= part_ns;
-	}
+	timeline_spread(line, time_ns, lasts_ns, lasts_ns);
 }
 
 uint32_t timeline_count(const struct timeline *line, uint64_t span_ns)

@@ -20,6 +20,9 @@ uint64_t timeline_width_ns(const struct timeline *line);
 
 void timeline_add(struct timeline *line, uint64_t time_ns, uint64_t amount);
 
+/* An amount that is spread evenly over `lasts_ns`. */
+void timeline_spread(struct timeline *line, uint64_t time_ns, uint64_t lasts_ns, uint64_t amount);
+
 /* A time of `lasts_ns`, each part of it in its interval. */
 void timeline_add_time(struct timeline *line, uint64_t time_ns, uint64_t lasts_ns);
 

@@ -266,12 +266,12 @@ static int print_event(struct events_run *run, const struct event *event, uint32
 static int on_event(void *context, const struct event *event, uint32_t code_epoch)
 {
 	struct events_run *run = context;
-	struct event counted;
-	uint64_t count = 1;
-	bool only_counted = event_count_read(&run->trace, event, &counted, &count);
+	struct event unwritten;
+	struct event_counted counted = { .count = 1 };
+	bool only_counted = event_count_read(&run->trace, event, &unwritten, &counted);
 
 	if (only_counted && run->values->summary)
-		event = &counted;
+		event = &unwritten;
 	bool loss = is_loss(run, event);
 	bool in_time = time_is_chosen(run, event);
 	bool of_schema =
@@ -283,14 +283,15 @@ static int on_event(void *context, const struct event *event, uint32_t code_epoc
 	if (loss)
 		note_loss(run, event);
 	if (run->values->summary)
-		r = chosen ? count_event(run, event, count, only_counted ? 0 : event->payload_size)
+		r = chosen ? count_event(run, event, counted.count,
+				     only_counted ? 0 : event->payload_size)
 			   : 0;
 	else if (shown || (event->lost_before && in_time))
 		r = print_event(run, event, code_epoch, shown);
 	if (r < 0)
 		return r;
 	run->chosen += chosen;
-	run->counted += only_counted && in_time ? count : 0;
+	run->counted += only_counted && in_time ? counted.count : 0;
 	run->done = run->values->limit && run->chosen >= run->values->limit;
 	return run->done ? -ECANCELED : 0;
 }

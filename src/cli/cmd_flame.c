@@ -60,8 +60,7 @@ static void default_output(const char *recording, enum flame_format format, stru
 }
 
 /* Prints the file and its size, and on a desktop the command that opens it in a browser. */
-static void tell(const char *path, const struct report *report, size_t size,
-	enum flame_format format)
+static void tell(const char *path, const struct selection *s, size_t size, enum flame_format format)
 {
 	bool desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
 
@@ -71,7 +70,11 @@ static void tell(const char *path, const struct report *report, size_t size,
 	bytes_text(&words, "  ");
 	text_add_size(&words, size);
 	bytes_text(&words, ", ");
-	label_samples(&words, report, report->samples);
+	label_samples(&words, &s->report, s->report.samples);
+	if (s->profile.only_counted)
+		bytes_printf(&words,
+			" (%s of them only counted: above the rate of spoor record --event-rate)",
+			TEXT_COUNT(s->profile.only_counted));
 	bytes_text(&words, format == FORMAT_SVG && !desktop ? "; open it in a browser" : "");
 	words_say("%s", bytes_z(&words));
 	if (format == FORMAT_SVG && desktop) {
@@ -122,7 +125,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 		code = selection_write(s, bytes_z(&path), &out, values->quiet);
 	}
 	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0)
-		tell(bytes_z(&path), &s->report, out.len, format);
+		tell(bytes_z(&path), s, out.len, format);
 	call_tree_done(&tree);
 	return code;
 }

@@ -149,15 +149,16 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 static int on_event(void *context, const struct event *event)
 {
 	struct selection *s = context;
-	struct event counted;
-	uint64_t count = 1;
+	struct event unwritten;
+	struct event_counted counted = { .count = 1 };
 	int error = profile_event(&s->profile, event);
 
 	if (!error && s->choice.patterns.count) {
-		const struct event *weighed =
-			event_count_read(&s->trace, event, &counted, &count) ? &counted : event;
+		bool only_counted = event_count_read(&s->trace, event, &unwritten, &counted);
+		const struct event *weighed = only_counted ? &unwritten : event;
 		if (event_choice_has(&s->choice, weighed))
-			error = profile_count_events(&s->profile, weighed, count);
+			error = profile_count_events(&s->profile, weighed, counted.count,
+				only_counted);
 	}
 	return error || !s->answers ? error : answers_event(s->answers, event);
 }

@@ -9,17 +9,22 @@
 #include "report/answer_parts.h"
 #include "trace/report.h"
 
-/* Whether rows of this type and method have different messages. */
-static bool has_other_messages(const struct tally *tally, const struct tally_process *process,
-	const struct tally_key *key)
+/* The most frequent message of a type and method, 0: none is known; and whether there are others. */
+static uint32_t find_message(const struct tally *tally, const struct tally_process *process,
+	const struct tally_key *key, bool *ret_others)
 {
-	for (uint32_t i = 0; i < process->row_count; i++) {
-		const struct tally_key *other = &tally->rows.list.items[process->row_at + i].key;
-		if (other->text == key->text && other->place == key->place &&
-			other->detail != key->detail)
-			return true;
+	uint32_t message = 0;
+
+	*ret_others = false;
+	for (uint32_t i = 0; i < process->row_count && !*ret_others; i++) {
+		const struct tally_key *row = &tally->rows.list.items[process->row_at + i].key;
+		if (row->text != key->text || row->place != key->place ||
+			row->kind == EXCEPTION_ONLY_COUNTED)
+			continue;
+		*ret_others = message && row->detail != message;
+		message = message ? message : row->detail;
 	}
-	return false;
+	return message;
 }
 
 static void begin_detail(struct bytes *out, const char *text)
@@ -31,7 +36,9 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 	const struct tally_process *process, const struct tally_row *row)
 {
 	const struct exceptions *exceptions = &answers->exceptions;
-	const char *message = event_texts_get(&exceptions->messages, row->key.detail);
+	bool others;
+	const char *message = event_texts_get(&exceptions->messages,
+		find_message(&exceptions->tally, process, &row->key, &others));
 
 	answer_count_cell(out, 9, row->count);
 	answer_share_cell(out, row->count, process->count);
@@ -40,7 +47,7 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 	if (*message) {
 		begin_detail(out, "");
 		text_add_safe_z(out, message);
-		if (has_other_messages(&exceptions->tally, process, &row->key))
+		if (others)
 			bytes_text(out, " (and other messages)");
 	}
 	if (row->key.place) {
@@ -57,6 +64,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	int error =
 		tally_group(&answers->exceptions.tally, process, TALLY_TEXT | TALLY_PLACE, &rows);
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
+	uint64_t only_counted = exceptions_only_counted(&answers->exceptions, process);
 
 	answer_head(out, report, process->process);
 	bytes_printf(out, "%s in %s, ", TEXT_THINGS(process->count, "exception", "exceptions"),
@@ -64,6 +72,12 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	answer_rate(out, process->count, answers->span_ns);
 	bytes_text(out, " a second\n");
 	answer_timeline(out, answers, &process->line, NULL);
+	if (only_counted) {
+		bytes_text(out, "  only counted ");
+		text_add_count(out, only_counted);
+		bytes_text(out,
+			" of them, above the rate of spoor record --event-rate: their messages are not known\n");
+	}
 	bytes_text(out, "\n      count    share  exception\n");
 	for (uint32_t i = 0; i < shown; i++)
 		add_row(out, answers, report, process, &rows.list.items[i]);
@@ -104,6 +118,7 @@ static void add_json_process(struct json *j, const struct answers *answers,
 
 	answer_json_process(j, report, process->process);
 	json_u64(j, "exception_count", process->count);
+	json_u64(j, "only_counted", exceptions_only_counted(exceptions, process));
 	answer_json_timeline(j, answers, &process->line);
 	json_array(j, "types");
 	for (uint32_t i = 0; i < types->list.count; i++) {

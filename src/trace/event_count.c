@@ -21,7 +21,7 @@ static uint32_t find_schema(const struct trace *trace, const char *provider, uin
 }
 
 bool event_count_read(const struct trace *trace, const struct event *event, struct event *ret_event,
-	uint64_t *ret_count)
+	struct event_counted *ret_counted)
 {
 	const struct schema *schema = event->schema_index < trace->schemas.count
 					      ? &trace->schemas.items[event->schema_index]
@@ -37,7 +37,10 @@ bool event_count_read(const struct trace *trace, const struct event *event, stru
 	const uint32_t type_size = (uint32_t)(unit_count + 1) * 2;
 	const uint8_t *units = cursor_utf16z(&c, &unit_count);
 	uint64_t event_id = cursor_varuint(&c);
-	uint64_t count = cursor_varuint(&c);
+	struct event_counted counted = { .count = cursor_varuint(&c) };
+
+	counted.first_ns = cursor_u64(&c);
+	counted.last_ns = cursor_u64(&c);
 
 	if (c.short_read)
 		return false;
@@ -51,6 +54,12 @@ bool event_count_read(const struct trace *trace, const struct event *event, stru
 	ret_event->schema_index = index;
 	ret_event->kind = trace->schemas.items[index].kind;
 	ret_event->payload_size = type_size;
-	*ret_count = count;
+	/* it is written after the last of them, so other times are damage */
+	if (counted.last_ns > event->time_ns)
+		counted.last_ns = event->time_ns;
+	if (counted.first_ns > counted.last_ns)
+		counted.first_ns = counted.last_ns;
+	ret_event->time_ns = counted.last_ns;
+	*ret_counted = counted;
 	return true;
 }

@@ -41,11 +41,14 @@ has plain.nettrace.err 'samples and [0-9,]+ \.NET events \([0-9,]+ more are coun
 [ "$(awk '/Exception\/Start/ { gsub(",", "", $1); print $1 }' summary)" = "$written" ] || fail "events --summary: $(cat summary)"
 has summary.err '^[0-9,]+ more events were counted by type, but not written'
 "$spoor" report --exceptions --json plain.nettrace >exceptions.json || fail "report --exceptions"
+"$spoor" report --exceptions plain.nettrace >exceptions || fail "report --exceptions"
+has exceptions '^  only counted [0-9,]+ of them, '
 json exceptions.json '[.processes[].exception_count] | add == ($a | tonumber)' "$written"
 
 storm stacks --profile exceptions
 total
 "$spoor" flame --event Exception/Start -f folded -o folded stacks.nettrace 2>flame.err || fail "flame: $(cat flame.err)"
+has flame.err ' events \([0-9,]+ of them only counted: '
 [ "$(frames folded 'Told\.Flood\(int\);Told\.Throw\(\)')" = "$written" ] || fail "not all exceptions have their stack: $(cat folded)"
 
 storm all --event-rate 0

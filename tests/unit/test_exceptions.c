@@ -3,6 +3,10 @@
 
 #include <stdio.h>
 
+#include "report/exceptions_report.h"
+#include "trace/report.h"
+#include "trace/spoor_payload.h"
+
 static void throw_at(struct fixture *f, uint64_t at_ms, const char *type, const char *message)
 {
 	struct bytes payload = { 0 };
@@ -107,6 +111,72 @@ static void test_messages(void **state)
 	fixture_end(&f);
 }
 
+/* As a recorder writes it at a flush: exceptions between two times that are not in the file. */
+static void count_at(struct fixture *f, uint64_t at_ms, uint64_t first_ms, uint64_t last_ms,
+	uint64_t count)
+{
+	struct bytes payload = { 0 };
+
+	payload_event_count(&payload, &(struct payload_event_count){ .type = "Storm",
+					      .provider = PROVIDER_CLR_NAME,
+					      .event_id = CLR_ID_ExceptionThrown,
+					      .count = count,
+					      .first_ns = BEGIN_NS + first_ms * MS,
+					      .last_ns = BEGIN_NS + last_ms * MS });
+	vec_last(&f->trace.schemas)->provider = trace_add_text(&f->trace, PROVIDER_CLR_NAME);
+	struct schema *schema = vec_push(&f->trace.schemas);
+	*schema = (struct schema){ .provider_kind = PROVIDER_SPOOR,
+		.event_id = ID_SPOOR_EVENT_COUNT };
+	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
+		.thread_index = f->thread,
+		.schema_index = f->trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
+	assert_int_equal(answers_event(&f->answers, &event), 0);
+	bytes_done(&payload);
+}
+
+/* Those that were only counted lie where they occurred, not where the count was written. */
+static void test_counted(void **state)
+{
+	struct fixture f;
+	struct report report = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	fixture_begin(&f, ANSWER_EXCEPTIONS);
+	throw_at(&f, 100, "Storm", "broken pipe");
+	throw_at(&f, 150, "Storm", "broken pipe");
+	count_at(&f, 900, 200, 600, 4000);
+	fixture_finish(&f);
+	const struct exceptions *exceptions = &f.answers.exceptions;
+	const struct tally_process *process = &exceptions->tally.processes.items[0];
+	assert_int_equal(process->count, 4002);
+	assert_int_equal(exceptions_only_counted(exceptions, process), 4000);
+	uint64_t width_ms = timeline_width_ns(&process->line) / MS;
+	assert_in_range(process->line.amounts[timeline_peak(&process->line)], width_ms * 10 - 1,
+		width_ms * 10 + 2);
+	assert_int_equal(row_of(&f, 0)->count, 4000);
+	assert_int_equal(row_of(&f, 0)->first_ns, 200 * MS);
+	assert_int_equal(row_of(&f, 0)->last_ns, 600 * MS);
+	report.trace = &f.trace;
+	report.names = &f.names;
+	assert_int_equal(exceptions_text(&f.answers, &report, 0, &out), 0);
+	assert_non_null(strstr(bytes_z(&out), "  only counted 4,000 of them, above the rate of "));
+	assert_non_null(strstr(bytes_z(&out), "  Storm\n                      broken pipe\n"));
+	bytes_done(&out);
+	fixture_end(&f);
+
+	/* Damaged times. */
+	fixture_begin(&f, ANSWER_EXCEPTIONS);
+	throw_at(&f, 100, "Storm", "");
+	count_at(&f, 900, 5000, 4000, 10);
+	fixture_finish(&f);
+	assert_int_equal(row_of(&f, 0)->first_ns, 900 * MS);
+	assert_int_equal(f.answers.span_ns, 1000 * MS);
+	fixture_end(&f);
+}
+
 static void test_filter(void **state)
 {
 	struct fixture f;
@@ -161,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_filter),
 	};
 

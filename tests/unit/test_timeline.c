@@ -48,11 +48,29 @@ static void test_ends(void **state)
 	assert_true(timeline_count(&line, UINT64_MAX) <= TIMELINE_PLACES);
 }
 
+/* Each interval gets its part, and the sum stays exact. */
+static void test_spread(void **state)
+{
+	struct timeline line = { 0 };
+
+	(void)state;
+	timeline_spread(&line, 10 * MS, 0, 5);
+	assert_int_equal(line.amounts[10], 5);
+	timeline_spread(&line, 20 * MS, 10 * MS, 1003);
+	assert_int_equal(sum_of(&line), 1008);
+	for (uint32_t i = 20; i < 30; i++)
+		assert_in_range(line.amounts[i], 100, 101);
+	assert_int_equal(line.amounts[30], 0);
+	timeline_spread(&line, 0, UINT64_MAX, UINT64_MAX - 1008);
+	assert_true(sum_of(&line) == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_spread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
