@@ -2,6 +2,7 @@
 #include "diagnose/findings.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,16 +75,15 @@ static int compare(const void *a, const void *b)
 		return x->process < y->process ? -1 : 1;
 	if (x->rule->outside != y->rule->outside)
 		return x->rule->outside ? 1 : -1;
-	if (x->cost != y->cost)
+	/* growth may be more than all */
+	if (fmin(x->cost, 1) != fmin(y->cost, 1))
 		return x->cost > y->cost ? -1 : 1;
 	return x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
 static double cost_of_rule(const struct rule *rule, const struct process_facts *process)
 {
-	double cost = process->known[rule->cost] ? process->numbers[rule->cost] : 0;
-
-	return cost < 1 ? cost : 1; /* growth may be more than all */
+	return process->known[rule->cost] ? process->numbers[rule->cost] : 0;
 }
 
 bool findings_are_possible(const struct process_facts *process)

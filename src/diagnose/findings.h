@@ -63,7 +63,7 @@ struct finding {
 	const struct rule *rule;
 	uint32_t process;  /* in facts.processes */
 	double confidence; /* 0 to 1 */
-	double cost;       /* share */
+	double cost;       /* share; growth, and the time of several threads, may be above 1 */
 };
 
 struct findings {
