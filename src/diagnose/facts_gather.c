@@ -2,6 +2,7 @@
 #include "diagnose/facts_gather.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/answers.h"
@@ -164,34 +165,53 @@ static void add_collection(struct process_facts *row, const struct collection *c
 	facts_add(row, rate, 1 / span_s);
 }
 
-/* What the later half of the collections left at least, beyond what the earlier half left at most. */
-static void set_heap_growth(struct process_facts *row, const struct collection *rows,
-	uint32_t count)
+static int compare_doubles(const void *a, const void *b)
 {
-	uint64_t earlier = 0;
-	uint64_t later = UINT64_MAX;
-	uint32_t seen = 0;
-	uint32_t all = 0;
+	const double *x = a;
+	const double *y = b;
 
-	for (uint32_t i = 0; i < count; i++)
-		all += rows[i].has_stats;
-	for (uint32_t i = 0; i < count; i++) {
-		if (!rows[i].has_stats)
-			continue;
-		if (seen++ < all / 2)
-			earlier = rows[i].heap_bytes > earlier ? rows[i].heap_bytes : earlier;
-		else
-			later = rows[i].heap_bytes < later ? rows[i].heap_bytes : later;
-	}
-	if (all < 3 || !earlier || row->numbers[FACT_span] <= 0)
-		return;
-	double growth = later > earlier ? (double)(later - earlier) : 0;
-	facts_set(row, FACT_heap_growth, growth);
-	facts_set(row, FACT_heap_growth_rate, growth / row->numbers[FACT_span]);
-	facts_set(row, FACT_heap_growth_share, growth / (double)earlier);
+	return *x < *y ? -1 : *x > *y;
 }
 
-static void set_collections(struct facts *facts, const struct collections *collections)
+/*
+ * The upper (1) or lower (-1) end of the range in which the median is with 95 % probability: its rank
+ * varies by the root of the count. Of few values it is the largest or the smallest. Sorts.
+ */
+static double median_bound(double *values, uint32_t count, int direction)
+{
+	double rank = (count - 1) / 2.0 + direction * sqrt(count);
+
+	qsort(values, count, sizeof(double), compare_doubles);
+	return values[(uint32_t)fmin(fmax(rank, 0), count - 1)];
+}
+
+/* What the later half of the collections left beyond the earlier half: medians, as garbage has peaks. */
+static int set_heap_growth(struct process_facts *row, const struct collection *rows, uint32_t count)
+{
+	VEC(double) left = { 0 };
+	double span_s = row->numbers[FACT_span];
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (rows[i].has_stats && !vec_add(&left, (double)rows[i].heap_bytes)) {
+			vec_done(&left);
+			return -ENOMEM;
+		}
+	}
+	if (left.count >= 3 && span_s > 0) {
+		uint32_t half = left.count / 2;
+		double earlier = median_bound(left.items, half, 1);
+		double later = median_bound(left.items + half, left.count - half, -1);
+		double growth = later > earlier ? later - earlier : 0;
+		facts_set(row, FACT_heap_growth, growth);
+		facts_set(row, FACT_heap_growth_rate, growth / (span_s / 2));
+		if (earlier > 0)
+			facts_set(row, FACT_heap_growth_share, growth / earlier);
+	}
+	vec_done(&left);
+	return 0;
+}
+
+static int set_collections(struct facts *facts, const struct collections *collections)
 {
 	for (uint32_t i = 0; i < collections->processes.count; i++) {
 		const struct collections_process *process = &collections->processes.items[i];
@@ -204,16 +224,11 @@ static void set_collections(struct facts *facts, const struct collections *colle
 		facts_set(row, FACT_longest_pause,
 			(double)collections->rows.items[process->longest].pause_ns / NS_PER_S);
 		facts_set(row, FACT_heap, (double)process->heap_last_bytes);
-		set_heap_growth(row, rows, process->row_count);
+		int error = set_heap_growth(row, rows, process->row_count);
+		if (error)
+			return error;
 	}
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a;
-	const double *y = b;
-
-	return *x < *y ? -1 : *x > *y;
+	return 0;
 }
 
 /* Processes that a row's process started during the recording, and how long those lived that ended. */
@@ -282,9 +297,10 @@ int facts_gather(struct facts *facts, const struct profile *profile, const struc
 	if (error)
 		return error;
 	set_cpu(facts, profile, report);
-	set_collections(facts, &answers->collections);
 	set_throttling(facts, profile->trace);
-	error = set_children(facts, profile->trace);
+	error = set_collections(facts, &answers->collections);
+	if (!error)
+		error = set_children(facts, profile->trace);
 	if (!error)
 		error = cpu_topics_gather(facts, profile, report->names);
 	return error ? error : event_places_gather(facts, answers, report->names);
