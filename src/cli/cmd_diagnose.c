@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "cli/diagnose_live.h"
 #include "cli/options.h"
 #include "cli/record_outputs.h"
@@ -136,6 +137,20 @@ static int print(const struct diagnose_run *run, const struct findings *findings
 	return code;
 }
 
+/* For the commands in advice; standard input cannot be read again. */
+static void set_recording(struct facts *facts, const char *path)
+{
+	struct bytes word = { 0 };
+
+	if (strcmp(path, "-") == 0)
+		return;
+	text_add_shell_word(&word, path);
+	for (uint32_t i = 0; i < facts->processes.count; i++)
+		facts->processes.items[i].words[WORD_recording] =
+			strtab_add(&facts->texts, (const char *)word.data, word.len);
+	bytes_done(&word);
+}
+
 static int diagnose(struct diagnose_run *run, struct selection *s)
 {
 	struct findings findings = { 0 };
@@ -148,6 +163,7 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers);
 	if (!error)
 		error = diagnose_live_gather(&run->live, &run->facts);
+	set_recording(&run->facts, s->path);
 	if (!error)
 		error = findings_make(&findings, &run->facts);
 	if (error < 0) {

@@ -135,12 +135,20 @@ static bool find_marker(const struct gathering *g, const struct function *functi
 	return false;
 }
 
+/* Its symbols may be fetched; until then it is no method to change. */
+static bool is_unnamed(const struct function *function)
+{
+	return function->kind == FUNCTION_NATIVE && !function->named;
+}
+
 /* The topic of a stack without a marker, by the first frame that is not neutral. */
 static enum topic topic_of_leaf(const struct gathering *g, const struct function *leaf,
 	bool managed_process)
 {
 	if (BEGINS_WITH_ANY(module_of(g, leaf), runtime_modules))
 		return TOPIC_RUNTIME;
+	if (is_unnamed(leaf))
+		return TOPIC_NATIVE;
 	return is_managed(leaf) || leaf->kind == FUNCTION_STUB || !managed_process ? TOPIC_HOT
 										   : TOPIC_NATIVE;
 }
@@ -237,6 +245,10 @@ static int set_place(struct gathering *g, struct process_facts *process, enum to
 		.count = stack->frame_count,
 		.method = most->method ? most->method : most->leaf,
 		.callee = most->leaf };
+	if (topic == TOPIC_NATIVE && !process->managed &&
+		is_unnamed(&g->names->functions.items[most->leaf]))
+		process->words[WORD_unnamed] = strtab_add_z(&g->facts->texts,
+			module_of(g, &g->names->functions.items[most->leaf]));
 	int error = facts_set_place(g->facts, place, g->names, &shown);
 	place->share = (double)most->weight_ns / (double)g->topic_ns[topic];
 	return error;

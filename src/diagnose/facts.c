@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -174,6 +175,10 @@ static bool add_place(const struct facts *facts, const struct process_facts *pro
 static bool add_named(const struct facts *facts, const struct process_facts *process,
 	const char *name, size_t len, struct bytes *out)
 {
+	if (is_name(name, len, "pid")) {
+		bytes_printf(out, "%" PRIu32, process->pid);
+		return true;
+	}
 	for (uint32_t i = 0; i < FACT_KINDS; i++) {
 		if (!is_name(name, len, fact_rows[i].name))
 			continue;

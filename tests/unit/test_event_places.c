@@ -165,6 +165,72 @@ static void test_others(void **state)
 	tear_down(&f);
 }
 
+/* A native program's code without symbols is no method of the user. */
+static void test_unnamed(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_add(&f.profile, 4802, 4802, 600, 9, STACK(LIBC + 0x5008));
+	assert_true(vec_add(&f.profile.filter.pids, 4802));
+	gather(&f);
+	const struct process_facts *other = facts_find(&f.facts, 4802);
+	assert_non_null(other);
+	assert_true(other->numbers[FACT_native_share] == 1);
+	assert_true(other->numbers[FACT_hot_share] == 0);
+	assert_true(other->words[WORD_unnamed] != 0);
+	vec_done(&f.profile.filter.pids);
+	tear_down(&f);
+}
+
+/* Collections that leave these sizes, in MB; returns by how many MB the heap grew. */
+static double growth_of(const unsigned *sizes, uint32_t count)
+{
+	struct fixture f;
+
+	set_up(&f);
+	sample_fill(&f.profile);
+	gather(&f);
+	struct collections *collections = &f.answers.collections;
+	collections->trace = &f.trace;
+	const struct collections_process process = { .process = trace_find_process(&f.trace, 4711),
+		.row_count = count };
+	for (uint32_t i = 0; i < count; i++) {
+		const struct collection row = { .process = process.process,
+			.heap_bytes = sizes[i] * UINT64_C(1000000),
+			.has_stats = true };
+		assert_true(vec_add(&collections->rows, row));
+	}
+	assert_true(vec_add(&collections->processes, process));
+	facts_done(&f.facts);
+	f.facts = (struct facts){ 0 };
+	assert_int_equal(facts_gather(&f.facts, &f.profile, &f.report, &f.answers), 0);
+	double growth = facts_find(&f.facts, 4711)->numbers[FACT_heap_growth] / 1e6;
+	tear_down(&f);
+	return growth;
+}
+
+static void test_heap_growth(void **state)
+{
+	unsigned sizes[100];
+
+	(void)state;
+	/* Peaks of garbage in the earlier half, and lows in the later one, do not hide a leak. */
+	for (unsigned i = 0; i < 100; i++)
+		sizes[i] = i % 10 == 7 ? 200 - 2 * i : 10 + i;
+	assert_true(growth_of(sizes, 100) > 20 && growth_of(sizes, 100) < 50);
+	/* A heap that goes up and down does not grow. */
+	for (unsigned i = 0; i < 100; i++)
+		sizes[i] = 10 + i * 37 % 29;
+	assert_true(growth_of(sizes, 100) == 0);
+	assert_true(growth_of((const unsigned[]){ 1, 9, 2, 8, 1, 9, 2, 8, 1, 9 }, 10) == 0);
+	/* Few values grow if all later ones are larger. */
+	assert_true(growth_of((const unsigned[]){ 1, 3, 4, 9 }, 4) == 1);
+	assert_true(growth_of((const unsigned[]){ 1, 4, 3, 9 }, 4) == 0);
+	assert_true(growth_of((const unsigned[]){ 1, 9 }, 2) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +238,8 @@ int main(void)
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_chosen),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_unnamed),
+		cmocka_unit_test(test_heap_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,42 @@ static void test_page(void **state)
 	tear_down(&f);
 }
 
+/* Figures are not cut off, and commands can be used as they are printed. */
+static void test_printed(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+	const struct diagnosis diagnosis = {
+		.facts = &f.facts, .findings = &f.findings, .file = "x.nettrace"
+	};
+
+	(void)state;
+	facts_set(process, FACT_descriptors, 621);
+	facts_set(process, FACT_descriptor_growth, 469);
+	facts_set(process, FACT_descriptor_growth_share, 469.0 / 152);
+	facts_set(process, FACT_descriptor_rate, 47);
+	facts_set(process, FACT_heap, 27e6);
+	facts_set(process, FACT_heap_growth, 13e6);
+	facts_set(process, FACT_heap_growth_rate, 2.6e6);
+	facts_set(process, FACT_heap_growth_share, 2);
+	facts_set(process, FACT_native_share, 0.9);
+	set_method(&f, process, PLACE_native, "n (no symbols)");
+	process->words[WORD_unnamed] = strtab_add_z(&f.facts.texts, "n");
+	process->words[WORD_recording] = strtab_add_z(&f.facts.texts, "x.nettrace");
+	find(&f);
+	diagnosis_text(&diagnosis, 400, &f.out);
+	const char *out = bytes_z(&f.out);
+	assert_non_null(strstr(out, "growth of 309 %, "));
+	assert_non_null(strstr(out, "growth of 200 %, "));
+	assert_non_null(strstr(out, "ls -l /proc/4711/fd shows"));
+	assert_non_null(strstr(out, "spoor heap -p 4711 -o before.gcdump; later"));
+	assert_non_null(strstr(out, "spoor heap -p 4711 -o after.gcdump; spoor heap diff"));
+	assert_non_null(strstr(out, "native-cpu: "));
+	assert_non_null(strstr(out,
+		"   do    fetch the names of its functions: spoor symbols fetch x.nettrace\n"));
+	tear_down(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_judged),
 		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_printed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
