@@ -333,10 +333,9 @@ bool profile_matches_process(const struct trace *trace, const struct process *pr
 	       text_glob(pattern, base ? base + 1 : path);
 }
 
-bool profile_wants_process(const struct profile *profile, uint32_t index)
+bool profile_filter_has_process(const struct profile_filter *filter, const struct trace *trace,
+	uint32_t index)
 {
-	const struct profile_filter *filter = &profile->filter;
-	const struct trace *trace = profile->trace;
 	const struct process *process =
 		&trace->processes.items[index < trace->processes.count ? index : 0];
 
@@ -349,6 +348,11 @@ bool profile_wants_process(const struct profile *profile, uint32_t index)
 			return true;
 	}
 	return false;
+}
+
+bool profile_wants_process(const struct profile *profile, uint32_t index)
+{
+	return profile_filter_has_process(&profile->filter, profile->trace, index);
 }
 
 bool profile_matches_module(const char *module, const char *pattern)

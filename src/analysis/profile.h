@@ -133,6 +133,8 @@ int profile_add(struct profile *profile, const struct profile_stack *stack);
 
 /* Whether the filter lets this process pass, by its pid and name. */
 bool profile_wants_process(const struct profile *profile, uint32_t index);
+bool profile_filter_has_process(const struct profile_filter *filter, const struct trace *trace,
+	uint32_t index);
 
 /* Names the stacks and drops those that the filter refuses. Once. */
 int profile_name(struct profile *profile, struct symbolmap *names);

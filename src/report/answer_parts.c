@@ -149,6 +149,34 @@ void answer_switch_limits(struct bytes *out, const struct report *report, bool a
 			"the kernel recorded no waking for some waits: they include the time until the thread had a CPU again\n");
 }
 
+/* A process to be traced, of those in the recording; 0: none. */
+static uint32_t process_to_trace(const struct answers *answers, const struct trace *trace)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < trace->processes.count; i++) {
+		const struct process *process = &trace->processes.items[i];
+		if (!process->pid || !profile_filter_has_process(answers->filter, trace, i))
+			continue;
+		if (process->runtime_version)
+			return i;
+		found = found ? found : i;
+	}
+	return found;
+}
+
+void answer_trace_command(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t process)
+{
+	if (!process)
+		process = process_to_trace(answers, report->trace);
+	if (process)
+		bytes_printf(out, "spoor trace -p %u ",
+			report->trace->processes.items[process].pid);
+	else
+		bytes_text(out, "spoor trace -p PID ");
+}
+
 bool answer_has_stacks(const struct answers *answers, const struct tally_process *process)
 {
 	for (uint32_t i = 1; i < answers->stacks.items.count; i++)

@@ -59,6 +59,10 @@ void answer_more(struct bytes *out, size_t width, uint32_t count, const char *on
 void answer_switch_limits(struct bytes *out, const struct report *report, bool any,
 	bool wakings_missing);
 
+/* "spoor trace -p 4711 "; process 0: of the selection, preferably a .NET process. */
+void answer_trace_command(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t process);
+
 /* Whether one of the process's rows has a stack. */
 bool answer_has_stacks(const struct answers *answers, const struct tally_process *process);
 

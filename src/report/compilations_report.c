@@ -40,8 +40,9 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 	if (process->untimed_count) {
 		bytes_text(out, "  no time      ");
 		text_add_things(out, process->untimed_count, "method", "methods");
-		bytes_text(out,
-			" without the event of its begin; spoor trace --clrevents jit --clreventlevel verbose records it\n");
+		bytes_text(out, " without the event of its begin; ");
+		answer_trace_command(out, answers, report, process->process);
+		bytes_text(out, "--clrevents jit --clreventlevel verbose records it\n");
 	}
 	bytes_text(out, "  steady       ");
 	if (process->steady_ns >= answers->to_ns) {
@@ -107,9 +108,11 @@ int compilations_text(const struct answers *answers, const struct report *report
 		add_methods(out, compilations, report, process,
 			row_count ? row_count : ANSWER_ROWS_DEFAULT);
 	}
-	if (!compilations->processes.count)
-		bytes_text(out,
-			"no compiled method is in this selection; spoor trace --clrevents jit --clreventlevel verbose records them\n");
+	if (!compilations->processes.count) {
+		bytes_text(out, "no compiled method is in this selection; ");
+		answer_trace_command(out, answers, report, 0);
+		bytes_text(out, "--clrevents jit --clreventlevel verbose records them\n");
+	}
 	label_loss(out, report);
 	bytes_text(out, "\n");
 	return 0;

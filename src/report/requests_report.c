@@ -61,10 +61,13 @@ int requests_text(const struct answers *answers, const struct report *report, ui
 		add_process(out, answers, report, &requests->processes.items[i],
 			row_count ? row_count : ANSWER_ROWS_DEFAULT);
 	}
-	if (!requests->processes.count)
+	if (!requests->processes.count) {
+		bytes_text(out, "no request of " REQUEST_PROVIDER
+				" is in this selection, and --profile http has no such events; ");
+		answer_trace_command(out, answers, report, 0);
 		bytes_text(out,
-			"no request is in this selection; spoor trace --providers " REQUEST_PROVIDER
-			"::4 records those of ASP.NET Core\n");
+			"--providers " REQUEST_PROVIDER "::4 records those of ASP.NET Core\n");
+	}
 	label_loss(out, report);
 	bytes_text(out, "\n");
 	return 0;

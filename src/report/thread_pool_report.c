@@ -126,12 +126,16 @@ int thread_pool_text(const struct answers *answers, const struct report *report,
 		if (i)
 			bytes_text(out, "\n");
 		add_heading(out, answers, report, process);
-		if (work)
+		if (work) {
 			error = add_work(out, answers, report, work,
 				row_count ? row_count : ANSWER_ROWS_DEFAULT);
-		else
+		} else {
 			bytes_text(out,
-				"\nthe recording has no samples of threads, so what holds the workers is not known; spoor trace --profile dotnet-sampled-thread-time records them\n");
+				"\nthe recording has no samples of threads, so what holds the workers is not known; ");
+			answer_trace_command(out, answers, report, process->process);
+			bytes_text(out,
+				"--profile dotnet-common,dotnet-sampled-thread-time records them\n");
+		}
 	}
 	if (!pool->processes.count)
 		bytes_text(out,
