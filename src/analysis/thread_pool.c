@@ -243,6 +243,8 @@ static int add_change(struct thread_pool *pool, struct pool_process *process,
 	};
 
 	process->by_reason[event->reason]++;
+	if (event->reason == POOL_COOPERATIVE_BLOCKING && event->threads > threads_before)
+		process->blocking_added += threads_before ? event->threads - threads_before : 1;
 	process->change_count++;
 	if (!vec_add(&pool->changes, change))
 		return -ENOMEM;

@@ -78,6 +78,7 @@ struct pool_process {
 	uint32_t starvation_at;
 	uint32_t starvation_count;
 	uint64_t starved_ns;
+	uint32_t blocking_added; /* threads added because others were blocked in tasks */
 	uint32_t by_reason[POOL_REASONS];
 	uint32_t min_threads; /* the pool's limits; 0: not known */
 	uint32_t max_threads;

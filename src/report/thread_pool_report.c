@@ -24,12 +24,24 @@ static void add_reasons(struct bytes *out, const struct pool_process *process)
 		bytes_text(out, "\n");
 }
 
+/* Workers that wait for tasks get others beside them at once, so that the pool does not starve. */
+static void add_blocking(struct bytes *out, const struct pool_process *process)
+{
+	if (!process->blocking_added)
+		return;
+	bytes_text(out, " by the pool's own adjustments; ");
+	text_add_things(out, process->blocking_added, "thread", "threads");
+	bytes_text(out, " added for blocked ones (cooperative blocking)");
+}
+
 static void add_starvations(struct bytes *out, const struct thread_pool *pool,
 	const struct pool_process *process)
 {
 	bytes_text(out, "  starvation   ");
 	if (!process->starvation_count) {
-		bytes_text(out, "none\n");
+		bytes_text(out, "none");
+		add_blocking(out, process);
+		bytes_text(out, "\n");
 		return;
 	}
 	text_add_duration(out, (double)process->starved_ns / 1e9);
@@ -209,6 +221,7 @@ int thread_pool_json(const struct answers *answers, const struct report *report,
 		json_u64(&j, "min_threads", process->min_threads);
 		json_u64(&j, "max_threads", process->max_threads);
 		json_u64(&j, "starved_ns", process->starved_ns);
+		json_u64(&j, "blocking_added", process->blocking_added);
 		json_u64(&j, "enqueued", process->enqueued);
 		json_u64(&j, "dequeued", process->dequeued);
 		answer_json_timeline(&j, answers, &process->threads);

@@ -1,6 +1,9 @@
 /* Thread pools: threads over time, stretches of starvation, work items, and what workers did. */
 #include "unit/answers_fixture.h"
 
+#include "report/thread_pool_report.h"
+#include "trace/report.h"
+
 #include "trace/clr.h"
 
 #define DISPATCH (JIT + 0x800)
@@ -34,6 +37,32 @@ static void item(struct fixture *f, uint64_t at_ms, uint32_t id)
 	bytes_u64(&payload, 1);
 	bytes_u16(&payload, 9);
 	fixture_pass(f, at_ms, id, 0, &payload);
+}
+
+/* Threads that are added beside blocked ones are no starvation, but the report does not say "none" alone. */
+static void test_blocking(void **state)
+{
+	struct fixture f;
+	struct report report = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	fixture_begin(&f, ANSWER_POOL);
+	threads(&f, 10, 2);
+	adjust(&f, 100, 3, POOL_COOPERATIVE_BLOCKING);
+	adjust(&f, 200, 62, POOL_COOPERATIVE_BLOCKING);
+	adjust(&f, 300, 10, POOL_COOPERATIVE_BLOCKING);
+	fixture_finish(&f);
+	assert_int_equal(f.answers.thread_pool.processes.items[0].blocking_added, 60);
+	report.trace = &f.trace;
+	report.names = &f.names;
+	assert_int_equal(thread_pool_text(&f.answers, &report, 0, &out), 0);
+	assert_non_null(strstr(bytes_z(&out),
+		"  starvation   none by the pool's own adjustments; 60 threads added for blocked ones (cooperative blocking)\n"));
+	assert_non_null(strstr(bytes_z(&out),
+		"; spoor trace -p 4711 --profile dotnet-common,dotnet-sampled-thread-time "));
+	bytes_done(&out);
+	fixture_end(&f);
 }
 
 static void test_starvation(void **state)
@@ -152,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_blocking),
 		cmocka_unit_test(test_work),
 	};
 
