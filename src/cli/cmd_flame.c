@@ -165,6 +165,15 @@ static int refuse_suffix(const char *path, const char *suffix)
 	return EXIT_MISUSED;
 }
 
+static int refuse_without_wakers(const struct selection *s)
+{
+	struct diag diag = { 0 };
+
+	diag_set(&diag, -ENODATA, "no wakers are in '%s'", s->path);
+	diag_remedy(&diag, "spoor record --off-cpu --wakers records them");
+	return words_fail(&diag);
+}
+
 int cmd_flame(const struct verb *self, int argc, char **argv)
 {
 	struct flame_values values = { .format = FORMAT_BY_NAME };
@@ -206,6 +215,8 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 			&selection);
 		if (code == EXIT_DONE && selection_is_empty(&selection))
 			code = EXIT_FAILED; /* selection_open() said why */
+		if (code == EXIT_DONE && values.wakers && !selection.profile.count)
+			code = refuse_without_wakers(&selection);
 		if (code == EXIT_DONE)
 			code = write_flame(&values, &selection);
 		answers_done(&answers);

@@ -149,6 +149,14 @@ void answer_switch_limits(struct bytes *out, const struct report *report, bool a
 			"the kernel recorded no waking for some waits: they include the time until the thread had a CPU again\n");
 }
 
+void answer_switch_loss(struct bytes *out, const struct report *report, bool any)
+{
+	if (!any && !report->losses.count)
+		return;
+	label_loss(out, report);
+	bytes_text(out, "\n");
+}
+
 /* A process to be traced, of those in the recording; 0: none. */
 static uint32_t process_to_trace(const struct answers *answers, const struct trace *trace)
 {

@@ -58,6 +58,8 @@ void answer_more(struct bytes *out, size_t width, uint32_t count, const char *on
  */
 void answer_switch_limits(struct bytes *out, const struct report *report, bool any,
 	bool wakings_missing);
+/* The last line of such a report: losses, which say nothing where no switches were recorded. */
+void answer_switch_loss(struct bytes *out, const struct report *report, bool any);
 
 /* "spoor trace -p 4711 "; process 0: of the selection, preferably a .NET process. */
 void answer_trace_command(struct bytes *out, const struct answers *answers,

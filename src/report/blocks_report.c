@@ -189,8 +189,7 @@ int blocks_text(const struct answers *answers, const struct report *report, uint
 		bytes_text(out, "\n");
 	answer_switch_limits(out, report, tally->processes.count > 0,
 		answers->blocks.without_waker > 0);
-	label_loss(out, report);
-	bytes_text(out, "\n");
+	answer_switch_loss(out, report, tally->processes.count > 0);
 	return error;
 }
 

@@ -81,8 +81,7 @@ int thread_time_text(const struct answers *answers, const struct report *report,
 	if (times->processes.count)
 		bytes_text(out, "\n");
 	answer_switch_limits(out, report, times->processes.count > 0, times->runnable_unknown);
-	label_loss(out, report);
-	bytes_text(out, "\n");
+	answer_switch_loss(out, report, times->processes.count > 0);
 	return 0;
 }
 
