@@ -19,9 +19,12 @@ static unsigned takers_of_source(const struct trace *trace, const struct schema 
 	bool is_begin = strcmp(trace_text(trace, schema->name), "RequestStart") == 0;
 	bool is_end = strcmp(trace_text(trace, schema->name), "RequestStop") == 0;
 
+	const char *provider = trace_text(trace, schema->provider);
+
 	return ((is_begin && schema->event_id == REQUEST_START) ||
 		       (is_end && schema->event_id == REQUEST_STOP)) &&
-			       strcmp(trace_text(trace, schema->provider), REQUEST_PROVIDER) == 0
+			       (strcmp(provider, REQUEST_PROVIDER) == 0 ||
+				       strcmp(provider, REQUEST_PROVIDER_HOSTING) == 0)
 		       ? 1u << ANSWER_REQUESTS
 		       : 0;
 }
@@ -133,7 +136,7 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 	case ANSWER_OFF_CPU:
 		return blocks_event(&answers->blocks, event);
 	case ANSWER_REQUESTS:
-		return requests_event(&answers->requests, event);
+		return requests_event(&answers->requests, event, answers->trace);
 	case ANSWER_COUNT:
 		break;
 	}

@@ -11,10 +11,15 @@
 #include "base/text.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "trace/trace.h"
 
-#define PATH_UNITS_MAX 512u
+#define PATH_UNITS_MAX   512u
+#define ACTIVITY_ID_SIZE 16u
 
-/* RequestStart and RequestStop: connection id, request id, HTTP version, path, method in UTF-16. */
+/*
+ * RequestStart and RequestStop: connection id, request id, HTTP version, path, method in UTF-16. Of
+ * the hosting's: method, path; and nothing.
+ */
 struct request_fields {
 	const uint8_t *text[5];
 	size_t units[5];
@@ -28,6 +33,22 @@ static bool read_fields(const struct runtime_event *event, struct request_fields
 
 	for (unsigned i = 0; i < 5; i++)
 		ret->text[i] = cursor_utf16z(&c, &ret->units[i]);
+	return !c.short_read;
+}
+
+static bool read_hosting_fields(const struct runtime_event *event, struct request_fields *ret)
+{
+	struct cursor c = event->payload;
+
+	*ret = (struct request_fields){ 0 };
+	if (!event->event->activity)
+		return false;
+	ret->text[REQUEST_ID] = event->event->activity;
+	ret->units[REQUEST_ID] = ACTIVITY_ID_SIZE / 2;
+	if (event->schema->event_id == REQUEST_START) {
+		ret->text[METHOD] = cursor_utf16z(&c, &ret->units[METHOD]);
+		ret->text[PATH] = cursor_utf16z(&c, &ret->units[PATH]);
+	}
 	return !c.short_read;
 }
 
@@ -181,11 +202,22 @@ static int end(struct requests *requests, const struct runtime_event *event,
 	return 0;
 }
 
-int requests_event(struct requests *requests, const struct runtime_event *event)
+int requests_event(struct requests *requests, const struct runtime_event *event,
+	const struct trace *trace)
 {
 	struct request_fields fields;
+	uint32_t provider = event->schema->provider;
+	bool is_hosting = strcmp(trace_text(trace, provider), REQUEST_PROVIDER_HOSTING) == 0;
 
-	if (!read_fields(event, &fields))
+	if (!(is_hosting ? read_hosting_fields(event, &fields) : read_fields(event, &fields)))
+		return 0;
+	struct requests_process *process = process_of(requests, event->process);
+	if (!process)
+		return -ENOMEM;
+	/* a server with both sends Kestrel's begin first */
+	if (!process->provider && event->schema->event_id == REQUEST_START)
+		process->provider = provider;
+	if (process->provider != provider)
 		return 0;
 	if (event->schema->event_id == REQUEST_STOP)
 		return end(requests, event, &fields);

@@ -1,6 +1,7 @@
 /*
  * The HTTP requests that ASP.NET Core served, by route: from the pairs RequestStart and RequestStop
- * of Microsoft-AspNetCore-Server-Kestrel, which have the id of their request.
+ * of Microsoft-AspNetCore-Server-Kestrel, which have the id of their request, or else of
+ * Microsoft.AspNetCore.Hosting, which have the id of its activity. Of a process one of them counts.
  *
  *   requests_event(&requests, &event)             for each event, in file order
  *   requests_finish(&requests, &profile)          once
@@ -22,14 +23,16 @@
 
 struct profile;
 struct runtime_event;
+struct trace;
 
-#define REQUEST_PROVIDER   "Microsoft-AspNetCore-Server-Kestrel"
-#define REQUEST_ROUTES_MAX 500u
+#define REQUEST_PROVIDER         "Microsoft-AspNetCore-Server-Kestrel"
+#define REQUEST_PROVIDER_HOSTING "Microsoft.AspNetCore.Hosting"
+#define REQUEST_ROUTES_MAX       500u
 #define REQUEST_SIZES_A_HALF \
 	16u /* sizes of durations for each power of two: percentiles are within 3 % */
 #define REQUEST_SIZES (64u * REQUEST_SIZES_A_HALF)
 
-/* Ids of the provider. */
+/* Ids of both providers. */
 enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
 
 struct request_route {
@@ -47,7 +50,8 @@ struct request_route {
 /* A process with at least one request. */
 struct requests_process {
 	uint32_t process;
-	uint32_t row_at; /* its routes, longest total first */
+	uint32_t provider; /* trace_text(): whose events count */
+	uint32_t row_at;   /* its routes, longest total first */
 	uint32_t row_count;
 	uint64_t count;
 	uint64_t unfinished;  /* they had not ended at the end of the recording */
@@ -72,7 +76,8 @@ struct requests {
 };
 
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */
-int requests_event(struct requests *requests, const struct runtime_event *event);
+int requests_event(struct requests *requests, const struct runtime_event *event,
+	const struct trace *trace);
 int requests_finish(struct requests *requests, const struct profile *profile);
 
 void requests_done(struct requests *requests);

@@ -62,11 +62,10 @@ int requests_text(const struct answers *answers, const struct report *report, ui
 			row_count ? row_count : ANSWER_ROWS_DEFAULT);
 	}
 	if (!requests->processes.count) {
-		bytes_text(out, "no request of " REQUEST_PROVIDER
-				" is in this selection, and --profile http has no such events; ");
-		answer_trace_command(out, answers, report, 0);
 		bytes_text(out,
-			"--providers " REQUEST_PROVIDER "::4 records those of ASP.NET Core\n");
+			"no request is in this selection; spoor record --profile http takes those of ASP.NET Core, or ");
+		answer_trace_command(out, answers, report, 0);
+		bytes_text(out, "--providers " REQUEST_PROVIDER "::4\n");
 	}
 	label_loss(out, report);
 	bytes_text(out, "\n");

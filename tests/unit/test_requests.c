@@ -59,6 +59,66 @@ static void test_routes(void **state)
 	fixture_end(&f);
 }
 
+static void pass_hosting(struct fixture *f, uint64_t at_ms, bool begins, uint8_t activity,
+	const char *path)
+{
+	const uint8_t ids[EVENT_ACTIVITY_SIZE] = { activity };
+	struct bytes payload = { 0 };
+	struct schema *schema = vec_push(&f->trace.schemas);
+
+	*schema = (struct schema){ .provider_kind = PROVIDER_OTHER,
+		.provider = trace_add_text(&f->trace, REQUEST_PROVIDER_HOSTING),
+		.name = trace_add_text(&f->trace, begins ? "RequestStart" : "RequestStop"),
+		.event_id = begins ? REQUEST_START : REQUEST_STOP };
+	if (begins) {
+		fixture_utf16(&payload, "GET");
+		fixture_utf16(&payload, path);
+	}
+	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
+		.thread_index = f->thread,
+		.schema_index = f->trace.schemas.count - 1,
+		.activity = activity ? ids : NULL,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
+	assert_int_equal(answers_event(&f->answers, &event), 0);
+	bytes_done(&payload);
+}
+
+/* Those of record --profile http are paired by their activity; a server with both counts once. */
+static void test_hosting(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_begin(&f, ANSWER_REQUESTS);
+	pass_hosting(&f, 1, false, 9, NULL); /* it began before the recording */
+	pass_hosting(&f, 10, true, 1, "/alloc");
+	pass_hosting(&f, 20, true, 2, "/orders/7");
+	pass_hosting(&f, 25, true, 0, "/without");
+	pass_hosting(&f, 30, false, 1, NULL);
+	pass_hosting(&f, 90, false, 2, NULL);
+	fixture_finish(&f);
+	const struct requests *requests = &f.answers.requests;
+	assert_int_equal(requests->processes.count, 1);
+	assert_int_equal(requests->processes.items[0].count, 2);
+	assert_int_equal(requests->processes.items[0].unfinished, 0);
+	assert_string_equal(strtab_get(&requests->routes, requests->rows.items[0].route),
+		"GET /orders/*");
+	assert_int_equal(requests->rows.items[0].total_ns, 70 * MS);
+	assert_int_equal(requests->rows.items[1].total_ns, 20 * MS);
+	fixture_end(&f);
+
+	fixture_begin(&f, ANSWER_REQUESTS);
+	pass(&f, 10, true, "a", "/alloc");
+	pass_hosting(&f, 11, true, 1, "/alloc");
+	pass_hosting(&f, 19, false, 1, NULL);
+	pass(&f, 20, false, "a", "/alloc");
+	fixture_finish(&f);
+	assert_int_equal(f.answers.requests.processes.items[0].count, 1);
+	assert_int_equal(f.answers.requests.rows.items[0].total_ns, 10 * MS);
+	fixture_end(&f);
+}
+
 /* 1 to 100 ms. */
 static void test_percentiles(void **state)
 {
@@ -102,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_routes),
+		cmocka_unit_test(test_hosting),
 		cmocka_unit_test(test_percentiles),
 		cmocka_unit_test(test_bound),
 	};
