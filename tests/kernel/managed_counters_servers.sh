@@ -16,7 +16,7 @@ if command -v curl >/dev/null; then
 	until_true grep -q '^metrics' server.err || fail "no server"
 	url=$(sed -n 's/^metrics *//p' server.err)
 	fetched() {
-		curl -sf "$url" >page && grep -q '^shop_orders_total' page
+		curl -sf "$url" >page && grep -q '^shop_orders_total' page && grep -q '^shop_duration_seconds{' page
 	}
 	until_true fetched || fail "no page: $(cat server.err)"
 	has page '^# TYPE shop_orders_total counter$'
