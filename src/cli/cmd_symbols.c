@@ -131,7 +131,9 @@ static int apply(const struct symbols_values *values, const char *path)
 	struct diag diag = { 0 };
 	int code = symbols_recording_open(&r, path, false);
 
-	if (code == EXIT_DONE && !r.found.names.count) {
+	/* with an output, a complete recording is copied */
+	bool copies = values->output && !r.missing.images.count;
+	if (code == EXIT_DONE && !r.found.names.count && !copies) {
 		if (r.missing.images.count)
 			words_say(
 				"no symbol file here names a function of '%s': 'spoor symbols list' shows those it needs",

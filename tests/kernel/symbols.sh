@@ -71,6 +71,10 @@ has err 'has names for all|no symbol file here names'
 code_of "$spoor" symbols apply -o z.nettrace x.nettrace
 expect_code 0 "symbols apply -o"
 cmp y.nettrace z.nettrace || fail "apply -o gives another file"
+rm z.nettrace
+code_of "$spoor" symbols apply -o z.nettrace y.nettrace
+expect_code 0 "symbols apply -o of a complete recording"
+cmp y.nettrace z.nettrace || fail "apply -o of a complete recording gives another file"
 SPOOR_SYMBOL_CACHE=$scratch/none "$spoor" record -q -z -F 499 -o p.nettrace.zst -- ./bare spin 300 2>err || fail "record -z"
 "$spoor" symbols apply -q p.nettrace.zst 2>err || fail "apply to a packed recording"
 named p.nettrace.zst
