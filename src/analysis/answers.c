@@ -81,6 +81,19 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 	}
 }
 
+/* An event that a thread that waits does not write. */
+#define RUNS (1u << ANSWER_COUNT)
+
+static unsigned wanted_of(const struct answers *answers, uint32_t schema_index)
+{
+	const unsigned waits = 1u << ANSWER_LOCKS | 1u << ANSWER_WAITS;
+	const unsigned runs = 1u << ANSWER_EXCEPTIONS | 1u << ANSWER_ALLOC | 1u << ANSWER_JIT;
+	unsigned takers = takers_of(answers, &answers->trace->schemas.items[schema_index]);
+	unsigned wanted = takers & answers->wanted;
+
+	return takers & runs && answers->wanted & waits ? wanted | RUNS : wanted;
+}
+
 /* 0 as well when there is no memory: such an event is asked about again. */
 static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 {
@@ -90,11 +103,7 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 	uint16_t *known = &answers->by_schema.items[schema_index];
 
 	if (!*known)
-		*known = (uint16_t)(IS_ASKED |
-				    (takers_of(answers,
-					     &answers->trace->schemas.items[schema_index]) &
-					    answers->wanted)
-					    << 1);
+		*known = (uint16_t)(IS_ASKED | wanted_of(answers, schema_index) << 1);
 	return *known >> 1;
 }
 
@@ -185,7 +194,11 @@ int answers_event(struct answers *answers, const struct event *event)
 			       has_thread(filter, thread->tid) };
 	int error = 0;
 
-	if (at_ns > answers->last_ns)
+	if (takers & RUNS) {
+		waits_ran(&answers->locks, event->thread_index, at_ns);
+		waits_ran(&answers->handles, event->thread_index, at_ns);
+	}
+	if (takers != RUNS && at_ns > answers->last_ns)
 		answers->last_ns = at_ns;
 	for (unsigned i = 0; i < ANSWER_COUNT && !error; i++)
 		if (takers & 1u << i)

@@ -20,6 +20,7 @@
 
 static const char *const gauge_names[GAUGE_COUNT] = {
 	[GAUGE_COMMITTED] = "gc-committed",
+	[GAUGE_HEAP] = "gc-heap-size",
 	[GAUGE_QUEUE] = "threadpool-queue-length",
 };
 

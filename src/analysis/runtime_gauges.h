@@ -18,7 +18,8 @@ struct event;
 struct trace;
 
 enum gauge {
-	GAUGE_COMMITTED, /* megabytes that the collector holds */
+	GAUGE_COMMITTED, /* megabytes that the collector held after its last collection */
+	GAUGE_HEAP,      /* megabytes of objects, with those allocated since */
 	GAUGE_QUEUE,     /* work items that wait for a thread of the pool */
 	GAUGE_COUNT
 };

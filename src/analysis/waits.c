@@ -13,6 +13,8 @@
 #define IS_NATIVE      1u /* ContentionFlags */
 #define IS_MONITOR     1u /* WaitSource */
 #define LONGEST_NS_MAX 1e18
+/* A thread may still compile what it waits with. */
+#define RUNS_ON_NS UINT64_C(100000000)
 
 static int add(struct waits *waits, const struct wait_begun *wait, uint64_t lasts_ns)
 {
@@ -121,6 +123,17 @@ int waits_event(struct waits *waits, const struct runtime_event *event)
 		       : end(waits, open, event);
 }
 
+void waits_ran(struct waits *waits, uint32_t thread, uint64_t at_ns)
+{
+	if (thread >= waits->by_thread.count)
+		return;
+	struct wait_begun *open = &waits->by_thread.items[thread];
+
+	if (!open->ran_first_ns)
+		open->ran_first_ns = at_ns;
+	open->ran_last_ns = at_ns;
+}
+
 int waits_settle(struct waits *waits, uint64_t end_ns)
 {
 	int error = 0;
@@ -129,8 +142,10 @@ int waits_settle(struct waits *waits, uint64_t end_ns)
 		struct wait_begun *open = &waits->by_thread.items[i];
 		if (!open->is_open)
 			continue;
-		open->key.kind |= WAIT_UNFINISHED;
-		error = add(waits, open, end_ns > open->at_ns ? end_ns - open->at_ns : 0);
+		bool ran_on = open->ran_last_ns > open->at_ns + RUNS_ON_NS;
+		uint64_t until_ns = ran_on ? open->ran_first_ns : end_ns;
+		open->key.kind |= ran_on ? WAIT_UNKNOWN : WAIT_UNFINISHED;
+		error = add(waits, open, until_ns > open->at_ns ? until_ns - open->at_ns : 0);
 	}
 	vec_done(&waits->by_thread);
 	return error;

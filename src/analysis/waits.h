@@ -34,6 +34,9 @@ struct wait_begun {
 	struct tally_key key;
 	uint64_t at_ns;
 	uint64_t from_ns; /* see tally_amount */
+	/* events of the thread that a thread that waits does not write; 0 none */
+	uint64_t ran_first_ns;
+	uint64_t ran_last_ns;
 	bool is_open;
 	bool is_selected;
 };
@@ -47,7 +50,13 @@ struct waits {
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */
 int waits_event(struct waits *waits, const struct runtime_event *event);
 
-/* Once, before tally_finish(): waits that have not ended last until `end_ns`. 0, or -ENOMEM. */
+/* The thread wrote an event that a thread that waits does not write. */
+void waits_ran(struct waits *waits, uint32_t thread, uint64_t at_ns);
+
+/*
+ * Once, before tally_finish(): waits that have not ended last until `end_ns`, or until the thread
+ * ran, if the event of the end is missing. 0, or -ENOMEM.
+ */
 int waits_settle(struct waits *waits, uint64_t end_ns);
 
 /* The number of a process's waits that have this flag. */

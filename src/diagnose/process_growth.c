@@ -73,6 +73,17 @@ void process_growth_gather(struct process_facts *process, const struct process_u
 		facts_set(process, FACT_descriptor_growth_share, handles / descriptors(&uses[0]));
 }
 
+/* How much a gauge that went from `first` to `to` grew in `span_s`, in bytes; 0 if it did not. */
+static double growth_of(const struct runtime_gauge *gauge, double to, double span_s)
+{
+	/* One value a second, the first of them a second after the first reading. */
+	double growth = gauge->count < 2
+				? 0
+				: (to - gauge->first) / (gauge->count - 1) * span_s * BYTES_PER_MB;
+
+	return growth > 0 ? growth : 0;
+}
+
 void process_growth_split(struct process_facts *process, const struct process_gauges *gauges)
 {
 	const struct runtime_gauge *committed = &gauges->gauges[GAUGE_COMMITTED];
@@ -82,11 +93,14 @@ void process_growth_split(struct process_facts *process, const struct process_ga
 		facts_set(process, FACT_queue, queue->most);
 	if (committed->count < 2 || !process->known[FACT_private_growth])
 		return;
-	/* One value a second, the first of them a second after the first reading. */
-	double growth = (committed->last - committed->first) / (committed->count - 1) *
-			process->numbers[FACT_span] * BYTES_PER_MB;
-	double unmanaged = process->numbers[FACT_private_growth] - (growth > 0 ? growth : 0);
-	facts_set(process, FACT_committed_growth, growth > 0 ? growth : 0);
+	double span_s = process->numbers[FACT_span];
+	double growth = growth_of(committed, committed->last, span_s);
+	/* Without a collection, only the heap's size has the new objects. */
+	const struct runtime_gauge *heap_size = &gauges->gauges[GAUGE_HEAP];
+	double heap = growth_of(heap_size, heap_size->most, span_s);
+	growth = heap > growth ? heap : growth;
+	double unmanaged = process->numbers[FACT_private_growth] - growth;
+	facts_set(process, FACT_committed_growth, growth);
 	facts_set(process, FACT_unmanaged_growth, unmanaged > 0 ? unmanaged : 0);
 	facts_set(process, FACT_unmanaged_growth_share,
 		process->numbers[FACT_unmanaged_growth] / process->numbers[FACT_private]);

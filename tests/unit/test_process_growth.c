@@ -128,6 +128,11 @@ static void test_gauges(void **state)
 	assert_true(process.numbers[FACT_committed_growth] == 40e6);
 	assert_true(process.numbers[FACT_unmanaged_growth] == 20e6);
 	assert_true(process.numbers[FACT_unmanaged_growth_share] == 0.1);
+	/* objects since the last collection, which the memory held after it does not have */
+	pass(&gauges, &trace, index, "gc-heap-size", 1, SIZE_MAX);
+	pass(&gauges, &trace, index, "gc-heap-size", 7, SIZE_MAX);
+	process_growth_split(&process, &gauges.processes.items[0]);
+	assert_true(process.numbers[FACT_unmanaged_growth] == 0);
 	runtime_gauges_done(&gauges);
 	trace_done(&trace);
 }

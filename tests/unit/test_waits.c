@@ -117,6 +117,24 @@ static void test_lost(void **state)
 	fixture_end(&f);
 }
 
+/* The end of a wait was lost: the thread compiled and threw later. */
+static void test_ran_on(void **state)
+{
+	struct fixture f;
+	struct bytes payload = { 0 };
+
+	(void)state;
+	fixture_begin(&f, ANSWER_LOCKS);
+	begin_lock(&f, 100, 0xa0, 4713);
+	fixture_pass(&f, 130, CLR_ID_MethodJittingStarted, 1, &payload);
+	fixture_pass(&f, 500, CLR_ID_MethodJittingStarted, 1, &payload);
+	fixture_finish(&f);
+	const struct tally *tally = &f.answers.locks.tally;
+	assert_int_equal(row_of(tally, 0)->amount, 30 * MS);
+	assert_int_equal(row_of(tally, 0)->key.kind, WAIT_LOCK | WAIT_UNKNOWN);
+	fixture_end(&f);
+}
+
 /* The begin decides whether a wait is in the selected time. */
 static void test_handles(void **state)
 {
@@ -146,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_ran_on),
 		cmocka_unit_test(test_handles),
 	};
 
