@@ -474,6 +474,8 @@ static void say_end(struct recording_run *run)
 		/* CPU time without samples was reported above: "nothing lost" would be false. */
 	} else if (!counts.lost && counts.events_lost) {
 		bytes_text(&text, "; no sample lost\n");
+	} else if (counts.lost && counts.blocks) {
+		bytes_printf(&text, ", %s samples and switches lost\n", TEXT_COUNT(counts.lost));
 	} else if (counts.lost) {
 		bytes_printf(&text, ", %s lost (%.1f %%)\n", TEXT_COUNT(counts.lost),
 			100.0 * (double)counts.lost / (double)(counts.samples + counts.lost));

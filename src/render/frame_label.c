@@ -73,13 +73,20 @@ void label_utc(struct bytes *out, const struct report *report)
 		bytes_text(out, text);
 }
 
+/* With --off-cpu, records of switches are counted with the samples, which have no share then. */
+static bool is_of_samples(const struct report *report, const struct report_loss *loss)
+{
+	return strcmp(trace_text(report->trace, loss->unit), "samples") == 0 &&
+	       !trace_options_say(report->trace, "\"switches\":true");
+}
+
 static void add_where(struct bytes *out, const struct report *report,
 	const struct report_loss *loss)
 {
 	const char *comma = "";
 
 	bytes_text(out, " (");
-	if (loss->count && strcmp(trace_text(report->trace, loss->unit), "samples") == 0) {
+	if (loss->count && is_of_samples(report, loss)) {
 		uint64_t all = report->all_samples + (loss->moved ? 0 : loss->count);
 		bytes_printf(out, "%.1f %%", 100.0 * (double)loss->count / (double)(all ? all : 1));
 		comma = ", ";
@@ -116,11 +123,13 @@ static void add_loss(struct bytes *out, const struct report *report, const struc
 		if (loss->more_unknown)
 			bytes_text(out, "at least ");
 		text_add_count(out, loss->count);
-		if (!loss->moved && strcmp(unit, "samples") == 0)
+		if (!loss->moved && is_of_samples(report, loss))
 			bytes_printf(out, " of %s", TEXT_COUNT(report->all_samples + loss->count));
 		bytes_text(out, " ");
 	}
-	text_add_safe(out, *unit ? unit : "events", *unit ? strlen(unit) : 6);
+	text_add_safe_z(out, *unit ? unit : "events");
+	if (strcmp(unit, "samples") == 0 && !is_of_samples(report, loss))
+		bytes_text(out, " and switches");
 	bytes_text(out, loss->moved ? " came late, in a later place of the file" : " lost");
 	add_where(out, report, loss);
 }
