@@ -488,6 +488,11 @@ static void say_end(struct recording_run *run)
 			counts.dotnet_withheld == 1 ? "its" : "their");
 		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
 	}
+	if (counts.dotnet_silent)
+		bytes_printf(&text,
+			"not asked  %s stopped or silent: no events and method names of %s (spoor report -v has the reason)\n",
+			TEXT_THINGS(counts.dotnet_silent, ".NET process", ".NET processes"),
+			counts.dotnet_silent == 1 ? "it" : "them");
 	say_names(&counts, &text);
 	if (counts.unwound) {
 		bytes_text(&text, "stacks     ");

@@ -87,6 +87,7 @@ struct live {
 	/* CPU time of the command and the children it waited for; 0: unknown */
 	uint64_t command_ns;
 	uint64_t unsampled_ns; /* estimated CPU time of the command that no sample covers */
+	uint32_t silent_count; /* see live_counts.dotnet_silent */
 };
 
 static int on_names_event(void *context, enum known_event known, uint32_t process,
@@ -126,9 +127,10 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	}
 	if (outcome->reachable)
 		return;
+	enum reason_kind kind = reason_kind_of(outcome->reason_code);
+	live->silent_count += kind == REASON_KIND_STOPPED || kind == REASON_KIND_HUNG;
 	session_writer_notice(&live->writer, outcome->process, outcome->reason_code,
-		reason_remedy(reason_kind_of(outcome->reason_code)),
-		"no names from its runtime: %s", outcome->reason);
+		reason_remedy(kind), "no names from its runtime: %s", outcome->reason);
 }
 
 static void on_managed_told(void *context, const char *code, const char *text)
@@ -810,6 +812,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.end_ns = live->writer.end_ns,
 		.targets_left = recorder_targets_left(live->recorder),
 		.memory_full = live->symbolizer.full,
+		.dotnet_silent = live->silent_count,
 		.limit = live->writer.limit.reached,
 		.unwound = live->samples.unwound,
 	};

@@ -62,6 +62,7 @@ struct live_counts {
 	uint32_t dotnet_known;
 	/* processes whose events were not recorded (managed_withheld()) */
 	uint32_t dotnet_withheld;
+	uint32_t dotnet_silent; /* processes that were stopped or did not answer */
 	uint32_t targets_left;
 	bool memory_full;
 	enum output_limit_kind limit; /* the limit that was reached */

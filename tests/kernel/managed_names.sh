@@ -47,4 +47,12 @@ for kind in dynamic:Made_ collectible:Unloaded_; do
 	[ "$named" -ge 10 ] || fail "of some 50 ${kind%:*} methods $named are seen"
 	[ "${most%% *}" -le 60 ] || fail "a method that ran for 20 ms has ${most%% *} of $all samples: ${most#* }"
 done
+
+# A program that is stopped answers nothing: the recording's last lines say that its events are missing.
+begin stopped burn 600000
+kill -STOP $stopped
+code_of timeout 250 "$spoor" record -p $stopped --duration 2s -o stopped.nettrace
+expect_code 0 "a recording of a stopped program"
+has err '^not asked  1 \.NET process stopped or silent: '
+kill -9 $stopped
 exit 0
