@@ -168,7 +168,7 @@ static bool add_place(const struct facts *facts, const struct process_facts *pro
 		if (is_name(name, len, place_names[i]))
 			return add_text(facts, of_callee ? place->callee : place->method, out);
 	}
-	assert(!"a text refers to a fact that does not exist");
+	assert(false && "a text refers to a fact that does not exist");
 	return false;
 }
 
