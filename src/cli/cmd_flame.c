@@ -193,7 +193,7 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		code = refuse_suffix(values.output, suffix);
 	} else if (answer != ANSWER_COUNT && values.selection.events.list.count) {
 		code = options_misused(self, "--%s and --event exclude each other",
-			answer_reports[answer].option);
+			answer_reports[answer]->option);
 	} else if (values.width &&
 		   (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
@@ -202,7 +202,7 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "--wakers and --wall exclude each other");
 	} else if (several) {
 		code = options_misused(self, "--%s does not go with another analysis",
-			answer_reports[answer].option);
+			answer_reports[answer]->option);
 	} else {
 		values.selection.answers = answer != ANSWER_COUNT ? &answers : NULL;
 		values.selection.weighs_answer = answer != ANSWER_COUNT;

@@ -185,13 +185,14 @@ static uint32_t row_count_of(const struct report_values *values)
 static int write_answer(const struct report_values *values, enum answer answer,
 	const struct answers *answers, const struct selection *s)
 {
-	const struct answer_report *report = &answer_reports[answer];
 	cleanup(bytes_done) struct bytes out = { 0 };
-	int error = values->json ? report->json(answers, &s->report, &out)
-				 : report->text(answers, &s->report, row_count_of(values), &out);
+	int error = values->json ? answer_report_json(answer, answers, &s->report, &out)
+				 : answer_report_text(answer, answers, &s->report,
+					   row_count_of(values), &out);
 	int code = deliver(values, s, error, &out);
+	bool has_data = answer_reports[answer]->process_count(answers) > 0;
 
-	return code == EXIT_DONE && !report->has_data(answers) && s->words.len ? EXIT_FAILED : code;
+	return code == EXIT_DONE && !has_data && s->words.len ? EXIT_FAILED : code;
 }
 
 /* The tables of functions have a summary of the runtimes' events above them. */
@@ -283,12 +284,12 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 			values.percent_limit);
 	} else if (several) {
 		code = options_misused(self, "--%s does not go with another analysis",
-			answer_reports[answer].option);
+			answer_reports[answer]->option);
 	} else if (answer != ANSWER_COUNT && (values.tree || values.callers || values.sort ||
 						     values.selection.events.list.count)) {
 		code = options_misused(self,
 			"--%s does not go with --tree, --callers, --sort or --event",
-			answer_reports[answer].option);
+			answer_reports[answer]->option);
 	} else {
 		values.selection.without_samples = answer != ANSWER_COUNT;
 		answers.for_summary = has_summary(&values, &sorting, answer);

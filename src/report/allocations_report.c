@@ -5,8 +5,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 
 static void add_size_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
@@ -64,8 +62,9 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 }
 
 static int add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct tally_process *process, uint32_t row_count)
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
+	const struct tally_process *process = &answers->allocations.tally.processes.items[at];
 	struct tally_rows rows;
 	int error = tally_group(&answers->allocations.tally, process,
 		TALLY_TEXT | TALLY_KIND | TALLY_PLACE, &rows);
@@ -80,26 +79,6 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		bytes_text(out,
 			"\nthe events have no stacks, so the allocating methods are not known; spoor record --event-stacks records them\n");
 	tally_rows_done(&rows);
-	return error;
-}
-
-int allocations_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	const struct tally *tally = &answers->allocations.tally;
-	int error = 0;
-
-	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
-		if (i)
-			bytes_text(out, "\n");
-		error = add_process(out, answers, report, &tally->processes.items[i],
-			row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (!tally->processes.count)
-		bytes_text(out,
-			"no sample of an allocation is in this selection; spoor record --event-stacks records them\n");
-	label_loss(out, report);
-	bytes_text(out, "\n");
 	return error;
 }
 
@@ -123,7 +102,7 @@ static void add_json_rows(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-static void add_json_process(struct json *j, const struct answers *answers,
+static void add_json_members(struct json *j, const struct answers *answers,
 	const struct report *report, const struct tally_process *process,
 	const struct tally_rows *types)
 {
@@ -152,22 +131,29 @@ static void add_json_process(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-int allocations_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct tally *tally = &answers->allocations.tally;
-	struct json j = { .out = out };
-	int error = 0;
+	struct tally_rows types;
+	int error =
+		tally_group(tally, &tally->processes.items[at], TALLY_TEXT | TALLY_KIND, &types);
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
-		struct tally_rows types;
-		error = tally_group(tally, &tally->processes.items[i], TALLY_TEXT | TALLY_KIND,
-			&types);
-		add_json_process(&j, answers, report, &tally->processes.items[i], &types);
-		tally_rows_done(&types);
-	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	add_json_members(j, answers, report, &tally->processes.items[at], &types);
+	tally_rows_done(&types);
 	return error;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->allocations.tally.processes.count;
+}
+
+const struct answer_report allocations_report = {
+	.option = "alloc",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.none = "no sample of an allocation is in this selection; spoor record --event-stacks records them\n",
+	.add_json = add_json,
+};

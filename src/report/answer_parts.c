@@ -131,11 +131,13 @@ void answer_more(struct bytes *out, size_t width, uint32_t count, const char *on
 	bytes_text(out, "\n");
 }
 
-void answer_switch_limits(struct bytes *out, const struct report *report, bool any,
+void answer_switch_end(struct bytes *out, const struct report *report, bool any,
 	bool wakings_missing)
 {
 	const struct trace *trace = report->trace;
 
+	if (any)
+		bytes_text(out, "\n");
 	if (!any)
 		bytes_text(out,
 			trace_options_say(trace, "\"switches\":true")
@@ -147,10 +149,6 @@ void answer_switch_limits(struct bytes *out, const struct report *report, bool a
 	else if (wakings_missing)
 		bytes_text(out,
 			"the kernel recorded no waking for some waits: they include the time until the thread had a CPU again\n");
-}
-
-void answer_switch_loss(struct bytes *out, const struct report *report, bool any)
-{
 	if (!any && !report->losses.count)
 		return;
 	label_loss(out, report);
@@ -191,13 +189,6 @@ bool answer_has_stacks(const struct answers *answers, const struct tally_process
 		if (answers->stacks.items.items[i].process == process->process)
 			return true;
 	return false;
-}
-
-void answer_json_begin(struct json *j, const struct answers *answers)
-{
-	json_object(j, NULL);
-	json_u64(j, "duration_ns", answers->span_ns);
-	json_array(j, "processes");
 }
 
 void answer_json_process(struct json *j, const struct report *report, uint32_t process)

@@ -19,6 +19,28 @@ struct timeline;
 /* Rows of a table, where the user asks for no number. */
 #define ANSWER_ROWS_DEFAULT 10u
 
+/* What the report of one analysis adds to what all have in common. */
+struct answer_report {
+	const char *option; /* of `spoor report`, without the dashes */
+	/* rows a process, where the user asks for no number; 0: all */
+	uint32_t row_count;
+	uint32_t (*process_count)(const struct answers *answers);
+	/* process `at`, with at most `row_count` rows; 0, or -ENOMEM */
+	int (*add_process)(struct bytes *out, const struct answers *answers,
+		const struct report *report, uint32_t at, uint32_t row_count);
+	/* in place of processes, if there are none; then "spoor trace -p PID " and `trace`, if set */
+	const char *none;
+	const char *trace;
+	/* of context switches: whether wakings are missing; NULL for other events */
+	bool (*lacks_wakings)(const struct answers *answers);
+	/* process `at`, an object; 0, or -ENOMEM */
+	int (*add_json)(struct json *j, const struct answers *answers, const struct report *report,
+		uint32_t at);
+	/* members after the processes; NULL: none */
+	void (*add_json_end)(struct json *j, const struct answers *answers,
+		const struct report *report);
+};
+
 /* A cell of `width` columns, right-aligned, after two spaces. */
 void answer_cell(struct bytes *out, size_t width, const struct bytes *cell);
 void answer_duration_cell(struct bytes *out, size_t width, uint64_t time_ns);
@@ -53,13 +75,12 @@ void answer_more(struct bytes *out, size_t width, uint32_t count, const char *on
 	const char *many);
 
 /*
- * What a report of context switches cannot say, one line each: there are none (`any` false), they
- * have no stacks, or some waits have no waking.
+ * The last lines of a report of context switches: what it cannot say (there are none, `any` false;
+ * they have no stacks; some waits have no waking), and losses, which say nothing where no switches
+ * were recorded.
  */
-void answer_switch_limits(struct bytes *out, const struct report *report, bool any,
+void answer_switch_end(struct bytes *out, const struct report *report, bool any,
 	bool wakings_missing);
-/* The last line of such a report: losses, which say nothing where no switches were recorded. */
-void answer_switch_loss(struct bytes *out, const struct report *report, bool any);
 
 /* "spoor trace -p 4711 "; process 0: of the selection, preferably a .NET process. */
 void answer_trace_command(struct bytes *out, const struct answers *answers,
@@ -68,8 +89,7 @@ void answer_trace_command(struct bytes *out, const struct answers *answers,
 /* Whether one of the process's rows has a stack. */
 bool answer_has_stacks(const struct answers *answers, const struct tally_process *process);
 
-/* The array of processes, each with pid and name; the caller ends the objects. */
-void answer_json_begin(struct json *j, const struct answers *answers);
+/* The object of a process, with pid and name; the caller ends it. */
 void answer_json_process(struct json *j, const struct report *report, uint32_t process);
 void answer_json_timeline(struct json *j, const struct answers *answers,
 	const struct timeline *line);

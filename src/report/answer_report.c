@@ -1,6 +1,9 @@
 /* See answer_report.h. */
 #include "report/answer_report.h"
 
+#include "base/bytes.h"
+#include "base/json.h"
+#include "render/frame_label.h"
 #include "report/allocations_report.h"
 #include "report/blocks_report.h"
 #include "report/collections_report.h"
@@ -11,69 +14,73 @@
 #include "report/thread_time_report.h"
 #include "report/waits_report.h"
 
-static bool has_collections(const struct answers *answers)
-{
-	return answers->collections.processes.count > 0;
-}
-
-static bool has_exceptions(const struct answers *answers)
-{
-	return answers->exceptions.tally.processes.count > 0;
-}
-
-static bool has_allocations(const struct answers *answers)
-{
-	return answers->allocations.tally.processes.count > 0;
-}
-
-static bool has_locks(const struct answers *answers)
-{
-	return answers->locks.tally.processes.count > 0;
-}
-
-static bool has_waits(const struct answers *answers)
-{
-	return answers->handles.tally.processes.count > 0;
-}
-
-static bool has_pools(const struct answers *answers)
-{
-	return answers->thread_pool.processes.count > 0;
-}
-
-static bool has_compilations(const struct answers *answers)
-{
-	return answers->compilations.processes.count > 0;
-}
-
-static bool has_thread_time(const struct answers *answers)
-{
-	return answers->thread_time.processes.count > 0;
-}
-
-static bool has_blocks(const struct answers *answers)
-{
-	return answers->blocks.blocked.processes.count > 0;
-}
-
-static bool has_requests(const struct answers *answers)
-{
-	return answers->requests.processes.count > 0;
-}
-
-const struct answer_report answer_reports[ANSWER_COUNT] = {
-	[ANSWER_GC] = { "gc", collections_text, collections_json, has_collections },
-	[ANSWER_EXCEPTIONS] = { "exceptions", exceptions_text, exceptions_json, has_exceptions },
-	[ANSWER_ALLOC] = { "alloc", allocations_text, allocations_json, has_allocations },
-	[ANSWER_LOCKS] = { "locks", locks_text, locks_json, has_locks },
-	[ANSWER_WAITS] = { "waits", waits_text, waits_json, has_waits },
-	[ANSWER_POOL] = { "threadpool", thread_pool_text, thread_pool_json, has_pools },
-	[ANSWER_JIT] = { "jit", compilations_text, compilations_json, has_compilations },
-	[ANSWER_THREAD_TIME] = { "thread-time", thread_time_text, thread_time_json,
-		has_thread_time },
-	[ANSWER_OFF_CPU] = { "off-cpu", blocks_text, blocks_json, has_blocks },
-	[ANSWER_REQUESTS] = { "requests", requests_text, requests_json, has_requests },
+const struct answer_report *const answer_reports[ANSWER_COUNT] = {
+	[ANSWER_GC] = &collections_report,
+	[ANSWER_EXCEPTIONS] = &exceptions_report,
+	[ANSWER_ALLOC] = &allocations_report,
+	[ANSWER_LOCKS] = &locks_report,
+	[ANSWER_WAITS] = &waits_report,
+	[ANSWER_POOL] = &thread_pool_report,
+	[ANSWER_JIT] = &compilations_report,
+	[ANSWER_THREAD_TIME] = &thread_time_report,
+	[ANSWER_OFF_CPU] = &blocks_report,
+	[ANSWER_REQUESTS] = &requests_report,
 };
+
+static void add_none(struct bytes *out, const struct answer_report *kind,
+	const struct answers *answers, const struct report *report)
+{
+	bytes_text(out, kind->none);
+	if (!kind->trace)
+		return;
+	answer_trace_command(out, answers, report, 0);
+	bytes_text(out, kind->trace);
+}
+
+int answer_report_text(enum answer answer, const struct answers *answers,
+	const struct report *report, uint32_t row_count, struct bytes *out)
+{
+	const struct answer_report *kind = answer_reports[answer];
+	uint32_t count = kind->process_count(answers);
+	int error = 0;
+
+	for (uint32_t i = 0; i < count && !error; i++) {
+		if (i)
+			bytes_text(out, "\n");
+		error = kind->add_process(out, answers, report, i,
+			row_count ? row_count : kind->row_count);
+	}
+	if (kind->lacks_wakings) {
+		answer_switch_end(out, report, count > 0, kind->lacks_wakings(answers));
+		return error;
+	}
+	if (!count)
+		add_none(out, kind, answers, report);
+	label_loss(out, report);
+	bytes_text(out, "\n");
+	return error;
+}
+
+int answer_report_json(enum answer answer, const struct answers *answers,
+	const struct report *report, struct bytes *out)
+{
+	const struct answer_report *kind = answer_reports[answer];
+	uint32_t count = kind->process_count(answers);
+	struct json j = { .out = out };
+	int error = 0;
+
+	json_object(&j, NULL);
+	json_u64(&j, "duration_ns", answers->span_ns);
+	json_array(&j, "processes");
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = kind->add_json(&j, answers, report, i);
+	json_end(&j);
+	if (kind->add_json_end)
+		kind->add_json_end(&j, answers, report);
+	json_end(&j);
+	bytes_text(out, "\n");
+	return error;
+}
 
 enum answer answer_report_requested(const bool *flags, bool *ret_several)
 {

@@ -271,7 +271,7 @@ void answer_summary(const struct answers *answers, const struct report *report, 
 			if (!i)
 				bytes_text(out,
 					"\n.NET runtime, most costly first; an option shows more\n");
-			bytes_printf(out, "--%-10s  ", answer_reports[line->answer].option);
+			bytes_printf(out, "--%-10s  ", answer_reports[line->answer]->option);
 			bytes_add(out, line->text.data, line->text.len);
 			if (line->process_count > 1) {
 				bytes_text(out, "; ");

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -144,8 +143,9 @@ static int split_idle(const struct answers *answers, const struct tally_process 
 }
 
 static int add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct tally_process *process, uint32_t row_count)
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
+	const struct tally_process *process = &answers->blocks.blocked.processes.items[at];
 	struct tally_rows rows;
 	struct tally_rows single;
 	uint64_t idle_ns;
@@ -170,26 +170,6 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		return error;
 	add_longest(out, report, &single);
 	tally_rows_done(&single);
-	return error;
-}
-
-int blocks_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	const struct tally *tally = &answers->blocks.blocked;
-	int error = 0;
-
-	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
-		if (i)
-			bytes_text(out, "\n");
-		error = add_process(out, answers, report, &tally->processes.items[i],
-			row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (tally->processes.count)
-		bytes_text(out, "\n");
-	answer_switch_limits(out, report, tally->processes.count > 0,
-		answers->blocks.without_waker > 0);
-	answer_switch_loss(out, report, tally->processes.count > 0);
 	return error;
 }
 
@@ -252,27 +232,45 @@ static void add_json_row(struct json *j, const struct answers *answers, const st
 	json_end(j);
 }
 
-int blocks_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct tally *tally = &answers->blocks.blocked;
-	struct json j = { .out = out };
+	const struct tally_process *process = &tally->processes.items[at];
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < tally->processes.count; i++) {
-		const struct tally_process *process = &tally->processes.items[i];
-		answer_json_process(&j, report, process->process);
-		json_u64(&j, "blocked_ns", process->amount);
-		json_u64(&j, "wait_count", process->count);
-		json_array(&j, "waits");
-		for (uint32_t r = 0; r < process->row_count; r++)
-			add_json_row(&j, answers, report,
-				&tally->rows.list.items[process->row_at + r]);
-		json_end(&j);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_u64(&j, "without_waker", answers->blocks.without_waker);
-	json_end(&j);
-	bytes_text(out, "\n");
+	answer_json_process(j, report, process->process);
+	json_u64(j, "blocked_ns", process->amount);
+	json_u64(j, "wait_count", process->count);
+	json_array(j, "waits");
+	for (uint32_t r = 0; r < process->row_count; r++)
+		add_json_row(j, answers, report, &tally->rows.list.items[process->row_at + r]);
+	json_end(j);
+	json_end(j);
 	return 0;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->blocks.blocked.processes.count;
+}
+
+static bool has_unknown_wakings(const struct answers *answers)
+{
+	return answers->blocks.without_waker > 0;
+}
+
+static void add_json_end(struct json *j, const struct answers *answers, const struct report *report)
+{
+	(void)report;
+	json_u64(j, "without_waker", answers->blocks.without_waker);
+}
+
+const struct answer_report blocks_report = {
+	.option = "off-cpu",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.add_json = add_json,
+	.add_json_end = add_json_end,
+	.lacks_wakings = has_unknown_wakings,
+};

@@ -2,15 +2,8 @@
 #ifndef SPOOR_REPORT_BLOCKS_REPORT_H
 #define SPOOR_REPORT_BLOCKS_REPORT_H
 
-#include <stdint.h>
+#include "report/answer_parts.h"
 
-struct answers;
-struct bytes;
-struct report;
-
-/* 0, or -ENOMEM; `row_count` 0: the usual number. */
-int blocks_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out);
-int blocks_json(const struct answers *answers, const struct report *report, struct bytes *out);
+extern const struct answer_report blocks_report;
 
 #endif

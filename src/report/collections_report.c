@@ -8,8 +8,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -204,23 +202,14 @@ static void add_rows(struct bytes *out, const struct collections *collections,
 	}
 }
 
-int collections_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
 	const struct collections *collections = &answers->collections;
+	const struct collections_process *process = &collections->processes.items[at];
 
-	for (uint32_t i = 0; i < collections->processes.count; i++) {
-		const struct collections_process *process = &collections->processes.items[i];
-		if (i)
-			bytes_text(out, "\n");
-		add_summary(out, collections, report, process);
-		add_rows(out, collections, report, process, row_count);
-	}
-	if (!collections->processes.count)
-		bytes_text(out,
-			"no garbage collection is in this selection; spoor record takes them unless --no-events is given\n");
-	label_loss(out, report);
-	bytes_text(out, "\n");
+	add_summary(out, collections, report, process);
+	add_rows(out, collections, report, process, row_count);
 	return 0;
 }
 
@@ -271,31 +260,39 @@ static void add_json_triggers(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-int collections_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct collections *collections = &answers->collections;
-	struct json j = { .out = out };
+	const struct collections_process *process = &collections->processes.items[at];
 
-	answer_json_begin(&j, answers);
-	vec_each(process, &collections->processes) {
-		answer_json_process(&j, report, process->process);
-		json_u64(&j, "collection_count", process->row_count);
-		json_u64(&j, "pause_ns", process->pause_ns);
-		json_f64(&j, "pause_share", share_of_time(collections, process->pause_ns));
-		json_u64(&j, "pause_median_ns", process->pause_median_ns);
-		json_u64(&j, "pause_p95_ns", process->pause_p95_ns);
-		json_u64(&j, "heap_last_bytes", process->heap_last_bytes);
-		json_u64(&j, "heap_most_bytes", process->heap_most_bytes);
-		json_u64(&j, "promoted_bytes", process->promoted_bytes);
-		add_json_triggers(&j, answers, report, process->process);
-		json_array(&j, "collections");
-		for (uint32_t r = 0; r < process->row_count; r++)
-			add_json_row(&j, report, &collections->rows.items[process->row_at + r]);
-		json_end(&j);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	answer_json_process(j, report, process->process);
+	json_u64(j, "collection_count", process->row_count);
+	json_u64(j, "pause_ns", process->pause_ns);
+	json_f64(j, "pause_share", share_of_time(collections, process->pause_ns));
+	json_u64(j, "pause_median_ns", process->pause_median_ns);
+	json_u64(j, "pause_p95_ns", process->pause_p95_ns);
+	json_u64(j, "heap_last_bytes", process->heap_last_bytes);
+	json_u64(j, "heap_most_bytes", process->heap_most_bytes);
+	json_u64(j, "promoted_bytes", process->promoted_bytes);
+	add_json_triggers(j, answers, report, process->process);
+	json_array(j, "collections");
+	for (uint32_t r = 0; r < process->row_count; r++)
+		add_json_row(j, report, &collections->rows.items[process->row_at + r]);
+	json_end(j);
+	json_end(j);
 	return 0;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->collections.processes.count;
+}
+
+const struct answer_report collections_report = {
+	.option = "gc",
+	.process_count = process_count,
+	.add_process = add_process,
+	.none = "no garbage collection is in this selection; spoor record takes them unless --no-events is given\n",
+	.add_json = add_json,
+};

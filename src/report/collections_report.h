@@ -7,17 +7,8 @@
 #ifndef SPOOR_REPORT_COLLECTIONS_REPORT_H
 #define SPOOR_REPORT_COLLECTIONS_REPORT_H
 
-#include <stdint.h>
+#include "report/answer_parts.h"
 
-struct answers;
-struct bytes;
-struct report;
-
-/* At most `row_count` collections a process, those with the longest pauses; 0: all. 0, or -ENOMEM. */
-int collections_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out);
-
-/* 0, or -ENOMEM. */
-int collections_json(const struct answers *answers, const struct report *report, struct bytes *out);
+extern const struct answer_report collections_report;
 
 #endif

@@ -5,8 +5,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -94,27 +92,15 @@ static void add_methods(struct bytes *out, const struct compilations *compilatio
 	answer_more(out, 9, process->row_count - shown, "more method", "more methods");
 }
 
-int compilations_text(const struct answers *answers, const struct report *report,
-	uint32_t row_count, struct bytes *out)
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
 	const struct compilations *compilations = &answers->compilations;
+	const struct compilations_process *process = &compilations->processes.items[at];
 
-	for (uint32_t i = 0; i < compilations->processes.count; i++) {
-		const struct compilations_process *process = &compilations->processes.items[i];
-		if (i)
-			bytes_text(out, "\n");
-		add_heading(out, answers, report, process);
-		add_tiers(out, process);
-		add_methods(out, compilations, report, process,
-			row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (!compilations->processes.count) {
-		bytes_text(out, "no compiled method is in this selection; ");
-		answer_trace_command(out, answers, report, 0);
-		bytes_text(out, "--clrevents jit --clreventlevel verbose records them\n");
-	}
-	label_loss(out, report);
-	bytes_text(out, "\n");
+	add_heading(out, answers, report, process);
+	add_tiers(out, process);
+	add_methods(out, compilations, report, process, row_count);
 	return 0;
 }
 
@@ -147,41 +133,50 @@ static void add_json_method(struct json *j, const struct report *report,
 	json_end(j);
 }
 
-int compilations_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct compilations *compilations = &answers->compilations;
-	struct json j = { .out = out };
+	const struct compilations_process *process = &compilations->processes.items[at];
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < compilations->processes.count; i++) {
-		const struct compilations_process *process = &compilations->processes.items[i];
-		answer_json_process(&j, report, process->process);
-		add_json_sum(&j, &process->all);
-		json_u64(&j, "untimed_count", process->untimed_count);
-		json_u64(&j, "r2r_rejected_count", process->rejected_count);
-		if (process->all.lasts_ns && process->steady_ns < answers->to_ns)
-			json_u64(&j, "steady_ns", process->steady_ns);
-		else
-			json_null(&j, "steady_ns");
-		answer_json_timeline(&j, answers, &process->line);
-		json_array(&j, "tiers");
-		for (uint8_t tier = 0; tier < COMPILATION_TIERS; tier++) {
-			if (!process->by_tier[tier].count)
-				continue;
-			json_object(&j, NULL);
-			json_z(&j, "tier", tier_words(tier));
-			add_json_sum(&j, &process->by_tier[tier]);
-			json_end(&j);
-		}
-		json_end(&j);
-		json_array(&j, "methods");
-		for (uint32_t r = 0; r < process->row_count; r++)
-			add_json_method(&j, report, &compilations->rows.items[process->row_at + r]);
-		json_end(&j);
-		json_end(&j);
+	answer_json_process(j, report, process->process);
+	add_json_sum(j, &process->all);
+	json_u64(j, "untimed_count", process->untimed_count);
+	json_u64(j, "r2r_rejected_count", process->rejected_count);
+	if (process->all.lasts_ns && process->steady_ns < answers->to_ns)
+		json_u64(j, "steady_ns", process->steady_ns);
+	else
+		json_null(j, "steady_ns");
+	answer_json_timeline(j, answers, &process->line);
+	json_array(j, "tiers");
+	for (uint8_t tier = 0; tier < COMPILATION_TIERS; tier++) {
+		if (!process->by_tier[tier].count)
+			continue;
+		json_object(j, NULL);
+		json_z(j, "tier", tier_words(tier));
+		add_json_sum(j, &process->by_tier[tier]);
+		json_end(j);
 	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	json_end(j);
+	json_array(j, "methods");
+	for (uint32_t r = 0; r < process->row_count; r++)
+		add_json_method(j, report, &compilations->rows.items[process->row_at + r]);
+	json_end(j);
+	json_end(j);
 	return 0;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->compilations.processes.count;
+}
+
+const struct answer_report compilations_report = {
+	.option = "jit",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.none = "no compiled method is in this selection; ",
+	.trace = "--clrevents jit --clreventlevel verbose records them\n",
+	.add_json = add_json,
+};

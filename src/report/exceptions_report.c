@@ -5,8 +5,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 
 /* The most frequent message of a type and method, 0: none is known; and whether there are others. */
@@ -58,8 +56,9 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 }
 
 static int add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct tally_process *process, uint32_t row_count)
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
+	const struct tally_process *process = &answers->exceptions.tally.processes.items[at];
 	struct tally_rows rows;
 	int error =
 		tally_group(&answers->exceptions.tally, process, TALLY_TEXT | TALLY_PLACE, &rows);
@@ -90,27 +89,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	return error;
 }
 
-int exceptions_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	const struct tally *tally = &answers->exceptions.tally;
-	int error = 0;
-
-	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
-		if (i)
-			bytes_text(out, "\n");
-		error = add_process(out, answers, report, &tally->processes.items[i],
-			row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (!tally->processes.count)
-		bytes_text(out,
-			"no exception is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n");
-	label_loss(out, report);
-	bytes_text(out, "\n");
-	return error;
-}
-
-static void add_json_process(struct json *j, const struct answers *answers,
+static void add_json_members(struct json *j, const struct answers *answers,
 	const struct report *report, const struct tally_process *process,
 	const struct tally_rows *types)
 {
@@ -146,21 +125,28 @@ static void add_json_process(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-int exceptions_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
-	const struct tally *tally = &answers->exceptions.tally;
-	struct json j = { .out = out };
-	int error = 0;
+	const struct tally_process *process = &answers->exceptions.tally.processes.items[at];
+	struct tally_rows types;
+	int error = tally_group(&answers->exceptions.tally, process, TALLY_TEXT, &types);
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < tally->processes.count && !error; i++) {
-		struct tally_rows types;
-		error = tally_group(tally, &tally->processes.items[i], TALLY_TEXT, &types);
-		add_json_process(&j, answers, report, &tally->processes.items[i], &types);
-		tally_rows_done(&types);
-	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	add_json_members(j, answers, report, process, &types);
+	tally_rows_done(&types);
 	return error;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->exceptions.tally.processes.count;
+}
+
+const struct answer_report exceptions_report = {
+	.option = "exceptions",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.none = "no exception is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n",
+	.add_json = add_json,
+};

@@ -5,17 +5,8 @@
 #ifndef SPOOR_REPORT_EXCEPTIONS_REPORT_H
 #define SPOOR_REPORT_EXCEPTIONS_REPORT_H
 
-#include <stdint.h>
+#include "report/answer_parts.h"
 
-struct answers;
-struct bytes;
-struct report;
-
-/* At most `row_count` rows a process; 0: ANSWER_ROWS_DEFAULT. 0, or -ENOMEM. */
-int exceptions_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out);
-
-/* 0, or -ENOMEM. */
-int exceptions_json(const struct answers *answers, const struct report *report, struct bytes *out);
+extern const struct answer_report exceptions_report;
 
 #endif

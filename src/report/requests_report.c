@@ -5,8 +5,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 
 static const char *route_of(const struct requests *requests, const struct request_route *row)
@@ -14,10 +12,11 @@ static const char *route_of(const struct requests *requests, const struct reques
 	return row->route ? strtab_get(&requests->routes, row->route) : "(other routes)";
 }
 
-static void add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct requests_process *process, uint32_t row_count)
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
 	const struct requests *requests = &answers->requests;
+	const struct requests_process *process = &requests->processes.items[at];
 	uint32_t shown = process->row_count < row_count ? process->row_count : row_count;
 
 	answer_head(out, report, process->process);
@@ -48,61 +47,48 @@ static void add_process(struct bytes *out, const struct answers *answers,
 		bytes_text(out, "\n");
 	}
 	answer_more(out, 10, process->row_count - shown, "more route", "more routes");
-}
-
-int requests_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	const struct requests *requests = &answers->requests;
-
-	for (uint32_t i = 0; i < requests->processes.count; i++) {
-		if (i)
-			bytes_text(out, "\n");
-		add_process(out, answers, report, &requests->processes.items[i],
-			row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (!requests->processes.count) {
-		bytes_text(out,
-			"no request is in this selection; spoor record --profile http takes those of ASP.NET Core, or ");
-		answer_trace_command(out, answers, report, 0);
-		bytes_text(out, "--providers " REQUEST_PROVIDER "::4\n");
-	}
-	label_loss(out, report);
-	bytes_text(out, "\n");
 	return 0;
 }
 
-int requests_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct requests *requests = &answers->requests;
-	struct json j = { .out = out };
+	const struct requests_process *process = &requests->processes.items[at];
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < requests->processes.count; i++) {
-		const struct requests_process *process = &requests->processes.items[i];
-		answer_json_process(&j, report, process->process);
-		json_u64(&j, "request_count", process->count);
-		json_u64(&j, "unfinished_count", process->unfinished);
-		answer_json_timeline(&j, answers, &process->line);
-		json_array(&j, "routes");
-		for (uint32_t r = 0; r < process->row_count; r++) {
-			const struct request_route *row =
-				&requests->rows.items[process->row_at + r];
-			json_object(&j, NULL);
-			json_z(&j, "route", route_of(requests, row));
-			json_u64(&j, "count", row->count);
-			json_u64(&j, "total_ns", row->total_ns);
-			json_u64(&j, "p50_ns", row->p50_ns);
-			json_u64(&j, "p99_ns", row->p99_ns);
-			json_u64(&j, "longest_ns", row->longest_ns);
-			json_u64(&j, "longest_at_ns", row->longest_at_ns);
-			json_end(&j);
-		}
-		json_end(&j);
-		json_end(&j);
+	answer_json_process(j, report, process->process);
+	json_u64(j, "request_count", process->count);
+	json_u64(j, "unfinished_count", process->unfinished);
+	answer_json_timeline(j, answers, &process->line);
+	json_array(j, "routes");
+	for (uint32_t r = 0; r < process->row_count; r++) {
+		const struct request_route *row = &requests->rows.items[process->row_at + r];
+		json_object(j, NULL);
+		json_z(j, "route", route_of(requests, row));
+		json_u64(j, "count", row->count);
+		json_u64(j, "total_ns", row->total_ns);
+		json_u64(j, "p50_ns", row->p50_ns);
+		json_u64(j, "p99_ns", row->p99_ns);
+		json_u64(j, "longest_ns", row->longest_ns);
+		json_u64(j, "longest_at_ns", row->longest_at_ns);
+		json_end(j);
 	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	json_end(j);
+	json_end(j);
 	return 0;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->requests.processes.count;
+}
+
+const struct answer_report requests_report = {
+	.option = "requests",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.none = "no request is in this selection; spoor record --profile http takes those of ASP.NET Core, or ",
+	.trace = "--providers " REQUEST_PROVIDER "::4\n",
+	.add_json = add_json,
+};

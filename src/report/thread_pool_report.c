@@ -5,8 +5,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 
 static void add_reasons(struct bytes *out, const struct pool_process *process)
@@ -126,35 +124,21 @@ static int add_work(struct bytes *out, const struct answers *answers, const stru
 	return error;
 }
 
-int thread_pool_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
 	const struct thread_pool *pool = &answers->thread_pool;
-	int error = 0;
+	const struct pool_process *process = &pool->processes.items[at];
+	const struct tally_process *work = thread_pool_work(pool, process->process);
 
-	for (uint32_t i = 0; i < pool->processes.count && !error; i++) {
-		const struct pool_process *process = &pool->processes.items[i];
-		const struct tally_process *work = thread_pool_work(pool, process->process);
-		if (i)
-			bytes_text(out, "\n");
-		add_heading(out, answers, report, process);
-		if (work) {
-			error = add_work(out, answers, report, work,
-				row_count ? row_count : ANSWER_ROWS_DEFAULT);
-		} else {
-			bytes_text(out,
-				"\nthe recording has no samples of threads, so what holds the workers is not known; ");
-			answer_trace_command(out, answers, report, process->process);
-			bytes_text(out,
-				"--profile dotnet-common,dotnet-sampled-thread-time records them\n");
-		}
-	}
-	if (!pool->processes.count)
-		bytes_text(out,
-			"no event of a thread pool is in this selection; spoor record takes them unless --no-events is given, and a pool has some when it changes\n");
-	label_loss(out, report);
-	bytes_text(out, "\n");
-	return error;
+	add_heading(out, answers, report, process);
+	if (work)
+		return add_work(out, answers, report, work, row_count);
+	bytes_text(out,
+		"\nthe recording has no samples of threads, so what holds the workers is not known; ");
+	answer_trace_command(out, answers, report, process->process);
+	bytes_text(out, "--profile dotnet-common,dotnet-sampled-thread-time records them\n");
+	return 0;
 }
 
 static void add_json_changes(struct json *j, const struct thread_pool *pool,
@@ -205,33 +189,41 @@ static void add_json_work(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-int thread_pool_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct thread_pool *pool = &answers->thread_pool;
-	struct json j = { .out = out };
+	const struct pool_process *process = &pool->processes.items[at];
+	const struct tally_process *work = thread_pool_work(pool, process->process);
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < pool->processes.count; i++) {
-		const struct pool_process *process = &pool->processes.items[i];
-		const struct tally_process *work = thread_pool_work(pool, process->process);
-		answer_json_process(&j, report, process->process);
-		json_u64(&j, "least_threads", process->least_threads);
-		json_u64(&j, "most_threads", process->most_threads);
-		json_u64(&j, "last_threads", process->last_threads);
-		json_u64(&j, "min_threads", process->min_threads);
-		json_u64(&j, "max_threads", process->max_threads);
-		json_u64(&j, "starved_ns", process->starved_ns);
-		json_u64(&j, "blocking_added", process->blocking_added);
-		json_u64(&j, "enqueued", process->enqueued);
-		json_u64(&j, "dequeued", process->dequeued);
-		answer_json_timeline(&j, answers, &process->threads);
-		add_json_changes(&j, pool, process);
-		if (work)
-			add_json_work(&j, answers, report, work);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	answer_json_process(j, report, process->process);
+	json_u64(j, "least_threads", process->least_threads);
+	json_u64(j, "most_threads", process->most_threads);
+	json_u64(j, "last_threads", process->last_threads);
+	json_u64(j, "min_threads", process->min_threads);
+	json_u64(j, "max_threads", process->max_threads);
+	json_u64(j, "starved_ns", process->starved_ns);
+	json_u64(j, "blocking_added", process->blocking_added);
+	json_u64(j, "enqueued", process->enqueued);
+	json_u64(j, "dequeued", process->dequeued);
+	answer_json_timeline(j, answers, &process->threads);
+	add_json_changes(j, pool, process);
+	if (work)
+		add_json_work(j, answers, report, work);
+	json_end(j);
 	return 0;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->thread_pool.processes.count;
+}
+
+const struct answer_report thread_pool_report = {
+	.option = "threadpool",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.none = "no event of a thread pool is in this selection; spoor record takes them unless --no-events is given, and a pool has some when it changes\n",
+	.add_json = add_json,
+};

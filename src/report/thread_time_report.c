@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -33,10 +32,11 @@ static void add_thread(struct bytes *out, const struct report *report,
 	bytes_printf(out, " (%u)%s\n", thread->tid, row->ended ? ", ended" : "");
 }
 
-static void add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct thread_time_process *process, uint32_t row_count)
+static int add_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
 	const struct thread_time *times = &answers->thread_time;
+	const struct thread_time_process *process = &times->processes.items[at];
 	uint32_t threads = process->row_count < row_count ? process->row_count : row_count;
 	uint32_t functions =
 		process->function_count < row_count ? process->function_count : row_count;
@@ -65,23 +65,6 @@ static void add_process(struct bytes *out, const struct answers *answers,
 		bytes_text(out, "\n");
 	}
 	answer_more(out, 9, process->function_count - functions, "more function", "more functions");
-}
-
-int thread_time_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	const struct thread_time *times = &answers->thread_time;
-
-	for (uint32_t i = 0; i < times->processes.count; i++) {
-		if (i)
-			bytes_text(out, "\n");
-		add_process(out, answers, report, &times->processes.items[i],
-			row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (times->processes.count)
-		bytes_text(out, "\n");
-	answer_switch_limits(out, report, times->processes.count > 0, times->runnable_unknown);
-	answer_switch_loss(out, report, times->processes.count > 0);
 	return 0;
 }
 
@@ -128,33 +111,49 @@ static void add_json_function(struct json *j, const struct report *report,
 	json_end(j);
 }
 
-int thread_time_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
 {
 	const struct thread_time *times = &answers->thread_time;
-	struct json j = { .out = out };
+	const struct thread_time_process *process = &times->processes.items[at];
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < times->processes.count; i++) {
-		const struct thread_time_process *process = &times->processes.items[i];
-		answer_json_process(&j, report, process->process);
-		json_u64(&j, "wall_ns", process->wall_ns);
-		add_json_times(&j, process->on_cpu_ns, process->runnable_ns, process->blocked_ns);
-		json_array(&j, "threads");
-		for (uint32_t r = 0; r < process->row_count; r++)
-			add_json_thread(&j, answers, report,
-				&times->rows.items[process->row_at + r]);
-		json_end(&j);
-		json_array(&j, "functions");
-		for (uint32_t r = 0; r < process->function_count; r++)
-			add_json_function(&j, report,
-				&times->functions.items[process->function_at + r]);
-		json_end(&j);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_bool(&j, "stacks", trace_options_say(report->trace, "\"switch_stacks\":true"));
-	json_bool(&j, "runnable_exact", !times->runnable_unknown);
-	json_end(&j);
-	bytes_text(out, "\n");
+	answer_json_process(j, report, process->process);
+	json_u64(j, "wall_ns", process->wall_ns);
+	add_json_times(j, process->on_cpu_ns, process->runnable_ns, process->blocked_ns);
+	json_array(j, "threads");
+	for (uint32_t r = 0; r < process->row_count; r++)
+		add_json_thread(j, answers, report, &times->rows.items[process->row_at + r]);
+	json_end(j);
+	json_array(j, "functions");
+	for (uint32_t r = 0; r < process->function_count; r++)
+		add_json_function(j, report, &times->functions.items[process->function_at + r]);
+	json_end(j);
+	json_end(j);
 	return 0;
 }
+
+static uint32_t process_count(const struct answers *answers)
+{
+	return answers->thread_time.processes.count;
+}
+
+static bool has_unknown_wakings(const struct answers *answers)
+{
+	return answers->thread_time.runnable_unknown;
+}
+
+static void add_json_end(struct json *j, const struct answers *answers, const struct report *report)
+{
+	json_bool(j, "stacks", trace_options_say(report->trace, "\"switch_stacks\":true"));
+	json_bool(j, "runnable_exact", !answers->thread_time.runnable_unknown);
+}
+
+const struct answer_report thread_time_report = {
+	.option = "thread-time",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = process_count,
+	.add_process = add_process,
+	.add_json = add_json,
+	.add_json_end = add_json_end,
+	.lacks_wakings = has_unknown_wakings,
+};

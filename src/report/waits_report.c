@@ -7,8 +7,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "render/frame_label.h"
-#include "report/answer_parts.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -17,7 +15,6 @@ struct wait_words {
 	const char *one;
 	const char *many;
 	const char *heading; /* of the last column */
-	const char *none;
 	const char *no_stacks;
 	unsigned members; /* of the rows */
 };
@@ -26,7 +23,6 @@ static const struct wait_words lock_words = {
 	"wait for a lock",
 	"waits for locks",
 	"lock",
-	"no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n",
 	"\nthe events have no stacks, so the waiting methods are not known; spoor record --event-stacks records them\n",
 	TALLY_ID | TALLY_KIND | TALLY_PLACE,
 };
@@ -35,7 +31,6 @@ static const struct wait_words handle_words = {
 	"wait",
 	"waits",
 	"for",
-	"no wait for a handle is in this selection; spoor record --event-stacks records those of .NET 9 and later\n",
 	"\nthe events have no stacks, so the waiting methods are not known; spoor record --event-stacks records them\n",
 	TALLY_KIND | TALLY_PLACE,
 };
@@ -134,9 +129,10 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 }
 
 static int add_process(struct bytes *out, const struct answers *answers,
-	const struct report *report, const struct waits *waits, const struct tally_process *process,
-	const struct wait_words *words, uint32_t row_count)
+	const struct report *report, const struct waits *waits, const struct wait_words *words,
+	uint32_t at, uint32_t row_count)
 {
+	const struct tally_process *process = &waits->tally.processes.items[at];
 	struct tally_rows rows;
 	int error = tally_group(&waits->tally, process, words->members, &rows);
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
@@ -149,37 +145,6 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		bytes_text(out, words->no_stacks);
 	tally_rows_done(&rows);
 	return error;
-}
-
-static int add_text(const struct answers *answers, const struct report *report,
-	const struct waits *waits, const struct wait_words *words, uint32_t row_count,
-	struct bytes *out)
-{
-	int error = 0;
-
-	for (uint32_t i = 0; i < waits->tally.processes.count && !error; i++) {
-		if (i)
-			bytes_text(out, "\n");
-		error = add_process(out, answers, report, waits, &waits->tally.processes.items[i],
-			words, row_count ? row_count : ANSWER_ROWS_DEFAULT);
-	}
-	if (!waits->tally.processes.count)
-		bytes_text(out, words->none);
-	label_loss(out, report);
-	bytes_text(out, "\n");
-	return error;
-}
-
-int locks_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	return add_text(answers, report, &answers->locks, &lock_words, row_count, out);
-}
-
-int waits_text(const struct answers *answers, const struct report *report, uint32_t row_count,
-	struct bytes *out)
-{
-	return add_text(answers, report, &answers->handles, &handle_words, row_count, out);
 }
 
 static void add_json_lock(struct json *j, const struct tally_key *key)
@@ -222,7 +187,7 @@ static void add_json_wait(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-static void add_json_process(struct json *j, const struct answers *answers,
+static void add_json_members(struct json *j, const struct answers *answers,
 	const struct report *report, const struct waits *waits, const struct tally_process *process,
 	const struct tally_rows *locks)
 {
@@ -250,33 +215,67 @@ static void add_json_process(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
-static int add_json(const struct answers *answers, const struct report *report,
-	const struct waits *waits, struct bytes *out)
+static int add_json(struct json *j, const struct answers *answers, const struct report *report,
+	const struct waits *waits, uint32_t at)
 {
-	struct json j = { .out = out };
-	int error = 0;
+	const struct tally_process *process = &waits->tally.processes.items[at];
+	struct tally_rows locks = { 0 };
+	int error = waits == &answers->locks ? tally_group(&waits->tally, process, TALLY_ID, &locks)
+					     : 0;
 
-	answer_json_begin(&j, answers);
-	for (uint32_t i = 0; i < waits->tally.processes.count && !error; i++) {
-		const struct tally_process *process = &waits->tally.processes.items[i];
-		struct tally_rows locks = { 0 };
-		if (waits == &answers->locks)
-			error = tally_group(&waits->tally, process, TALLY_ID, &locks);
-		add_json_process(&j, answers, report, waits, process, &locks);
-		tally_rows_done(&locks);
-	}
-	json_end(&j);
-	json_end(&j);
-	bytes_text(out, "\n");
+	add_json_members(j, answers, report, waits, process, &locks);
+	tally_rows_done(&locks);
 	return error;
 }
 
-int locks_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static uint32_t lock_process_count(const struct answers *answers)
 {
-	return add_json(answers, report, &answers->locks, out);
+	return answers->locks.tally.processes.count;
 }
 
-int waits_json(const struct answers *answers, const struct report *report, struct bytes *out)
+static int add_lock_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
 {
-	return add_json(answers, report, &answers->handles, out);
+	return add_process(out, answers, report, &answers->locks, &lock_words, at, row_count);
 }
+
+static int add_lock_json(struct json *j, const struct answers *answers, const struct report *report,
+	uint32_t at)
+{
+	return add_json(j, answers, report, &answers->locks, at);
+}
+
+const struct answer_report locks_report = {
+	.option = "locks",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = lock_process_count,
+	.add_process = add_lock_process,
+	.none = "no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n",
+	.add_json = add_lock_json,
+};
+
+static uint32_t handle_process_count(const struct answers *answers)
+{
+	return answers->handles.tally.processes.count;
+}
+
+static int add_handle_process(struct bytes *out, const struct answers *answers,
+	const struct report *report, uint32_t at, uint32_t row_count)
+{
+	return add_process(out, answers, report, &answers->handles, &handle_words, at, row_count);
+}
+
+static int add_handle_json(struct json *j, const struct answers *answers,
+	const struct report *report, uint32_t at)
+{
+	return add_json(j, answers, report, &answers->handles, at);
+}
+
+const struct answer_report waits_report = {
+	.option = "waits",
+	.row_count = ANSWER_ROWS_DEFAULT,
+	.process_count = handle_process_count,
+	.add_process = add_handle_process,
+	.none = "no wait for a handle is in this selection; spoor record --event-stacks records those of .NET 9 and later\n",
+	.add_json = add_handle_json,
+};

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "report/exceptions_report.h"
+#include "report/answer_report.h"
 #include "trace/report.h"
 #include "trace/spoor_payload.h"
 
@@ -161,7 +161,7 @@ static void test_counted(void **state)
 	assert_int_equal(row_of(&f, 0)->last_ns, 600 * MS);
 	report.trace = &f.trace;
 	report.names = &f.names;
-	assert_int_equal(exceptions_text(&f.answers, &report, 0, &out), 0);
+	assert_int_equal(answer_report_text(ANSWER_EXCEPTIONS, &f.answers, &report, 0, &out), 0);
 	assert_non_null(strstr(bytes_z(&out), "  only counted 4,000 of them, above the rate of "));
 	assert_non_null(strstr(bytes_z(&out), "  Storm\n                      broken pipe\n"));
 	bytes_done(&out);

@@ -1,7 +1,7 @@
 /* Thread pools: threads over time, stretches of starvation, work items, and what workers did. */
 #include "unit/answers_fixture.h"
 
-#include "report/thread_pool_report.h"
+#include "report/answer_report.h"
 #include "trace/report.h"
 
 #include "trace/clr.h"
@@ -56,7 +56,7 @@ static void test_blocking(void **state)
 	assert_int_equal(f.answers.thread_pool.processes.items[0].blocking_added, 60);
 	report.trace = &f.trace;
 	report.names = &f.names;
-	assert_int_equal(thread_pool_text(&f.answers, &report, 0, &out), 0);
+	assert_int_equal(answer_report_text(ANSWER_POOL, &f.answers, &report, 0, &out), 0);
 	assert_non_null(strstr(bytes_z(&out),
 		"  starvation   none by the pool's own adjustments; 60 threads added for blocked ones (cooperative blocking)\n"));
 	assert_non_null(strstr(bytes_z(&out),
