@@ -10,7 +10,7 @@ while [ $# -gt 0 ]; do
 done
 build
 rm -f "$out"/offcpu-*
-# perf reads tracefs at its usual place. A mount in a namespace of its own is gone when it ends.
+# perf reads tracefs at its usual place. A mount in a new namespace is gone when that ends.
 with_tracefs=()
 [ -e /sys/kernel/tracing/events ] || with_tracefs=(unshare -m sh -c 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"' sh)
 

@@ -1,5 +1,5 @@
 /*
- * Lists of macro arguments, and what is wrong with them. Part of event_macros.h, which includes it.
+ * Lists of macro arguments, and messages about wrong ones. Part of event_macros.h, which includes it.
  */
 #ifndef SPOOR_EVENT_LISTS_H
 #define SPOOR_EVENT_LISTS_H

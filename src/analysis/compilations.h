@@ -40,7 +40,7 @@ struct compilation {
 	uint32_t epoch;
 	uint32_t function; /* of the symbolmap; set by compilations_find() */
 	uint8_t tier;      /* enum code_tier */
-	bool is_timed;     /* the event of its begin is there */
+	bool is_timed;     /* the event of its begin was recorded */
 	bool is_rejected;  /* it has precompiled code, which the runtime did not use */
 };
 

@@ -97,7 +97,7 @@ struct profile {
 	VEC(uint32_t) bodies; /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;
-	/* set by the caller, who adds events by profile_count_events() or stacks by profile_add() */
+	/* set by the caller, which adds events by profile_count_events() or stacks by profile_add() */
 	bool ignores_samples;
 	bool ignores_pids; /* added stacks of any process are wanted */
 	struct clock_join join;

@@ -19,7 +19,7 @@ struct runtime_event {
 	uint64_t at_ns;              /* since the recording's begin */
 	uint64_t from_ns;            /* likewise: the begin of the selected time */
 	uint64_t to_ns;              /* likewise: its end; 0: that of the recording */
-	uint64_t count;              /* events that it stands for: 1, or see event_count.h */
+	uint64_t count;              /* how often it occurred: 1, or see event_count.h */
 	uint64_t count_ns;           /* the time before at_ns in which these were */
 	bool is_counted;             /* it was not written, only counted */
 	uint32_t process;

@@ -490,7 +490,7 @@ static void say_end(struct recording_run *run)
 	}
 	if (counts.dotnet_silent)
 		bytes_printf(&text,
-			"not asked  %s stopped or silent: no events and method names of %s (spoor report -v has the reason)\n",
+			"not asked  %s stopped or silent: no events or method names of %s (spoor report -v shows the reason)\n",
 			TEXT_THINGS(counts.dotnet_silent, ".NET process", ".NET processes"),
 			counts.dotnet_silent == 1 ? "it" : "them");
 	say_names(&counts, &text);

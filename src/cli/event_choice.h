@@ -42,7 +42,7 @@ struct event_choice {
 int event_choice_init(struct event_choice *choice, const struct trace *trace,
 	const struct texts *providers, const struct texts *events);
 
-/* Called for each event of the file, so that the names in it are known. */
+/* Called for each event of the file, to find the names in it. */
 bool event_choice_has(struct event_choice *choice, const struct event *event);
 
 /* Prints each pattern that no event has, with names like it. True if there is one. */

@@ -60,7 +60,7 @@ struct frame_entry {
 enum frame_entry_kind { FRAME_ENTRY_END, FRAME_ENTRY_OTHER, FRAME_ENTRY_FDE };
 
 /*
- * Reads the entry of a 64-bit image at offset *at of the section, and moves *at behind it. Only for
+ * Reads the entry of a 64-bit image at offset *at of the section, and moves *at to the next. Only for
  * FRAME_ENTRY_FDE *ret_entry is set; FRAME_ENTRY_OTHER is a CIE or an FDE that cannot be used.
  */
 enum frame_entry_kind frame_entry_read(const struct frame_section *section, size_t *at,

@@ -198,7 +198,7 @@ static inline enum unwind_end step_row(const struct arch_unwind *arch,
 		if (base < stack_pointer || base % WORD)
 			return UNWIND_FRAME_POINTER;
 	}
-	/* A caller's frame is above; only a leaf may have none of its own. */
+	/* A caller's frame is above; only a leaf may have no frame. */
 	if (cfa < stack_pointer || (cfa == stack_pointer && !leaf))
 		return UNWIND_SWITCHED;
 	if (row->saved & 1) {
@@ -336,7 +336,7 @@ static enum unwind_end step_complex(struct unwind *unwind, uint64_t address,
 		return UNWIND_TABLE;
 	enum unwind_end end = step_rules(unwind->arch, &rules, registers, stack);
 	*ret_signal = rules.signal;
-	/* A signal handler may have a stack of its own, whose copy has nothing of the other one. */
+	/* A signal handler may run on another stack; the copy has only one of them. */
 	if (end == UNWIND_END_COUNT && registers->values[unwind->arch->stack_register] <= before)
 		return UNWIND_SWITCHED;
 	return end;

@@ -2,7 +2,7 @@
  * Walks the stack of a thread from its registers and a copy of the end of its stack.
  *
  * One walk for all code: by the unwind table where the image has one for the address, else by the
- * frame pointer (JIT and ReadyToRun code, which has no table here, always keeps it). What was found
+ * frame pointer (JIT and ReadyToRun code, which has no table here, always keeps it). The result
  * for an address is kept as a row of 32 bytes in a cache of fixed size, so that a frame costs some
  * ten loads.
  *

@@ -51,7 +51,7 @@ struct rule {
 	double confidence; /* far beyond the thresholds */
 	const char *evidence;
 	const char *advice;
-	/* its first fact comes from looks at the running process; recordings do not have it */
+	/* its first fact comes from looks at the running process, not from recordings */
 	bool live;
 	const char *see[2]; /* verb and options of the command that shows more */
 };

@@ -47,7 +47,7 @@ enum methods_state {
 	METHODS_ANNOUNCED, /* its live session does */
 	METHODS_QUIET,     /* it does not: rundowns name them */
 	METHODS_WANTED,    /* it does not, but it should: code of its assemblies can be removed */
-	METHODS_ASKED,     /* a session of their own was asked for */
+	METHODS_ASKED,     /* a session for them was requested */
 	METHODS_REPORTED,  /* that session is open, and managed_report was called for it */
 	METHODS_REFUSED,   /* that session could not be opened: rundowns name them */
 };

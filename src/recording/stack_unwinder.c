@@ -188,7 +188,7 @@ static uint32_t find_join(const uint64_t *own, uint32_t own_count, const uint64_
 {
 	for (uint32_t i = own_count; i > 0 && own_count - i < JOIN_REACH; i--) {
 		uint32_t found = 0;
-		/* Each chain has the leaf, so that it proves nothing of what comes after it. */
+		/* Each chain has the leaf, so the leaf proves nothing about its callers. */
 		if (i == 1 && own_count > 1)
 			break;
 		for (uint32_t k = 0; k < kernel_count; k++) {

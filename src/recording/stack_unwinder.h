@@ -10,7 +10,7 @@
  * copy ends, the kernel's chain continues: from the outermost frame that both have.
  *
  * Images are read by a thread, since a file system of a target may never answer. An image that takes
- * longer than a moment is unwound by frame pointers until it is there.
+ * longer than UNWIND_IMAGE_WAIT_NS is unwound by frame pointers until it has been read.
  */
 #ifndef SPOOR_RECORDING_STACK_UNWINDER_H
 #define SPOOR_RECORDING_STACK_UNWINDER_H

@@ -60,7 +60,7 @@ static uint32_t file_row(struct switch_table *switches, const struct switch_thre
 	return process_table_thread(switches->table, thread->process, thread->pid, thread->tid);
 }
 
-/* Asks for the names of the stack's frames; returns the part of it that is sound. */
+/* Requests the names of the stack's frames; returns the part of it that is sound. */
 static uint32_t take_stack(struct switch_table *switches, uint32_t process, uint32_t stack_index,
 	uint64_t time_ns)
 {

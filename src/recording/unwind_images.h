@@ -1,7 +1,7 @@
 /*
  * The unwind tables of the files that recorded processes map, within a limit of memory.
  *
- * A thread of its own opens and reads each file, and the caller waits for it for at most
+ * A separate thread opens and reads each file, and the caller waits for it for at most
  * UNWIND_IMAGE_WAIT_NS: the file may be on a file system that never answers. Then the image has no table
  * until the thread has finished. If it never does, it is abandoned with what it holds.
  */

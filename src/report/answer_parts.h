@@ -16,13 +16,13 @@ struct report;
 struct tally_process;
 struct timeline;
 
-/* Rows of a table, where the user asks for no number. */
+/* Rows of a table, if the user gives no number. */
 #define ANSWER_ROWS_DEFAULT 10u
 
 /* What the report of one analysis adds to what all have in common. */
 struct answer_report {
 	const char *option; /* of `spoor report`, without the dashes */
-	/* rows a process, where the user asks for no number; 0: all */
+	/* rows a process, if the user gives no number; 0: all */
 	uint32_t row_count;
 	uint32_t (*process_count)(const struct answers *answers);
 	/* process `at`, with at most `row_count` rows; 0, or -ENOMEM */

@@ -22,7 +22,7 @@ static void add_reasons(struct bytes *out, const struct pool_process *process)
 		bytes_text(out, "\n");
 }
 
-/* Workers that wait for tasks get others beside them at once, so that the pool does not starve. */
+/* Workers that wait for tasks get others immediately, so the pool does not starve. */
 static void add_blocking(struct bytes *out, const struct pool_process *process)
 {
 	if (!process->blocking_added)

@@ -1,4 +1,4 @@
-/* What a trace is told, and what it reports of itself and its processes (tracing.h). */
+/* The options of a trace, and what it reports about itself and its processes (tracing.h). */
 #ifndef SPOOR_TRACING_TRACING_OPTIONS_H
 #define SPOOR_TRACING_TRACING_OPTIONS_H
 

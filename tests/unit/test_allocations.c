@@ -69,7 +69,7 @@ static void test_ticks(void **state)
 	fixture_end(&f);
 }
 
-/* A small object stands for 102,400 bytes, a large one for itself, and each size for size / probability. */
+/* A sample weighs size / probability: a small object about 102,400 bytes, a large one its own size. */
 static void test_weights(void **state)
 {
 	struct fixture f;

@@ -133,7 +133,7 @@ static void old(uint32_t pid, uint64_t here)
 		1);
 }
 
-/* A process that was there before is read from /proc; older records change nothing. */
+/* A process that ran before is read from /proc; older records change nothing. */
 static void test_proc(void **state)
 {
 	uint64_t here = (uint64_t)(uintptr_t)&test_proc;

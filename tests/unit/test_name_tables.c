@@ -1,4 +1,4 @@
-/* name_tables.c: names of this program's own code, files that are not there, and what is dropped. */
+/* name_tables.c: names of this program's own code, missing files, and dropped entries. */
 #include "unit/test.h"
 
 #include <errno.h>

@@ -139,7 +139,7 @@ static void test_malformed(void **state)
 	assert_false(RULES(&rules, 0, 0x0f, 9, 0x77));          /* cut expression */
 	assert_false(RULES(&rules, 0, 0x0c, 60, 8));            /* a CFA from a vector register */
 	assert_false(RULES(&rules, 0, 0x0f, 1, 0x30, 0x0e, 8)); /* an offset without a register */
-	/* what is malformed behind the address is not reached */
+	/* malformed instructions after the address are not reached */
 	assert_true(RULES(&rules, 3, 0x44, 0x3f));
 }
 

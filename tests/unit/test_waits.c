@@ -1,4 +1,4 @@
-/* Waits from pairs of events: of two threads at once, lost ends and begins, and what had not ended. */
+/* Waits from pairs of events: of two threads at a time, lost ends and begins, and waits that had not ended. */
 #include "unit/answers_fixture.h"
 
 static void begin_lock(struct fixture *f, uint64_t at_ms, uint64_t lock, uint64_t owner)
