@@ -29,7 +29,7 @@
 #define TEXTS_BYTES_MAX (4u << 20)
 #define RUNDOWNS_A_TRIM 16u
 
-void connection_enter(struct conversation *talk, enum connection_state state)
+void connection_enter(struct connection *connection, enum connection_state state)
 {
 	static const unsigned next[] = {
 		[CONNECTION_WAITING] = 1u << CONNECTION_ASKING | 1u << CONNECTION_OVER,
@@ -45,24 +45,25 @@ void connection_enter(struct conversation *talk, enum connection_state state)
 
 	(void)next; /* without assertions */
 	(void)has_client;
-	assert(next[talk->state] & 1u << state);
-	assert(has_client == (talk->client != NULL));
-	talk->state = state;
+	assert(next[connection->state] & 1u << state);
+	assert(has_client == (connection->client != NULL));
+	connection->state = state;
 }
 
-void connection_set_state(struct conversation *talk, enum managed_state state)
+void connection_set_state(struct connection *connection, enum managed_state state)
 {
 	struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
 	if (process)
 		process->managed = (uint8_t)state;
 }
 
-void connection_share_texts(struct conversation *talk)
+void connection_share_texts(struct connection *connection)
 {
-	struct managed *managed = talk->managed;
-	struct symbolizer_process *process = symbolizer_process(managed->symbolizer, talk->process);
+	struct managed *managed = connection->managed;
+	struct symbolizer_process *process =
+		symbolizer_process(managed->symbolizer, connection->process);
 	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
 
 	if (!process || process->codemap.codes.count || process->codemap.modules.count)
@@ -75,15 +76,16 @@ void connection_share_texts(struct conversation *talk)
 		}
 	}
 	texts->users++;
-	talk->texts = texts;
+	connection->texts = texts;
 	process->codemap.shared = &texts->table;
 }
 
-void connection_give_up_texts(struct conversation *talk)
+void connection_give_up_texts(struct connection *connection)
 {
-	struct managed *managed = talk->managed;
-	struct symbolizer_process *process = symbolizer_process(managed->symbolizer, talk->process);
-	struct texts *texts = talk->texts;
+	struct managed *managed = connection->managed;
+	struct symbolizer_process *process =
+		symbolizer_process(managed->symbolizer, connection->process);
+	struct texts *texts = connection->texts;
 
 	if (!texts)
 		return;
@@ -107,10 +109,11 @@ void connection_give_up_texts(struct conversation *talk)
 }
 
 /* "live ...\nrundown ..." */
-static const char *sessions_text(const struct conversation *talk, struct bytes *text)
+static const char *sessions_text(const struct connection *connection, struct bytes *text)
 {
-	for (int i = 0; talk->client && i < DOTNET_STREAM_COUNT; i++) {
-		const char *session = dotnet_client_session(talk->client, (enum dotnet_stream)i);
+	for (int i = 0; connection->client && i < DOTNET_STREAM_COUNT; i++) {
+		const char *session =
+			dotnet_client_session(connection->client, (enum dotnet_stream)i);
 		if (!session)
 			continue;
 		if (text->len)
@@ -120,32 +123,32 @@ static const char *sessions_text(const struct conversation *talk, struct bytes *
 	return bytes_z(text);
 }
 
-void connection_report(struct conversation *talk, bool reachable, const char *reason,
+void connection_report(struct connection *connection, bool reachable, const char *reason,
 	const char *code)
 {
 	cleanup(bytes_done) struct bytes sessions = { 0 };
 	struct managed_outcome outcome = {
-		.process = talk->process,
+		.process = connection->process,
 		.reachable = reachable,
 		.reason = reason,
 		.reason_code = code,
-		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
-		.sessions = sessions_text(talk, &sessions),
-		.clock_measured = talk->clock_error_ns != 0,
-		.clock_offset_ns = talk->clock_offset_ns,
-		.clock_error_ns = talk->clock_error_ns,
+		.info = connection->client ? dotnet_client_info(connection->client) : NULL,
+		.sessions = sessions_text(connection, &sessions),
+		.clock_measured = connection->clock_error_ns != 0,
+		.clock_offset_ns = connection->clock_offset_ns,
+		.clock_error_ns = connection->clock_error_ns,
 	};
 
-	talk->reported = true;
-	talk->managed->report(talk->managed->context, &outcome);
+	connection->reported = true;
+	connection->managed->report(connection->managed->context, &outcome);
 }
 
-void connection_drop_client(struct conversation *talk)
+void connection_drop_client(struct connection *connection)
 {
-	dotnet_client_free(talk->client);
-	talk->client = NULL;
+	dotnet_client_free(connection->client);
+	connection->client = NULL;
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
-		(void)connection_bytes(talk, (enum dotnet_stream)i, NULL,
+		(void)connection_bytes(connection, (enum dotnet_stream)i, NULL,
 			0); /* freeing cannot fail */
 }
 
@@ -168,78 +171,79 @@ static void managed_need_guard(struct managed *managed)
 		managed_tell_unguarded(managed, diag.text);
 }
 
-void connection_start(struct conversation *talk, uint64_t now_ns)
+void connection_start(struct connection *connection, uint64_t now_ns)
 {
 	struct dotnet_target target;
-	struct dotnet_handler handler = { .bytes = connection_bytes, .user = talk };
+	struct dotnet_handler handler = { .bytes = connection_bytes, .user = connection };
 	struct diag diag = { 0 };
 
-	talk->retry_ns = UINT64_MAX;
-	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
-		connection_set_state(talk, MANAGED_REFUSED);
-		connection_report(talk, false, "it ended before it could be asked",
+	connection->retry_ns = UINT64_MAX;
+	if (dotnet_target_read(connection->pid, &target, &diag) < 0) {
+		connection_set_state(connection, MANAGED_REFUSED);
+		connection_report(connection, false, "it ended before it could be asked",
 			reason_word(REASON_KIND_ENDED));
-		connection_enter(talk, CONNECTION_OVER);
+		connection_enter(connection, CONNECTION_OVER);
 		return;
 	}
-	talk->inner_pid = target.inner_pid;
-	target.borrows = talk->names_only || !talk->managed->provider_count;
-	managed_need_guard(talk->managed);
-	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
-		connection_set_state(talk, MANAGED_REFUSED);
-		connection_enter(talk, CONNECTION_OVER);
+	connection->inner_pid = target.inner_pid;
+	target.borrows = connection->names_only || !connection->managed->provider_count;
+	managed_need_guard(connection->managed);
+	if (dotnet_client_new(&target, &handler, now_ns, &connection->client) < 0) {
+		connection_set_state(connection, MANAGED_REFUSED);
+		connection_enter(connection, CONNECTION_OVER);
 		return;
 	}
-	connection_enter(talk, CONNECTION_ASKING);
-	connection_note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
-	connection_note_reported(talk, DOTNET_STREAM_LIVE, 0);
-	dotnet_client_guard(talk->client, talk->managed->guard);
-	dotnet_client_ask(talk->client, talk->managed->providers,
-		talk->names_only ? 0 : talk->managed->provider_count);
-	talk->methods = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS
-				? METHODS_QUIET
-				: METHODS_ANNOUNCED;
-	if (talk->methods == METHODS_QUIET)
-		dotnet_client_untold(talk->client);
-	if (talk->held.waits)
-		dotnet_client_from_start(talk->client);
-	talk->rundown_ns = now_ns;
-	talk->again_ns = now_ns + FIRST_AGAIN_NS;
-	if (talk->managed->sampled)
-		dotnet_client_sample(talk->client);
-	if (!talk->names_only)
-		dotnet_client_stacks(talk->client, talk->managed->stack_kinds);
+	connection_enter(connection, CONNECTION_ASKING);
+	connection_note_reported(connection, DOTNET_STREAM_METHODS, UINT64_MAX);
+	connection_note_reported(connection, DOTNET_STREAM_LIVE, 0);
+	dotnet_client_guard(connection->client, connection->managed->guard);
+	dotnet_client_ask(connection->client, connection->managed->providers,
+		connection->names_only ? 0 : connection->managed->provider_count);
+	connection->methods =
+		!connection->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS
+			? METHODS_QUIET
+			: METHODS_ANNOUNCED;
+	if (connection->methods == METHODS_QUIET)
+		dotnet_client_untold(connection->client);
+	if (connection->held.waits)
+		dotnet_client_from_start(connection->client);
+	connection->rundown_ns = now_ns;
+	connection->again_ns = now_ns + FIRST_AGAIN_NS;
+	if (connection->managed->sampled)
+		dotnet_client_sample(connection->client);
+	if (!connection->names_only)
+		dotnet_client_stacks(connection->client, connection->managed->stack_kinds);
 }
 
-void connection_advance_hold(struct conversation *talk, uint64_t now_ns)
+void connection_advance_hold(struct connection *connection, uint64_t now_ns)
 {
-	const struct dotnet_client *client = talk->client;
+	const struct dotnet_client *client = connection->client;
 	bool opening = client ? !dotnet_client_is_prepared(client)
-			      : talk->state != CONNECTION_OVER && !talk->reported;
+			      : connection->state != CONNECTION_OVER && !connection->reported;
 
-	if (!talk->held.waits)
+	if (!connection->held.waits)
 		return;
-	if (!opening || talk->managed->stopping || talk->managed->pause_ns ||
-		now_ns >= talk->held_ns + MANAGED_HOLD_NS)
-		held_runtime_resume(&talk->held, now_ns);
-	held_runtime_advance(&talk->held, now_ns);
+	if (!opening || connection->managed->stopping || connection->managed->pause_ns ||
+		now_ns >= connection->held_ns + MANAGED_HOLD_NS)
+		held_runtime_resume(&connection->held, now_ns);
+	held_runtime_advance(&connection->held, now_ns);
 }
 
-void connection_begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
+void connection_begin_again(struct connection *connection, uint64_t since_ns, uint64_t now_ns)
 {
 	struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
-	connection_drop_client(talk);
-	if (talk->process_ended) {
-		connection_enter(talk, CONNECTION_OVER);
+	connection_drop_client(connection);
+	if (connection->process_ended) {
+		connection_enter(connection, CONNECTION_OVER);
 		return;
 	}
-	connection_enter(talk, CONNECTION_WAITING);
-	talk->retries = 0;
-	talk->retry_ns = now_ns;
-	connection_set_state(talk, MANAGED_ASKING);
-	if (process && talk->was_named)
+	connection_enter(connection, CONNECTION_WAITING);
+	connection->retries = 0;
+	connection->retry_ns = now_ns;
+	connection_set_state(connection, MANAGED_ASKING);
+	if (process && connection->was_named)
 		process->codemap.since_ns = since_ns;
 }
 
@@ -256,103 +260,109 @@ static void connection_give_back(struct managed *managed)
 #endif
 }
 
-void connection_begin_rundown(struct conversation *talk, uint64_t now_ns)
+void connection_begin_rundown(struct connection *connection, uint64_t now_ns)
 {
 	struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
-	if (!dotnet_client_rundown(talk->client))
+	if (!dotnet_client_rundown(connection->client))
 		return; /* managed_advance() tries again in the next step */
 	if (process)
-		process->codemap.since_ns = talk->rundown_ns; /* begin of the last rundown */
-	connection_enter(talk, CONNECTION_AGAIN);
-	talk->rundown_ns = now_ns;
-	talk->again_ns = now_ns + NEXT_AGAIN_NS;
+		process->codemap.since_ns = connection->rundown_ns; /* begin of the last rundown */
+	connection_enter(connection, CONNECTION_AGAIN);
+	connection->rundown_ns = now_ns;
+	connection->again_ns = now_ns + NEXT_AGAIN_NS;
 }
 
 /* Ends a rundown: code sampled before its begin that it did not report is no method. */
-static void connection_end_rundown(struct conversation *talk)
+static void connection_end_rundown(struct connection *connection)
 {
 	struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
-	connection_enter(talk, CONNECTION_NAMED);
+	connection_enter(connection, CONNECTION_NAMED);
 	if (!process)
 		return;
-	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED ||
-			  talk->methods == METHODS_REFUSED;
+	process->untold = connection->methods == METHODS_QUIET ||
+			  connection->methods == METHODS_WANTED ||
+			  connection->methods == METHODS_REFUSED;
 	process->untold_hit = false;
-	process->rundown_ns = talk->rundown_ns;
+	process->rundown_ns = connection->rundown_ns;
 	codemap_trim(&process->codemap);
-	connection_give_back(talk->managed);
+	connection_give_back(connection->managed);
 }
 
-void connection_look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
+void connection_look(struct connection *connection, enum dotnet_state state, uint64_t now_ns)
 {
-	const char *code = dotnet_client_reason_code(talk->client);
+	const char *code = dotnet_client_reason_code(connection->client);
 
-	if (dotnet_client_named(talk->client) && talk->state == CONNECTION_ASKING) {
-		connection_end_rundown(talk);
-		connection_set_state(talk, MANAGED_KNOWN);
-		if (!talk->was_named)
-			connection_report(talk, true, "", "");
-		talk->was_named = true;
+	if (dotnet_client_named(connection->client) && connection->state == CONNECTION_ASKING) {
+		connection_end_rundown(connection);
+		connection_set_state(connection, MANAGED_KNOWN);
+		if (!connection->was_named)
+			connection_report(connection, true, "", "");
+		connection->was_named = true;
 	}
-	if (talk->methods == METHODS_ASKED &&
-		dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
-		talk->methods = METHODS_REPORTED;
-		connection_report(talk, true, "", "");
+	if (connection->methods == METHODS_ASKED &&
+		dotnet_client_session(connection->client, DOTNET_STREAM_METHODS)) {
+		connection->methods = METHODS_REPORTED;
+		connection_report(connection, true, "", "");
 	}
 	/*
 	 * A session that could not be opened reports nothing, so no sampled address waits for it.
 	 */
-	if (state == DOTNET_LIVE && !dotnet_client_session(talk->client, DOTNET_STREAM_LIVE))
-		connection_note_reported(talk, DOTNET_STREAM_LIVE, UINT64_MAX);
-	if (state == DOTNET_LIVE && talk->methods == METHODS_ASKED) {
-		talk->methods = METHODS_REFUSED;
-		connection_note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
+	if (state == DOTNET_LIVE && !dotnet_client_session(connection->client, DOTNET_STREAM_LIVE))
+		connection_note_reported(connection, DOTNET_STREAM_LIVE, UINT64_MAX);
+	if (state == DOTNET_LIVE && connection->methods == METHODS_ASKED) {
+		connection->methods = METHODS_REFUSED;
+		connection_note_reported(connection, DOTNET_STREAM_METHODS, UINT64_MAX);
 	}
 	/* Also when the rundown was refused or cut short. */
-	if (talk->state == CONNECTION_AGAIN && (state == DOTNET_LIVE || state == DOTNET_ENDED))
-		connection_end_rundown(talk);
-	if (state == DOTNET_HUNG && !talk->reported) {
-		connection_set_state(talk, MANAGED_REFUSED);
-		connection_report(talk, false, dotnet_client_reason(talk->client), code);
+	if (connection->state == CONNECTION_AGAIN &&
+		(state == DOTNET_LIVE || state == DOTNET_ENDED))
+		connection_end_rundown(connection);
+	if (state == DOTNET_HUNG && !connection->reported) {
+		connection_set_state(connection, MANAGED_REFUSED);
+		connection_report(connection, false, dotnet_client_reason(connection->client),
+			code);
 	}
-	if (state != DOTNET_ENDED || talk->managed->pause_ns)
+	if (state != DOTNET_ENDED || connection->managed->pause_ns)
 		return;
 	/*
 	 * If the guard intervenes between two checks, managed_look_at_guard() opens the session again in
 	 * the next step.
 	 */
-	if (!talk->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
+	if (!connection->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
 		return;
-	if (!talk->was_named && !talk->names_only && talk->managed->provider_count &&
-		rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
-		connection_drop_client(talk);
-		connection_enter(talk, CONNECTION_WAITING);
-		talk->names_only = true;
-		talk->managed->withheld++;
-		talk->retry_ns = now_ns;
+	if (!connection->was_named && !connection->names_only &&
+		connection->managed->provider_count && rights_are_borrowed() &&
+		reason_word_is(code, REASON_KIND_PERMISSION)) {
+		connection_drop_client(connection);
+		connection_enter(connection, CONNECTION_WAITING);
+		connection->names_only = true;
+		connection->managed->withheld++;
+		connection->retry_ns = now_ns;
 		return;
 	}
 	bool young = reason_word_is(code, REASON_KIND_NO_SOCKET) ||
 		     reason_word_is(code, REASON_KIND_REFUSED);
 
-	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
-		!talk->managed->stopping) {
-		connection_drop_client(talk);
-		connection_enter(talk, CONNECTION_WAITING);
-		talk->retries++;
-		talk->retry_ns = now_ns + RETRY_NS;
+	if (!connection->was_named && young && connection->retries < RETRY_COUNT &&
+		!connection->process_ended && !connection->managed->stopping) {
+		connection_drop_client(connection);
+		connection_enter(connection, CONNECTION_WAITING);
+		connection->retries++;
+		connection->retry_ns = now_ns + RETRY_NS;
 		return;
 	}
-	if (!talk->was_named && !talk->reported) {
-		connection_set_state(talk, MANAGED_REFUSED);
-		connection_report(talk, false, dotnet_client_reason(talk->client), code);
-	} else if (talk->was_named) {
-		connection_set_state(talk, MANAGED_KNOWN); /* the names known before stay valid */
+	if (!connection->was_named && !connection->reported) {
+		connection_set_state(connection, MANAGED_REFUSED);
+		connection_report(connection, false, dotnet_client_reason(connection->client),
+			code);
+	} else if (connection->was_named) {
+		connection_set_state(connection,
+			MANAGED_KNOWN); /* the names known before stay valid */
 	}
-	connection_drop_client(talk);
-	connection_enter(talk, CONNECTION_OVER);
+	connection_drop_client(connection);
+	connection_enter(connection, CONNECTION_OVER);
 }

@@ -52,7 +52,7 @@ enum methods_state {
 	METHODS_REFUSED,   /* that session could not be opened: rundowns name them */
 };
 
-struct conversation {
+struct connection {
 	struct managed *managed;
 	struct texts *texts;          /* shared by its code map */
 	struct dotnet_client *client; /* NULL: waiting to connect, or over */
@@ -106,14 +106,14 @@ struct managed {
 	unsigned stack_kinds;     /* enum stacks_of */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;
-	VEC(uint8_t) wanted;             /* by schema: enum wish */
-	struct guard *guard;             /* NULL: not started yet, or not available */
-	uint32_t guard_rounds;           /* number of the guard's interventions already handled */
-	uint64_t pause_ns;               /* since when; 0: not paused */
-	VEC(struct conversation *) list; /* entries are not moved: clients point to them */
-	struct map by_process;           /* process -> list index + 1 */
-	VEC(struct texts *) texts;       /* the last table is used for new processes */
-	uint64_t past_lost;              /* of connections that were freed */
+	VEC(uint8_t) wanted;           /* by schema: enum wish */
+	struct guard *guard;           /* NULL: not started yet, or not available */
+	uint32_t guard_rounds;         /* number of the guard's interventions already handled */
+	uint64_t pause_ns;             /* since when; 0: not paused */
+	VEC(struct connection *) list; /* entries are not moved: clients point to them */
+	struct map by_process;         /* process -> list index + 1 */
+	VEC(struct texts *) texts;     /* the last table is used for new processes */
+	uint64_t past_lost;            /* of connections that were freed */
 	uint32_t past_asked;
 	uint32_t past_known;
 	uint32_t rundowns; /* rundowns read to their end */
@@ -123,46 +123,46 @@ struct managed {
 };
 
 /* The one place where the state changes. */
-void connection_enter(struct conversation *talk, enum connection_state state);
+void connection_enter(struct connection *connection, enum connection_state state);
 
 /* The state that the symbolizer sees. */
-void connection_set_state(struct conversation *talk, enum managed_state state);
+void connection_set_state(struct connection *connection, enum managed_state state);
 
 /*
  * Lets the process's code map, which must be empty, share a table of names. Without memory the code
  * map keeps its own names.
  */
-void connection_share_texts(struct conversation *talk);
+void connection_share_texts(struct connection *connection);
 
 /* Called when the process's code map is not read any more. The last process frees the table. */
-void connection_give_up_texts(struct conversation *talk);
+void connection_give_up_texts(struct connection *connection);
 
 /* Calls managed_report, one time. */
-void connection_report(struct conversation *talk, bool reachable, const char *reason,
+void connection_report(struct connection *connection, bool reachable, const char *reason,
 	const char *code);
 
-void connection_drop_client(struct conversation *talk);
+void connection_drop_client(struct connection *connection);
 
 /* Reports a missing guard, one time; the recording continues without it. */
 void managed_tell_unguarded(struct managed *managed, const char *why);
 
 /* Connects to the runtime, or sets the time of the next try. */
-void connection_start(struct conversation *talk, uint64_t now_ns);
+void connection_start(struct connection *connection, uint64_t now_ns);
 
 /* Resumes a held runtime: its session is open, none will be, or MANAGED_HOLD_NS has passed. */
-void connection_advance_hold(struct conversation *talk, uint64_t now_ns);
+void connection_advance_hold(struct connection *connection, uint64_t now_ns);
 
 /*
  * Opens the sessions again after they were ended during the recording. Its rundown reports the
  * methods that were compiled meanwhile.
  */
-void connection_begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns);
+void connection_begin_again(struct connection *connection, uint64_t since_ns, uint64_t now_ns);
 
 /* Begins another rundown, for methods that were compiled after the last one. */
-void connection_begin_rundown(struct conversation *talk, uint64_t now_ns);
+void connection_begin_rundown(struct connection *connection, uint64_t now_ns);
 
 /* Handles the client's new state: names known, refused, hung or ended. */
-void connection_look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns);
+void connection_look(struct connection *connection, enum dotnet_state state, uint64_t now_ns);
 
 /* ---- connection_stream.c ---- */
 
@@ -170,10 +170,10 @@ void connection_look(struct conversation *talk, enum dotnet_state state, uint64_
  * Updates symbolizer_process.reported_ns: the time up to which the streams that report method loads and
  * unloads have been read.
  */
-void connection_note_reported(struct conversation *talk, enum dotnet_stream stream,
+void connection_note_reported(struct connection *connection, enum dotnet_stream stream,
 	uint64_t reported_ns);
 
-/* The dotnet_client's handler of bytes; `user` is the conversation. */
+/* The dotnet_client's handler of bytes; `user` is the connection. */
 int connection_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size);
 
 /*

@@ -83,26 +83,26 @@ static bool is_kept(struct managed *managed, uint32_t schema)
  * They are caused by spoor and are not recorded. A suspension with the reason "other" is taken as
  * one for a sample; those of a garbage collection or a debugger have other reasons.
  */
-static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema,
+static bool is_stop_to_sample(struct connection *connection, const struct schema *schema,
 	const struct event *event)
 {
 	enum { RESTART_END = 3, RESTART = 7, SUSPEND_END = 8, SUSPEND = 9, REASON_OTHER = 0 };
 	struct cursor payload = cursor_of(event->payload, event->payload_size);
-	bool stopping = talk->stopper && talk->stopper == event->thread_index;
+	bool stopping = connection->stopper && connection->stopper == event->thread_index;
 
-	if (!talk->managed->sampled || schema->provider_kind != PROVIDER_CLR)
+	if (!connection->managed->sampled || schema->provider_kind != PROVIDER_CLR)
 		return false;
 	switch (schema->event_id) {
 	case SUSPEND:
 		stopping = cursor_u32(&payload) == REASON_OTHER && !payload.short_read;
-		talk->stopper = stopping ? event->thread_index : 0;
+		connection->stopper = stopping ? event->thread_index : 0;
 		return stopping;
 	case SUSPEND_END:
 	case RESTART:
 		return stopping;
 	case RESTART_END:
 		if (stopping)
-			talk->stopper = 0;
+			connection->stopper = 0;
 		return stopping;
 	default:
 		return false;
@@ -110,13 +110,13 @@ static bool is_stop_to_sample(struct conversation *talk, const struct schema *sc
 }
 
 /* Adds a runtime event's method to the codemap; checks if new methods must be reported. */
-static void absorb(struct conversation *talk, bool rundown, const struct schema *schema,
+static void absorb(struct connection *connection, bool rundown, const struct schema *schema,
 	const struct event *event)
 {
 	struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
-	if (!process || talk->managed->symbolizer->full)
+	if (!process || connection->managed->symbolizer->full)
 		return;
 	/* A method that cannot be added loses only its own name: the codemap counts it. */
 	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
@@ -124,15 +124,15 @@ static void absorb(struct conversation *talk, bool rundown, const struct schema 
 	if (!process->unloads_code)
 		process->unloads_code = clr_is_collectible(rundown, schema->event_id,
 			event->payload, event->payload_size);
-	if (talk->methods == METHODS_QUIET && process->unloads_code)
-		talk->methods = METHODS_WANTED;
+	if (connection->methods == METHODS_QUIET && process->unloads_code)
+		connection->methods = METHODS_WANTED;
 }
 
 /* True if the session with stacks has this event. */
-static bool is_with_stack(const struct conversation *talk, const struct schema *schema)
+static bool is_with_stack(const struct connection *connection, const struct schema *schema)
 {
 	return schema->provider_kind == PROVIDER_CLR &&
-	       dotnet_client_takes_stacks(talk->client, schema->event_id);
+	       dotnet_client_takes_stacks(connection->client, schema->event_id);
 }
 
 /*
@@ -141,39 +141,40 @@ static bool is_with_stack(const struct conversation *talk, const struct schema *
  */
 static bool on_event(void *context, const struct event *event)
 {
-	struct conversation *talk = context;
-	struct managed *managed = talk->managed;
+	struct connection *connection = context;
+	struct managed *managed = connection->managed;
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
 
 	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
-		absorb(talk, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
-	return !talk->names_only && is_kept(managed, event->schema_index) &&
-	       !is_with_stack(talk, schema) && !is_stop_to_sample(talk, schema, event);
+		absorb(connection, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
+	return !connection->names_only && is_kept(managed, event->schema_index) &&
+	       !is_with_stack(connection, schema) && !is_stop_to_sample(connection, schema, event);
 }
 
 /* Called by the relay for an event of the session with stacks. Runtimes before .NET 10 send more. */
 static bool on_stack_event(void *context, const struct event *event)
 {
-	struct conversation *talk = context;
+	struct connection *connection = context;
 
-	return is_with_stack(talk, &talk->managed->trace->schemas.items[event->schema_index]);
+	return is_with_stack(connection,
+		&connection->managed->trace->schemas.items[event->schema_index]);
 }
 
 /* Adds the methods of one stream's events to the codemap. */
-static int take_events(struct conversation *talk, enum dotnet_stream stream)
+static int take_events(struct connection *connection, enum dotnet_stream stream)
 {
-	struct nettrace_decoder *decoder = talk->decoders[stream];
+	struct nettrace_decoder *decoder = connection->decoders[stream];
 	struct event event;
 	int result;
 
-	if (!symbolizer_process(talk->managed->symbolizer, talk->process))
+	if (!symbolizer_process(connection->managed->symbolizer, connection->process))
 		return -ENOMEM;
 	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
 		const struct schema *schema =
-			&talk->streams[stream].schemas.items[event.schema_index];
+			&connection->streams[stream].schemas.items[event.schema_index];
 		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
 		if (rundown || schema->provider_kind == PROVIDER_CLR)
-			absorb(talk, rundown, schema, &event);
+			absorb(connection, rundown, schema, &event);
 	}
 	nettrace_decoder_rest(decoder);
 	return result;
@@ -183,40 +184,41 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
  * The runtime read its clock for the stream header after the session was requested and before these
  * bytes arrived. The middle of that interval gives the offset, half of it the error.
  */
-static void connection_measure_clock(struct conversation *talk, enum dotnet_stream stream,
+static void connection_measure_clock(struct connection *connection, enum dotnet_stream stream,
 	const struct nettrace_head *head)
 {
-	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
+	uint64_t asked_ns = dotnet_client_asked_ns(connection->client, stream);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!head->version || !head->sync_ns || !asked_ns || now_ns < asked_ns)
 		return;
 	uint64_t error_ns = (now_ns - asked_ns + 1) / 2;
 
-	if (talk->clock_error_ns && talk->clock_error_ns <= error_ns)
+	if (connection->clock_error_ns && connection->clock_error_ns <= error_ns)
 		return; /* the earlier measurement is more precise */
-	talk->clock_error_ns = error_ns;
-	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
+	connection->clock_error_ns = error_ns;
+	connection->clock_offset_ns =
+		(int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
 }
 
-static void connection_close_relayed(struct conversation *talk, enum dotnet_stream stream)
+static void connection_close_relayed(struct connection *connection, enum dotnet_stream stream)
 {
-	struct relay *relay = talk->managed->relay;
-	int number = talk->relayed[stream];
+	struct relay *relay = connection->managed->relay;
+	int number = connection->relayed[stream];
 
 	if (number < 0)
 		return;
-	talk->lost += relay_stream_lost(relay, number);
-	talk->dropped += relay_stream_dropped(relay, number);
+	connection->lost += relay_stream_lost(relay, number);
+	connection->dropped += relay_stream_dropped(relay, number);
 	relay_close(relay, number);
-	talk->relayed[stream] = -1;
+	connection->relayed[stream] = -1;
 }
 
 /* Passes a thread's sample to the session. False: the event itself does not enter the window. */
 static bool on_sample(void *context, const struct event *event)
 {
-	struct conversation *talk = context;
-	struct managed *managed = talk->managed;
+	struct connection *connection = context;
+	struct managed *managed = connection->managed;
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
 	struct cursor payload = cursor_of(event->payload, event->payload_size);
 
@@ -224,111 +226,111 @@ static bool on_sample(void *context, const struct event *event)
 		!event->stack_index)
 		return false;
 	int64_t offset_ns =
-		relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
+		relay_clock_offset_ns(managed->relay, connection->relayed[DOTNET_STREAM_SAMPLES]);
 	uint32_t type = cursor_u32(&payload);
 
-	managed->sampled(managed->sampled_context, talk->process, event->thread_index,
+	managed->sampled(managed->sampled_context, connection->process, event->thread_index,
 		event->time_ns + (uint64_t)offset_ns, event->stack_index,
 		type == CLR_SAMPLE_MANAGED);
 	return false;
 }
 
-static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
-	size_t size)
+static int relay_through(struct connection *connection, enum dotnet_stream stream,
+	const uint8_t *data, size_t size)
 {
 	static bool (*const takers[])(void *context, const struct event *event) = {
 		[DOTNET_STREAM_LIVE] = on_event,
 		[DOTNET_STREAM_STACKS] = on_stack_event,
 		[DOTNET_STREAM_SAMPLES] = on_sample,
 	};
-	struct managed *managed = talk->managed;
+	struct managed *managed = connection->managed;
 	int result = 0;
 
 	if (!size) {
-		connection_close_relayed(talk, stream);
+		connection_close_relayed(connection, stream);
 		return 0;
 	}
-	if (talk->relayed[stream] < 0) {
+	if (connection->relayed[stream] < 0) {
 		const struct relay_picking picking = { .wants = takers[stream],
-			.context = talk,
+			.context = connection,
 			.pending_max = managed->pending_max,
 			.stacks = stream != DOTNET_STREAM_LIVE };
-		struct process *process = &managed->trace->processes.items[talk->process];
+		struct process *process = &managed->trace->processes.items[connection->process];
 		if (!process->inner_pid)
-			process->inner_pid = talk->inner_pid;
-		talk->relayed[stream] = relay_open_picked(managed->relay, talk->process,
+			process->inner_pid = connection->inner_pid;
+		connection->relayed[stream] = relay_open_picked(managed->relay, connection->process,
 			"diagnostics stream", &picking);
-		if (talk->relayed[stream] < 0)
+		if (connection->relayed[stream] < 0)
 			return -ENOMEM;
 	}
-	result = relay_bytes(managed->relay, talk->relayed[stream], data, size, NULL);
+	result = relay_bytes(managed->relay, connection->relayed[stream], data, size, NULL);
 	if (result == 0 && stream == DOTNET_STREAM_LIVE)
-		connection_measure_clock(talk, stream,
-			relay_head(managed->relay, talk->relayed[stream]));
+		connection_measure_clock(connection, stream,
+			relay_head(managed->relay, connection->relayed[stream]));
 	return result;
 }
 
-void connection_note_reported(struct conversation *talk, enum dotnet_stream stream,
+void connection_note_reported(struct connection *connection, enum dotnet_stream stream,
 	uint64_t reported_ns)
 {
 	struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
-	talk->reported_ns[stream] = reported_ns;
+	connection->reported_ns[stream] = reported_ns;
 	if (!process)
 		return;
-	process->reported_ns = talk->reported_ns[DOTNET_STREAM_LIVE];
-	if (talk->reported_ns[DOTNET_STREAM_METHODS] < process->reported_ns)
-		process->reported_ns = talk->reported_ns[DOTNET_STREAM_METHODS];
+	process->reported_ns = connection->reported_ns[DOTNET_STREAM_LIVE];
+	if (connection->reported_ns[DOTNET_STREAM_METHODS] < process->reported_ns)
+		process->reported_ns = connection->reported_ns[DOTNET_STREAM_METHODS];
 }
 
-static int decode_bytes(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
-	size_t size)
+static int decode_bytes(struct connection *connection, enum dotnet_stream stream,
+	const uint8_t *data, size_t size)
 {
 	bool events = stream <= DOTNET_STREAM_SAMPLES;
 
-	if (events && talk->managed->relay)
-		return relay_through(talk, stream, data, size);
+	if (events && connection->managed->relay)
+		return relay_through(connection, stream, data, size);
 	if (!size) {
-		if (talk->decoders[stream])
-			talk->lost += nettrace_decoder_lost(talk->decoders[stream]);
-		nettrace_decoder_free(talk->decoders[stream]);
-		talk->decoders[stream] = NULL;
-		trace_done(&talk->streams[stream]);
+		if (connection->decoders[stream])
+			connection->lost += nettrace_decoder_lost(connection->decoders[stream]);
+		nettrace_decoder_free(connection->decoders[stream]);
+		connection->decoders[stream] = NULL;
+		trace_done(&connection->streams[stream]);
 		return 0;
 	}
-	if (!talk->decoders[stream]) {
-		if (trace_init(&talk->streams[stream]) < 0)
+	if (!connection->decoders[stream]) {
+		if (trace_init(&connection->streams[stream]) < 0)
 			return -ENOMEM;
-		talk->decoders[stream] = nettrace_decoder_new(&talk->streams[stream],
+		connection->decoders[stream] = nettrace_decoder_new(&connection->streams[stream],
 			"diagnostics stream", NETTRACE_NAMES_ONLY);
-		if (!talk->decoders[stream]) {
-			trace_done(&talk->streams[stream]);
+		if (!connection->decoders[stream]) {
+			trace_done(&connection->streams[stream]);
 			return -ENOMEM;
 		}
 	}
-	int result = nettrace_decoder_push(talk->decoders[stream], data, size);
+	int result = nettrace_decoder_push(connection->decoders[stream], data, size);
 
 	if (result == 0)
-		result = take_events(talk, stream);
+		result = take_events(connection, stream);
 	if (result == 0)
-		connection_measure_clock(talk, stream,
-			nettrace_decoder_head(talk->decoders[stream]));
+		connection_measure_clock(connection, stream,
+			nettrace_decoder_head(connection->decoders[stream]));
 	return result;
 }
 
 int connection_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
 {
-	struct conversation *talk = user;
-	int result = decode_bytes(talk, stream, data, size);
+	struct connection *connection = user;
+	int result = decode_bytes(connection, stream, data, size);
 
 	if (result < 0 || !size)
-		connection_note_reported(talk, stream, UINT64_MAX);
-	else if (talk->relayed[stream] >= 0)
-		connection_note_reported(talk, stream,
-			relay_sorted_ns(talk->managed->relay, talk->relayed[stream]));
+		connection_note_reported(connection, stream, UINT64_MAX);
+	else if (connection->relayed[stream] >= 0)
+		connection_note_reported(connection, stream,
+			relay_sorted_ns(connection->managed->relay, connection->relayed[stream]));
 	else
-		connection_note_reported(talk, stream,
-			nettrace_decoder_sorted_ns(talk->decoders[stream]));
+		connection_note_reported(connection, stream,
+			nettrace_decoder_sorted_ns(connection->decoders[stream]));
 	return result;
 }

@@ -65,32 +65,33 @@ void managed_sample(struct managed *managed, managed_sampled *sampled, void *con
 }
 
 /* The runtime connection of a process, created if there is none. NULL without memory. */
-static struct conversation *conversation_of(struct managed *managed, uint32_t process,
+static struct connection *conversation_of(struct managed *managed, uint32_t process,
 	uint64_t from_ns)
 {
 	uint32_t at = map_get(&managed->by_process, process);
-	struct conversation *talk = at ? managed->list.items[at - 1] : calloc(1, sizeof(*talk));
+	struct connection *connection =
+		at ? managed->list.items[at - 1] : calloc(1, sizeof(*connection));
 
 	if (at)
-		return talk;
-	if (!talk || !vec_add(&managed->list, talk)) {
-		free(talk);
+		return connection;
+	if (!connection || !vec_add(&managed->list, connection)) {
+		free(connection);
 		return NULL;
 	}
 	if (!map_add(&managed->by_process, process, managed->list.count)) {
 		managed->list.count--;
-		free(talk);
+		free(connection);
 		return NULL;
 	}
-	talk->managed = managed;
+	connection->managed = managed;
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
-		talk->relayed[i] = -1;
-	talk->process = process;
-	talk->pid = managed->trace->processes.items[process].pid;
-	talk->retry_ns = from_ns;
-	connection_share_texts(talk);
-	connection_set_state(talk, MANAGED_ASKING);
-	return talk;
+		connection->relayed[i] = -1;
+	connection->process = process;
+	connection->pid = managed->trace->processes.items[process].pid;
+	connection->retry_ns = from_ns;
+	connection_share_texts(connection);
+	connection_set_state(connection, MANAGED_ASKING);
+	return connection;
 }
 
 void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns)
@@ -103,15 +104,15 @@ void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns)
 bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held,
 	uint64_t now_ns)
 {
-	struct conversation *talk =
+	struct connection *connection =
 		managed->stopping ? NULL : conversation_of(managed, process, now_ns);
 
-	if (!talk || talk->held.waits)
+	if (!connection || connection->held.waits)
 		return false;
-	talk->held = *held;
-	talk->held_ns = now_ns;
-	if (talk->state == CONNECTION_WAITING)
-		talk->retry_ns = now_ns;
+	connection->held = *held;
+	connection->held_ns = now_ns;
+	if (connection->state == CONNECTION_WAITING)
+		connection->retry_ns = now_ns;
 	return true;
 }
 
@@ -140,36 +141,36 @@ void managed_forget(struct managed *managed, uint32_t process)
 
 	if (!at)
 		return;
-	struct conversation *talk = managed->list.items[at - 1];
-	struct conversation *last = managed->list.items[managed->list.count - 1];
+	struct connection *connection = managed->list.items[at - 1];
+	struct connection *last = managed->list.items[managed->list.count - 1];
 
-	connection_give_up_texts(talk);
+	connection_give_up_texts(connection);
 	managed->past_asked++;
-	managed->past_known += talk->was_named;
-	managed->past_lost += talk->lost - talk->lost_told;
-	held_runtime_done(&talk->held);
+	managed->past_known += connection->was_named;
+	managed->past_lost += connection->lost - connection->lost_told;
+	held_runtime_done(&connection->held);
 	managed->list.items[at - 1] = last;
 	managed->list.count--;
 	map_remove(&managed->by_process, process, at);
-	if (last != talk) {
+	if (last != connection) {
 		map_remove(&managed->by_process, last->process, managed->list.count + 1);
 		/* there is room: two entries were removed */
 		(void)map_add(&managed->by_process, last->process, at);
 	}
-	free(talk);
+	free(connection);
 }
 
 void managed_miss(struct managed *managed, uint32_t process)
 {
 	uint32_t before = managed->list.count;
-	struct conversation *talk = conversation_of(managed, process, 0);
+	struct connection *connection = conversation_of(managed, process, 0);
 
-	if (!talk || managed->list.count == before)
+	if (!connection || managed->list.count == before)
 		return;
-	connection_set_state(talk, MANAGED_REFUSED);
-	connection_report(talk, false, "the recording ended before it could be asked",
+	connection_set_state(connection, MANAGED_REFUSED);
+	connection_report(connection, false, "the recording ended before it could be asked",
 		reason_word(REASON_KIND_ENDED));
-	connection_enter(talk, CONNECTION_OVER);
+	connection_enter(connection, CONNECTION_OVER);
 }
 
 void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
@@ -187,15 +188,16 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 	managed->guard_rounds = guard_rounds(managed->guard);
 	guard_last_round(managed->guard, &seen_ns, &state);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
-		struct conversation *talk = managed->list.items[i];
+		struct connection *connection = managed->list.items[i];
 		/* Bytes from before the guard's intervention are not read: the client checks. */
-		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
-			!reason_word_is(dotnet_client_reason_code(talk->client),
+		if (!connection->client ||
+			dotnet_client_advance(connection->client, now_ns) != DOTNET_ENDED ||
+			!reason_word_is(dotnet_client_reason_code(connection->client),
 				REASON_KIND_GUARDED))
 			continue;
 		ended++;
 		if (!managed->pause_ns && !managed->stopping)
-			connection_begin_again(talk, seen_ns, now_ns);
+			connection_begin_again(connection, seen_ns, now_ns);
 	}
 	if (!ended)
 		return;
@@ -216,26 +218,28 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
  * report new methods and in which samples fell into unknown code. Returns true if another rundown
  * was started.
  */
-static bool ask_again(struct conversation *talk, uint64_t now_ns)
+static bool ask_again(struct connection *connection, uint64_t now_ns)
 {
-	bool quiet = talk->methods != METHODS_ANNOUNCED && talk->state == CONNECTION_NAMED;
+	bool quiet =
+		connection->methods != METHODS_ANNOUNCED && connection->state == CONNECTION_NAMED;
 	struct symbolizer_process *process =
-		quiet ? symbolizer_process(talk->managed->symbolizer, talk->process) : NULL;
+		quiet ? symbolizer_process(connection->managed->symbolizer, connection->process)
+		      : NULL;
 
 	if (!process)
 		return false;
-	if (talk->methods == METHODS_WANTED) {
+	if (connection->methods == METHODS_WANTED) {
 		/* One more rundown reports the methods compiled before this session. */
-		if (dotnet_client_methods(talk->client)) {
-			talk->methods = METHODS_ASKED;
-			connection_note_reported(talk, DOTNET_STREAM_METHODS, 0);
+		if (dotnet_client_methods(connection->client)) {
+			connection->methods = METHODS_ASKED;
+			connection_note_reported(connection, DOTNET_STREAM_METHODS, 0);
 			process->untold_hit = true;
 		}
-		talk->again_ns = now_ns;
-	} else if (process->untold_hit && now_ns >= talk->again_ns) {
-		connection_begin_rundown(talk, now_ns);
+		connection->again_ns = now_ns;
+	} else if (process->untold_hit && now_ns >= connection->again_ns) {
+		connection_begin_rundown(connection, now_ns);
 	}
-	return talk->state == CONNECTION_AGAIN;
+	return connection->state == CONNECTION_AGAIN;
 }
 
 void managed_advance(struct managed *managed, uint64_t now_ns)
@@ -245,41 +249,43 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 	if (managed->guard)
 		managed_look_at_guard(managed, now_ns);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
-		struct conversation *talk = managed->list.items[i];
-		if (!talk->client) {
-			connection_advance_hold(talk, now_ns);
+		struct connection *connection = managed->list.items[i];
+		if (!connection->client) {
+			connection_advance_hold(connection, now_ns);
 			continue;
 		}
-		enum dotnet_state state = dotnet_client_advance(talk->client, now_ns);
-		connection_advance_hold(talk, now_ns);
+		enum dotnet_state state = dotnet_client_advance(connection->client, now_ns);
+		connection_advance_hold(connection, now_ns);
 		for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
-			if (talk->relayed[s] >= 0 && !dotnet_client_behind(talk->client))
-				relay_caught_up(managed->relay, talk->relayed[s], now_ns);
-		connection_look(talk, state, now_ns);
-		if (talk->client && state == DOTNET_ASKING)
+			if (connection->relayed[s] >= 0 &&
+				!dotnet_client_behind(connection->client))
+				relay_caught_up(managed->relay, connection->relayed[s], now_ns);
+		connection_look(connection, state, now_ns);
+		if (connection->client && state == DOTNET_ASKING)
 			asking++;
 	}
 	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns;
 		i++) {
-		struct conversation *talk = managed->list.items[i];
-		if (asking >= MANAGED_RUNDOWNS_MAX && !talk->held.waits)
+		struct connection *connection = managed->list.items[i];
+		if (asking >= MANAGED_RUNDOWNS_MAX && !connection->held.waits)
 			continue;
-		if (talk->client)
-			asking += ask_again(talk, now_ns);
-		if (talk->state != CONNECTION_WAITING || talk->retry_ns > now_ns)
+		if (connection->client)
+			asking += ask_again(connection, now_ns);
+		if (connection->state != CONNECTION_WAITING || connection->retry_ns > now_ns)
 			continue;
-		connection_start(talk, now_ns);
+		connection_start(connection, now_ns);
 		asking++;
-		if (talk->client)
-			connection_look(talk, dotnet_client_advance(talk->client, now_ns), now_ns);
-		connection_advance_hold(talk, now_ns);
+		if (connection->client)
+			connection_look(connection,
+				dotnet_client_advance(connection->client, now_ns), now_ns);
+		connection_advance_hold(connection, now_ns);
 	}
 }
 
-static bool is_hit_untold(const struct conversation *talk)
+static bool is_hit_untold(const struct connection *connection)
 {
 	const struct symbolizer_process *process =
-		symbolizer_process(talk->managed->symbolizer, talk->process);
+		symbolizer_process(connection->managed->symbolizer, connection->process);
 
 	return process && process->untold_hit;
 }
@@ -292,16 +298,17 @@ bool managed_names_rest(struct managed *managed, uint64_t now_ns)
 	for (uint32_t i = 0; i < managed->list.count; i++)
 		running += managed->list.items[i]->state == CONNECTION_AGAIN;
 	for (uint32_t i = 0; i < managed->list.count; i++) {
-		struct conversation *talk = managed->list.items[i];
-		some |= talk->state == CONNECTION_AGAIN;
-		if (talk->state != CONNECTION_NAMED || talk->rested || !is_hit_untold(talk))
+		struct connection *connection = managed->list.items[i];
+		some |= connection->state == CONNECTION_AGAIN;
+		if (connection->state != CONNECTION_NAMED || connection->rested ||
+			!is_hit_untold(connection))
 			continue;
 		some = true;
 		if (running >= MANAGED_RUNDOWNS_MAX)
 			continue;
-		connection_begin_rundown(talk, now_ns);
-		talk->rested = talk->state == CONNECTION_AGAIN;
-		running += talk->rested;
+		connection_begin_rundown(connection, now_ns);
+		connection->rested = connection->state == CONNECTION_AGAIN;
+		running += connection->rested;
 	}
 	return some;
 }
@@ -311,14 +318,15 @@ void managed_await(const struct managed *managed, struct poll_set *set)
 	if (guard_rounds(managed->guard) != managed->guard_rounds)
 		poll_set_wake(set, 0);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
-		const struct conversation *talk = managed->list.items[i];
-		if (talk->client)
-			dotnet_client_await(talk->client, set);
-		else if (talk->state != CONNECTION_OVER && !managed->stopping && !managed->pause_ns)
-			poll_set_wake(set, talk->retry_ns);
-		held_runtime_await(&talk->held, set);
-		if (talk->held.waits && !held_runtime_is_resuming(&talk->held))
-			poll_set_wake(set, talk->held_ns + MANAGED_HOLD_NS);
+		const struct connection *connection = managed->list.items[i];
+		if (connection->client)
+			dotnet_client_await(connection->client, set);
+		else if (connection->state != CONNECTION_OVER && !managed->stopping &&
+			 !managed->pause_ns)
+			poll_set_wake(set, connection->retry_ns);
+		held_runtime_await(&connection->held, set);
+		if (connection->held.waits && !held_runtime_is_resuming(&connection->held))
+			poll_set_wake(set, connection->held_ns + MANAGED_HOLD_NS);
 	}
 }
 
@@ -346,19 +354,19 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 {
 	managed->stopping = true;
 	for (uint32_t i = 0; i < managed->list.count; i++) {
-		struct conversation *talk = managed->list.items[i];
-		if (talk->client) {
-			dotnet_client_stop(talk->client, now_ns);
-		} else if (talk->state == CONNECTION_WAITING) {
-			if (!talk->reported) {
-				connection_set_state(talk, MANAGED_REFUSED);
-				connection_report(talk, false,
-					talk->retries ? reason_text(REASON_NO_SOCKET_YET)
-						      : "there was no time to connect to it",
-					reason_word(talk->retries ? REASON_KIND_NO_SOCKET
-								  : REASON_KIND_ENDED));
+		struct connection *connection = managed->list.items[i];
+		if (connection->client) {
+			dotnet_client_stop(connection->client, now_ns);
+		} else if (connection->state == CONNECTION_WAITING) {
+			if (!connection->reported) {
+				connection_set_state(connection, MANAGED_REFUSED);
+				connection_report(connection, false,
+					connection->retries ? reason_text(REASON_NO_SOCKET_YET)
+							    : "there was no time to connect to it",
+					reason_word(connection->retries ? REASON_KIND_NO_SOCKET
+									: REASON_KIND_ENDED));
 			}
-			connection_enter(talk, CONNECTION_OVER);
+			connection_enter(connection, CONNECTION_OVER);
 		}
 	}
 }
@@ -381,15 +389,16 @@ bool managed_ended(const struct managed *managed)
 	return true;
 }
 
-static uint64_t lost_of(const struct conversation *talk)
+static uint64_t lost_of(const struct connection *connection)
 {
-	uint64_t lost = talk->lost;
+	uint64_t lost = connection->lost;
 
 	for (int s = 0; s < DOTNET_STREAM_COUNT; s++) {
-		if (talk->decoders[s])
-			lost += nettrace_decoder_lost(talk->decoders[s]);
-		if (talk->relayed[s] >= 0)
-			lost += relay_stream_lost(talk->managed->relay, talk->relayed[s]);
+		if (connection->decoders[s])
+			lost += nettrace_decoder_lost(connection->decoders[s]);
+		if (connection->relayed[s] >= 0)
+			lost += relay_stream_lost(connection->managed->relay,
+				connection->relayed[s]);
 	}
 	return lost;
 }
@@ -401,20 +410,20 @@ bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *re
 
 	if (!at)
 		return false;
-	struct conversation *talk = managed->list.items[at - 1];
-	uint64_t lost = lost_of(talk);
-	uint64_t dropped = talk->dropped;
+	struct connection *connection = managed->list.items[at - 1];
+	uint64_t lost = lost_of(connection);
+	uint64_t dropped = connection->dropped;
 
 	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
-		if (talk->relayed[s] >= 0)
-			dropped += relay_stream_dropped(managed->relay, talk->relayed[s]);
+		if (connection->relayed[s] >= 0)
+			dropped += relay_stream_dropped(managed->relay, connection->relayed[s]);
 
-	if (lost == talk->lost_told && dropped == talk->dropped_told)
+	if (lost == connection->lost_told && dropped == connection->dropped_told)
 		return false;
-	*ret_lost = lost - talk->lost_told;
-	*ret_dropped = dropped - talk->dropped_told;
-	talk->lost_told = lost;
-	talk->dropped_told = dropped;
+	*ret_lost = lost - connection->lost_told;
+	*ret_dropped = dropped - connection->dropped_told;
+	connection->lost_told = lost;
+	connection->dropped_told = dropped;
 	return true;
 }
 
