@@ -426,6 +426,15 @@ static int keep(struct output_file *out)
 	return result;
 }
 
+/* The file is complete, and has its own name. */
+static void set_kept(struct output_file *out)
+{
+	out->kept = true;
+	out->unnamed = false;
+	forget(out);
+	out->temporary[0] = '\0';
+}
+
 int output_file_keep(struct output_file *out, struct diag *diag)
 {
 	if (out->kept || (!out->unnamed && !out->temporary[0]))
@@ -436,10 +445,7 @@ int output_file_keep(struct output_file *out, struct diag *diag)
 	rights_restore(before);
 	if (result < 0)
 		return tell(result, out->name, diag);
-	out->kept = true;
-	out->unnamed = false;
-	forget(out);
-	out->temporary[0] = '\0';
+	set_kept(out);
 	return 0;
 }
 
@@ -491,10 +497,7 @@ int output_file_replace(struct output_file *out, const struct stat *old, struct 
 			out->name);
 	if (result < 0)
 		return tell(result, out->name, diag);
-	out->kept = true;
-	out->unnamed = false;
-	forget(out);
-	out->temporary[0] = '\0';
+	set_kept(out);
 	return 0;
 }
 
