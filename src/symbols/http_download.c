@@ -232,7 +232,8 @@ static int explain(struct http_client *c, const struct transfer *t, int code,
 	if (code == CURL_HTTP_ERROR && (status == 404 || status == 410))
 		return -ENOENT;
 	if (code == CURL_RANGE_ERROR || status == 416)
-		return -ERANGE;
+		return diag_set(diag, -ERANGE,
+			"the server does not have the requested part of '%s'", url);
 	if (code == CURL_TOO_LARGE || t->error == -EFBIG)
 		return diag_set(diag, -EFBIG, "'%s' has more than %llu bytes", url,
 			(unsigned long long)t->request->size_max);
