@@ -3,23 +3,7 @@
 # recording; a healthy program has no finding.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
-program faults
-faults=$program
-load=$(dirname "$spoor")/examples/load
-[ -x "$load" ] || skip "the examples are not built"
-
-# serve ROUTE: starts the web API and three clients of one route. Sets $subject.
-serve() {
-	rm -f port
-	start subject dotnet "$faults" "$scratch/port"
-	until_true test -s port || fail "the web API does not start"
-	start clients "$load" "$(cat port)" 600 "/$1=3" >/dev/null
-}
-
-# first KIND METHOD: the first finding of x.json, the only process, is of this kind and names this method.
-first() {
-	[ "$(value x.json '.processes[0].findings[0] | "\(.kind) \(.method)"')" = "$1 $2" ]
-}
+. "$here/faults_prelude"
 
 # diagnosed KIND METHOD: records $subject, longer and longer, until its first finding is this one. A busy machine may give it too little time at first.
 diagnosed() {
@@ -44,7 +28,7 @@ diagnosed() {
 }
 
 served() {
-	serve "$1"
+	serve "$1" 3
 	diagnosed "$2" "$3"
 	kill -9 $clients
 }
@@ -57,7 +41,7 @@ served throw exception-storm Faults.Payment.Parse
 served jit jit-load Faults.Rules.Compile
 served spawn process-churn Faults.Mail.Send
 
-serve healthy
+serve healthy 3
 code_of "$spoor" record -q -p $subject -o x.nettrace --duration 6s
 expect_code 0 "record"
 code_of "$spoor" diagnose x.nettrace --fail-on cpu-hotspot --fail-on gc-pressure

@@ -3,15 +3,7 @@
 # it names the user's method, leaves a recording for the commands that it proposes, and no session.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
-program faults
-faults=$program
-load=$(dirname "$spoor")/examples/load
-[ -x "$load" ] || skip "the examples are not built"
-
-# first KIND METHOD: the first finding of x.json, the only process, is of this kind and names this method.
-first() {
-	[ "$(value x.json '.processes[0].findings[0] | "\(.kind) \(.method)"')" = "$1 $2" ]
-}
+. "$here/faults_prelude"
 
 # diagnosed KIND METHOD: diagnoses $subject, longer and longer, until its first finding is this one. A busy machine may give it too little time at first.
 diagnosed() {
@@ -30,10 +22,7 @@ diagnosed() {
 }
 
 served() {
-	rm -f port
-	start subject dotnet "$faults" "$scratch/port"
-	until_true test -s port || fail "the web API does not start"
-	start clients "$load" "$(cat port)" 600 "/$1=$2" >/dev/null
+	serve "$1" "$2"
 	diagnosed "$3" "$4"
 	kill -9 $clients
 }
@@ -50,10 +39,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # A healthy program has no finding, except that this machine is busy.
-rm -f port
-start subject dotnet "$faults" "$scratch/port"
-until_true test -s port || fail "the web API does not start"
-start clients "$load" "$(cat port)" 600 /healthy=2 >/dev/null
+serve healthy 2
 code_of "$spoor" diagnose -p $subject --duration 6s -o x.nettrace --json
 expect_code 0 "diagnose of a healthy program"
 json out '[.processes[0].findings[].kind] - ["cpu-competition"] == []'
