@@ -44,22 +44,29 @@ static inline void fixture_begin(struct fixture *f, enum answer answer)
 	f->thread = trace_thread(&f->trace, 4711, 4711);
 }
 
-static inline void fixture_pass(struct fixture *f, uint64_t at_ms, uint32_t id, uint8_t version,
-	struct bytes *payload)
+/* Passes an event of this schema; `activity` is EVENT_ACTIVITY_SIZE bytes or NULL. Frees the payload. */
+static inline void fixture_event(struct fixture *f, uint64_t at_ms, const struct schema *schema,
+	const uint8_t *activity, struct bytes *payload)
 {
-	struct schema *schema = vec_push(&f->trace.schemas);
-
-	*schema = (struct schema){
-		.provider_kind = PROVIDER_CLR, .event_id = id, .version = version
-	};
+	*(struct schema *)vec_push(&f->trace.schemas) = *schema;
 	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
 		.thread_index = f->thread,
 		.stack_index = f->stack,
 		.schema_index = f->trace.schemas.count - 1,
+		.activity = activity,
 		.payload = payload->data,
 		.payload_size = (uint32_t)payload->len };
 	assert_int_equal(answers_event(&f->answers, &event), 0);
 	bytes_done(payload);
+}
+
+static inline void fixture_pass(struct fixture *f, uint64_t at_ms, uint32_t id, uint8_t version,
+	struct bytes *payload)
+{
+	fixture_event(f, at_ms,
+		&(struct schema){
+			.provider_kind = PROVIDER_CLR, .event_id = id, .version = version },
+		NULL, payload);
 }
 
 static inline void fixture_utf16(struct bytes *payload, const char *text)

@@ -124,16 +124,10 @@ static void count_at(struct fixture *f, uint64_t at_ms, uint64_t first_ms, uint6
 					      .first_ns = BEGIN_NS + first_ms * MS,
 					      .last_ns = BEGIN_NS + last_ms * MS });
 	vec_last(&f->trace.schemas)->provider = trace_add_text(&f->trace, PROVIDER_CLR_NAME);
-	struct schema *schema = vec_push(&f->trace.schemas);
-	*schema = (struct schema){ .provider_kind = PROVIDER_SPOOR,
-		.event_id = ID_SPOOR_EVENT_COUNT };
-	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
-		.thread_index = f->thread,
-		.schema_index = f->trace.schemas.count - 1,
-		.payload = payload.data,
-		.payload_size = (uint32_t)payload.len };
-	assert_int_equal(answers_event(&f->answers, &event), 0);
-	bytes_done(&payload);
+	fixture_event(f, at_ms,
+		&(struct schema){
+			.provider_kind = PROVIDER_SPOOR, .event_id = ID_SPOOR_EVENT_COUNT },
+		NULL, &payload);
 }
 
 /* Those that were only counted lie where they occurred, not where the count was written. */

@@ -6,24 +6,17 @@
 static void pass(struct fixture *f, uint64_t at_ms, bool begins, const char *id, const char *path)
 {
 	struct bytes payload = { 0 };
-	struct schema *schema = vec_push(&f->trace.schemas);
-
-	*schema = (struct schema){ .provider_kind = PROVIDER_OTHER,
+	const struct schema schema = { .provider_kind = PROVIDER_OTHER,
 		.provider = trace_add_text(&f->trace, REQUEST_PROVIDER),
 		.name = trace_add_text(&f->trace, begins ? "RequestStart" : "RequestStop"),
 		.event_id = begins ? REQUEST_START : REQUEST_STOP };
+
 	fixture_utf16(&payload, "connection");
 	fixture_utf16(&payload, id);
 	fixture_utf16(&payload, "HTTP/1.1");
 	fixture_utf16(&payload, path);
 	fixture_utf16(&payload, "GET");
-	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
-		.thread_index = f->thread,
-		.schema_index = f->trace.schemas.count - 1,
-		.payload = payload.data,
-		.payload_size = (uint32_t)payload.len };
-	assert_int_equal(answers_event(&f->answers, &event), 0);
-	bytes_done(&payload);
+	fixture_event(f, at_ms, &schema, NULL, &payload);
 }
 
 static void test_routes(void **state)
@@ -64,24 +57,16 @@ static void pass_hosting(struct fixture *f, uint64_t at_ms, bool begins, uint8_t
 {
 	const uint8_t ids[EVENT_ACTIVITY_SIZE] = { activity };
 	struct bytes payload = { 0 };
-	struct schema *schema = vec_push(&f->trace.schemas);
-
-	*schema = (struct schema){ .provider_kind = PROVIDER_OTHER,
+	const struct schema schema = { .provider_kind = PROVIDER_OTHER,
 		.provider = trace_add_text(&f->trace, REQUEST_PROVIDER_HOSTING),
 		.name = trace_add_text(&f->trace, begins ? "RequestStart" : "RequestStop"),
 		.event_id = begins ? REQUEST_START : REQUEST_STOP };
+
 	if (begins) {
 		fixture_utf16(&payload, "GET");
 		fixture_utf16(&payload, path);
 	}
-	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
-		.thread_index = f->thread,
-		.schema_index = f->trace.schemas.count - 1,
-		.activity = activity ? ids : NULL,
-		.payload = payload.data,
-		.payload_size = (uint32_t)payload.len };
-	assert_int_equal(answers_event(&f->answers, &event), 0);
-	bytes_done(&payload);
+	fixture_event(f, at_ms, &schema, activity ? ids : NULL, &payload);
 }
 
 /* Those of record --profile http are paired by their activity; a server with both counts once. */

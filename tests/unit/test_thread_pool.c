@@ -120,20 +120,12 @@ static void sample(struct fixture *f, uint64_t at_ms, uint32_t type, const uint6
 	uint32_t count)
 {
 	struct bytes payload = { 0 };
-	struct schema *schema = vec_push(&f->trace.schemas);
 
 	bytes_u32(&payload, type);
-	*schema =
-		(struct schema){ .provider_kind = PROVIDER_SAMPLE, .event_id = CLR_THREAD_SAMPLE };
 	fixture_stack(f, frames, count);
-	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
-		.thread_index = f->thread,
-		.stack_index = f->stack,
-		.schema_index = f->trace.schemas.count - 1,
-		.payload = payload.data,
-		.payload_size = (uint32_t)payload.len };
-	assert_int_equal(answers_event(&f->answers, &event), 0);
-	bytes_done(&payload);
+	fixture_event(f, at_ms,
+		&(struct schema){ .provider_kind = PROVIDER_SAMPLE, .event_id = CLR_THREAD_SAMPLE },
+		NULL, &payload);
 }
 
 static void test_work(void **state)
