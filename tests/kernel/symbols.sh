@@ -73,8 +73,16 @@ expect_code 0 "symbols apply -o"
 cmp y.nettrace z.nettrace || fail "apply -o gives another file"
 rm z.nettrace
 code_of "$spoor" symbols apply -o z.nettrace y.nettrace
-expect_code 0 "symbols apply -o of a complete recording"
-cmp y.nettrace z.nettrace || fail "apply -o of a complete recording gives another file"
+"$spoor" symbols list --json y.nettrace >list.json 2>err || fail "symbols list --json"
+if [ "$(value list.json '.images | length')" = 0 ]; then
+	expect_code 0 "symbols apply -o of a complete recording"
+	cmp y.nettrace z.nettrace || fail "apply -o of a complete recording gives another file"
+else
+	# A sample was taken in a library without symbols, for example in libc at the program's start.
+	expect_code 1 "symbols apply -o without a further name"
+	has err 'no symbol file here names'
+	[ ! -e z.nettrace ] || fail "apply -o without a further name writes a file"
+fi
 SPOOR_SYMBOL_CACHE=$scratch/none "$spoor" record -q -z -F 499 -o p.nettrace.zst -- ./bare spin 300 2>err || fail "record -z"
 "$spoor" symbols apply -q p.nettrace.zst 2>err || fail "apply to a packed recording"
 named p.nettrace.zst
