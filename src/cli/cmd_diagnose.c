@@ -12,7 +12,6 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/diagnose_live.h"
-#include "cli/options.h"
 #include "cli/record_outputs.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
@@ -26,35 +25,9 @@
 #define COLUMNS_WITHOUT_TERMINAL 80u
 #define DURATION_NS              UINT64_C(10000000000)
 
-struct diagnose_values {
-	struct target_values targets;
-	const char *input;
-	uint64_t from_ns;
-	uint64_t to_ns;
-	uint64_t duration_ns;
-	struct texts outputs;
-	struct texts fail_on;
-	bool json;
-};
-
-const struct option diagnose_options[] = {
-	TARGET_OPTIONS(struct diagnose_values, targets),
-	{ 0, "duration", "TIME", "observe running processes so long (10s)", OPTION_DURATION,
-		INTO(struct diagnose_values, duration_ns) },
-	{ 'o', "output", "FILE", "keep the recording of running processes there", OPTION_TEXTS,
-		INTO(struct diagnose_values, outputs) },
-	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",
-		OPTION_TEXT, INTO(struct diagnose_values, input) },
-	{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,
-		INTO(struct diagnose_values, from_ns) },
-	{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,
-		INTO(struct diagnose_values, to_ns) },
-	{ 0, "fail-on", "KIND", "exit code 1 if there is a finding of this kind; may be repeated",
-		OPTION_TEXTS, INTO(struct diagnose_values, fail_on) },
-	OPTION_ROW_JSON(struct diagnose_values,
-		"one JSON object, as spoor-diagnose(1) describes it"),
-	{ 0 },
-};
+#define OPTIONS_VERB diagnose
+#define OPTIONS_LIST "cli/diagnose_options.def"
+#include "cli/option_list.h"
 
 /* One diagnosis. Facts outlive the selection that gives them. */
 struct diagnose_run {

@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/event_choice.h"
-#include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
 #include "code/method_name.h"
@@ -37,37 +36,9 @@
 #define LINES_SIZE (64u << 10) /* bytes in one write */
 #define LOST_KINDS 16u
 
-struct events_values {
-	struct selection_values selection;
-	struct texts providers;
-	struct texts events;
-	uint64_t limit;
-	bool summary;
-	bool json;
-	bool stacks;
-	bool no_stacks;
-	bool quiet;
-};
-
-const struct option events_options[] = {
-	SELECTION_BASIC_OPTIONS(struct events_values, selection),
-	{ 0, "provider", "NAME", "only events of this provider; a pattern with * and ?",
-		OPTION_TEXTS, INTO(struct events_values, providers) },
-	{ 0, "event", "NAME", "only events of this name, such as GC/Start; a pattern", OPTION_TEXTS,
-		INTO(struct events_values, events) },
-	{ 0, "limit", "N", "end after so many events", OPTION_POSITIVE,
-		INTO(struct events_values, limit) },
-	{ 0, "summary", NULL, "which events are in it, how many, and how large", OPTION_FLAG,
-		INTO(struct events_values, summary) },
-	OPTION_ROW_JSON(struct events_values,
-		"one JSON object a line, as spoor-events(1) describes it"),
-	{ 0, "stack", NULL, "below each event the frames of its stack, the innermost first",
-		OPTION_FLAG, INTO(struct events_values, stacks) },
-	{ 0, "no-stacks", NULL, "with --json: leave out stacks, and read the file once",
-		OPTION_FLAG, INTO(struct events_values, no_stacks) },
-	OPTION_ROW_QUIET(struct events_values),
-	{ 0 },
-};
+#define OPTIONS_VERB events
+#define OPTIONS_LIST "cli/events_options.def"
+#include "cli/option_list.h"
 
 /* The counts of the Loss events, added up by source and unit. */
 struct lost_kind {

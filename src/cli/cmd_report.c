@@ -14,83 +14,15 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
 #include "report/answer_report.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
 
-struct report_values {
-	struct selection_values selection;
-	bool tree;
-	bool answers[ANSWER_COUNT];
-	const char *callers;
-	const char *sort;
-	const char *percent_limit;
-	const char *output;
-	uint64_t top;
-	bool no_children;
-	bool json;
-	bool long_names;
-	bool native;
-	bool verbose;
-	bool quiet;
-	unsigned color;
-};
-
-const struct option report_options[] = {
-	{ 0, "tree", NULL, "the call tree, with the share of each step", OPTION_FLAG,
-		INTO(struct report_values, tree) },
-	{ 0, "callers", "FUNCTION",
-		"callers of this function: its name, its last part, or a pattern", OPTION_TEXT,
-		INTO(struct report_values, callers) },
-	{ 0, "gc", NULL, "the garbage collections of .NET processes: pauses, reasons, heap",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_GC]) },
-	{ 0, "exceptions", NULL, "the exceptions of .NET processes: types, messages, methods",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_EXCEPTIONS]) },
-	{ 0, "alloc", NULL, "the memory that .NET processes allocated, by type and method",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_ALLOC]) },
-	{ 0, "locks", NULL, "the waits of .NET processes for locks, with owners and methods",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_LOCKS]) },
-	{ 0, "waits", NULL, "the waits of .NET processes for handles, and in Monitor.Wait",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_WAITS]) },
-	{ 0, "threadpool", NULL, "the thread pools of .NET processes: threads, starvation, workers",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_POOL]) },
-	{ 0, "jit", NULL, "the methods that .NET processes compiled: time, tiers, sizes",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_JIT]) },
-	{ 0, "requests", NULL, "the HTTP requests that ASP.NET Core served, by route", OPTION_FLAG,
-		INTO(struct report_values, answers[ANSWER_REQUESTS]) },
-	SELECTION_EVENT_OPTION(struct report_values, selection),
-	{ 0, "thread-time", NULL,
-		"each thread's time on a CPU, runnable and blocked (record --off-cpu)", OPTION_FLAG,
-		INTO(struct report_values, answers[ANSWER_THREAD_TIME]) },
-	{ 0, "off-cpu", NULL,
-		"what threads waited for, where, and what woke them (record --off-cpu)",
-		OPTION_FLAG, INTO(struct report_values, answers[ANSWER_OFF_CPU]) },
-	SELECTION_OPTIONS(struct report_values, selection),
-	{ 's', "sort", "KEY[,KEY...]",
-		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
-		OPTION_TEXT, INTO(struct report_values, sort) },
-	{ 0, "no-children", NULL, "what functions took themselves, without what they called",
-		OPTION_FLAG, INTO(struct report_values, no_children) },
-	{ 0, "percent-limit", "N", "only rows of at least N per cent", OPTION_TEXT,
-		INTO(struct report_values, percent_limit) },
-	{ 0, "top", "N", "functions a process, or branches a step (10; JSON: all)", OPTION_COUNT,
-		INTO(struct report_values, top) },
-	{ 0, "long", NULL, "names with their whole namespace", OPTION_FLAG,
-		INTO(struct report_values, long_names) },
-	{ 0, "native", NULL, "functions without a symbol one by one, not one row a module",
-		OPTION_FLAG, INTO(struct report_values, native) },
-	OPTION_ROW_JSON(struct report_values, "one JSON object, as spoor-report(1) describes it"),
-	OPTION_ROW_OUTPUT(struct report_values, "into a file; - is standard output"),
-	{ 'v', "verbose", NULL, "more of how it was recorded: clocks, sessions, every limit",
-		OPTION_FLAG, INTO(struct report_values, verbose) },
-	OPTION_ROW_QUIET(struct report_values),
-	{ 0, "color", "auto|always|never", "colour", OPTION_CHOICE,
-		INTO(struct report_values, color) },
-	{ 0 },
-};
+#define OPTIONS_VERB report
+#define OPTIONS_LIST "cli/report_options.def"
+#include "cli/option_list.h"
 
 /* What --sort means: an order of the tables, or keys to add up by. */
 struct sorting {

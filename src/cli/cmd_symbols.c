@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/symbols_fetch.h"
 #include "cli/symbols_recording.h"
@@ -27,42 +26,9 @@
 #define IMPORT_DEPTH_MAX   16
 #define IMPORT_ENTRIES_MAX 1000000u
 
-struct symbols_values {
-	struct texts servers;
-	uint64_t timeout_ns;
-	bool urls;
-	bool apply;
-	bool json;
-	bool quiet;
-	const char *output;
-	bool clean;
-	uint64_t unused_days;
-	uint64_t max_size;
-};
-
-const struct option symbols_options[] = {
-	OPTION_ROW_OUTPUT(struct symbols_values,
-		"apply: write the recording with names here, and leave FILE as it is"),
-	{ 0, "server", "URL", "fetch: this server; also microsoft, debuginfod; may be repeated",
-		OPTION_TEXTS, INTO(struct symbols_values, servers) },
-	{ 0, "urls", NULL, "fetch: only print the addresses, for a machine without a network",
-		OPTION_FLAG, INTO(struct symbols_values, urls) },
-	{ 0, "apply", NULL, "fetch: then write the names into FILE", OPTION_FLAG,
-		INTO(struct symbols_values, apply) },
-	{ 0, "timeout", "TIME", "fetch: the longest time of a download (10m)", OPTION_DURATION,
-		INTO(struct symbols_values, timeout_ns) },
-	{ 0, "clean", NULL, "cache: remove all files", OPTION_FLAG,
-		INTO(struct symbols_values, clean) },
-	{ 0, "unused-days", "N", "cache: remove files that were not used for so many days",
-		OPTION_POSITIVE, INTO(struct symbols_values, unused_days) },
-	{ 0, "max-size", "SIZE",
-		"cache: remove the longest unused files until SIZE is left; fetch: refuse larger files (2G)",
-		OPTION_SIZE, INTO(struct symbols_values, max_size) },
-	OPTION_ROW_JSON(struct symbols_values,
-		"list, cache: one JSON object, as spoor-symbols(1) describes it"),
-	OPTION_ROW_QUIET(struct symbols_values),
-	{ 0 },
-};
+#define OPTIONS_VERB symbols
+#define OPTIONS_LIST "cli/symbols_options.def"
+#include "cli/option_list.h"
 
 static int print_bytes(struct bytes *out)
 {

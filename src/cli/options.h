@@ -98,24 +98,7 @@ bool option_is_near(const char *typed, const char *name);
 /* The page that --help prints, to stdout. */
 void options_print_help(const struct verb *verb);
 
-/* Rows that several verbs have; they fill the field of that name. */
-#define OPTION_ROW_QUIET(type)                                                    \
-	{                                                                         \
-		'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(type, quiet) \
-	}
-#define OPTION_ROW_JSON(type, help)                                  \
-	{                                                            \
-		0, "json", NULL, help, OPTION_FLAG, INTO(type, json) \
-	}
-#define OPTION_ROW_OUTPUT(type, help)                                        \
-	{                                                                    \
-		'o', "output", "FILE", help, OPTION_TEXT, INTO(type, output) \
-	}
 #define DURATION_HELP "end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds"
-#define OPTION_ROW_DURATION(type)                                                              \
-	{                                                                                      \
-		0, "duration", "TIME", DURATION_HELP, OPTION_DURATION, INTO(type, duration_ns) \
-	}
 
 /* The words of "true|false", in this order. */
 enum yes_no { YES, NO };
