@@ -26,6 +26,7 @@
 #include "cli/listen_port.h"
 #include "cli/record_events.h"
 #include "cli/record_outputs.h"
+#include "cli/record_summary.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -38,7 +39,6 @@
 #include "machine/rights.h"
 #include "perf/recorder.h"
 #include "recording/live.h"
-#include "render/unwind_label.h"
 #include "target/targets.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
@@ -287,121 +287,17 @@ static void say_progress(struct recording_run *run)
 	run_progress_print(&line);
 }
 
-static uint64_t sum_unnamed(const struct live_counts *counts)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
-		sum += counts->unnamed[i];
-	return sum;
-}
-
-static void say_names(const struct live_counts *counts, struct bytes *out)
-{
-	static const char *const words[UNNAMED_CAUSE_COUNT] = {
-		[UNNAMED_NO_SYMBOLS] = "in images without symbols (shown by function bounds)",
-		[UNNAMED_NO_IMAGE] = "in images that could not be opened",
-		[UNNAMED_NO_MAPPING] = "outside any known mapping",
-		[UNNAMED_NO_METHOD] = "in JIT memory that no method owns",
-		[UNNAMED_NOT_ASKED] = "of processes that could not be asked",
-		[UNNAMED_KERNEL_HIDDEN] = "of the kernel, which hides its symbols from this user",
-		[UNNAMED_NO_MEMORY] = "first sampled when the recorder's memory was used up",
-	};
-	uint64_t unnamed = sum_unnamed(counts);
-	const char *separator = "; ";
-
-	if (!counts->frames)
-		return;
-	bytes_printf(out, "names      %.1f %% of %s",
-		100.0 * (double)(counts->frames - unnamed) / (double)counts->frames,
-		TEXT_THINGS(counts->frames, "frame", "frames"));
-	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++) {
-		double percent = 100.0 * (double)counts->unnamed[i] / (double)counts->frames;
-		if (!counts->unnamed[i])
-			continue;
-		bytes_printf(out, "%s%.*f %% %s", separator, percent < 0.1 ? 2 : 1, percent,
-			words[i]);
-		separator = ", ";
-	}
-	bytes_text(out, "\n");
-}
-
 static void say_end(struct recording_run *run)
 {
 	struct live_counts counts;
 	cleanup(bytes_done) struct bytes text = { 0 };
 
-	if (run->screen.terminal && !run->values->quiet)
-		run_progress_clear();
 	if (run->values->quiet)
 		return;
+	if (run->screen.terminal)
+		run_progress_clear();
 	live_count(run->live, &counts);
-	if (strcmp(run->outputs.path, "-") == 0)
-		bytes_text(&text, "standard output");
-	else if (run->outputs.temporary)
-		bytes_text(&text, "recorded");
-	else
-		text_add_safe_z(&text, run->outputs.path);
-	bytes_printf(&text, "  %s, %s", TEXT_SIZE(counts.bytes),
-		TEXT_THINGS(counts.samples, "sample", "samples"));
-	if (counts.blocks)
-		bytes_printf(&text, "%s%s", counts.events ? ", " : " and ",
-			TEXT_THINGS(counts.blocks, "block", "blocks"));
-	if (counts.events)
-		bytes_printf(&text, " and %s",
-			TEXT_THINGS(counts.events, ".NET event", ".NET events"));
-	if (counts.events_counted)
-		bytes_printf(&text, " (%s more are counted only)",
-			TEXT_COUNT(counts.events_counted));
-	bytes_printf(&text, " in %s",
-		TEXT_DURATION((double)(counts.end_ns - counts.begin_ns) / 1e9));
-	if (counts.events_lost)
-		bytes_printf(&text, ", %s (%.1f %%)",
-			TEXT_THINGS(counts.events_lost, ".NET event lost", ".NET events lost"),
-			100.0 * (double)counts.events_lost /
-				(double)(counts.events + counts.events_lost));
-	if (counts.unsampled_ns)
-		bytes_printf(&text,
-			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)%s",
-			(double)counts.unsampled_ns / 1e9, (double)counts.command_ns / 1e9,
-			counts.lost ? "" : "\n");
-	if (counts.unsampled_ns && !counts.lost) {
-		/* CPU time without samples was reported above: "nothing lost" would be false. */
-	} else if (!counts.lost && counts.events_lost) {
-		bytes_text(&text, "; no sample lost\n");
-	} else if (counts.lost && counts.blocks) {
-		bytes_printf(&text, ", %s samples and switches lost\n", TEXT_COUNT(counts.lost));
-	} else if (counts.lost) {
-		bytes_printf(&text, ", %s lost (%.1f %%)\n", TEXT_COUNT(counts.lost),
-			100.0 * (double)counts.lost / (double)(counts.samples + counts.lost));
-	} else {
-		bytes_text(&text, ", nothing lost\n");
-	}
-	if (counts.dotnet_withheld) {
-		bytes_printf(&text, LIVE_WITHHELD,
-			TEXT_THINGS(counts.dotnet_withheld, ".NET process", ".NET processes"),
-			counts.dotnet_withheld == 1 ? "its" : "their");
-		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
-	}
-	if (counts.dotnet_silent)
-		bytes_printf(&text,
-			"not asked  %s stopped or silent: no events or method names of %s (spoor report -v shows the reason)\n",
-			TEXT_THINGS(counts.dotnet_silent, ".NET process", ".NET processes"),
-			counts.dotnet_silent == 1 ? "it" : "them");
-	say_names(&counts, &text);
-	if (counts.unwound) {
-		bytes_text(&text, "stacks     ");
-		label_unwinding(&text, counts.unwound, counts.unwound_ends);
-		bytes_text(&text, "\n");
-	}
-	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report &&
-		!run->outputs.temporary) {
-		bool events_only = !counts.samples && counts.events;
-		bytes_text(&text,
-			events_only ? "next       spoor events " : "next       spoor report ");
-		text_add_shell_word(&text, run->outputs.path);
-		bytes_text(&text, events_only ? " --summary\n" : "\n");
-	}
+	record_summary(&text, &counts, &run->outputs, run->values->report);
 	fputs(bytes_z(&text), stderr);
 }
 

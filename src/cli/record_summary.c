@@ -1,0 +1,119 @@
+/* See record_summary.h. */
+#include "cli/record_summary.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "cli/record_outputs.h"
+#include "recording/live.h"
+#include "render/unwind_label.h"
+
+static uint64_t sum_unnamed(const struct live_counts *counts)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
+		sum += counts->unnamed[i];
+	return sum;
+}
+
+static void add_names(const struct live_counts *counts, struct bytes *out)
+{
+	static const char *const words[UNNAMED_CAUSE_COUNT] = {
+		[UNNAMED_NO_SYMBOLS] = "in images without symbols (shown by function bounds)",
+		[UNNAMED_NO_IMAGE] = "in images that could not be opened",
+		[UNNAMED_NO_MAPPING] = "outside any known mapping",
+		[UNNAMED_NO_METHOD] = "in JIT memory that no method owns",
+		[UNNAMED_NOT_ASKED] = "of processes that could not be asked",
+		[UNNAMED_KERNEL_HIDDEN] = "of the kernel, which hides its symbols from this user",
+		[UNNAMED_NO_MEMORY] = "first sampled when the recorder's memory was used up",
+	};
+	uint64_t unnamed = sum_unnamed(counts);
+	const char *separator = "; ";
+
+	if (!counts->frames)
+		return;
+	bytes_printf(out, "names      %.1f %% of %s",
+		100.0 * (double)(counts->frames - unnamed) / (double)counts->frames,
+		TEXT_THINGS(counts->frames, "frame", "frames"));
+	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++) {
+		double percent = 100.0 * (double)counts->unnamed[i] / (double)counts->frames;
+		if (!counts->unnamed[i])
+			continue;
+		bytes_printf(out, "%s%.*f %% %s", separator, percent < 0.1 ? 2 : 1, percent,
+			words[i]);
+		separator = ", ";
+	}
+	bytes_text(out, "\n");
+}
+
+void record_summary(struct bytes *out, const struct live_counts *counts,
+	const struct record_outputs *outputs, bool reported)
+{
+	if (strcmp(outputs->path, "-") == 0)
+		bytes_text(out, "standard output");
+	else if (outputs->temporary)
+		bytes_text(out, "recorded");
+	else
+		text_add_safe_z(out, outputs->path);
+	bytes_printf(out, "  %s, %s", TEXT_SIZE(counts->bytes),
+		TEXT_THINGS(counts->samples, "sample", "samples"));
+	if (counts->blocks)
+		bytes_printf(out, "%s%s", counts->events ? ", " : " and ",
+			TEXT_THINGS(counts->blocks, "block", "blocks"));
+	if (counts->events)
+		bytes_printf(out, " and %s",
+			TEXT_THINGS(counts->events, ".NET event", ".NET events"));
+	if (counts->events_counted)
+		bytes_printf(out, " (%s more are counted only)",
+			TEXT_COUNT(counts->events_counted));
+	bytes_printf(out, " in %s",
+		TEXT_DURATION((double)(counts->end_ns - counts->begin_ns) / 1e9));
+	if (counts->events_lost)
+		bytes_printf(out, ", %s (%.1f %%)",
+			TEXT_THINGS(counts->events_lost, ".NET event lost", ".NET events lost"),
+			100.0 * (double)counts->events_lost /
+				(double)(counts->events + counts->events_lost));
+	if (counts->unsampled_ns)
+		bytes_printf(out,
+			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)%s",
+			(double)counts->unsampled_ns / 1e9, (double)counts->command_ns / 1e9,
+			counts->lost ? "" : "\n");
+	if (counts->unsampled_ns && !counts->lost) {
+		/* CPU time without samples was reported above: "nothing lost" would be false. */
+	} else if (!counts->lost && counts->events_lost) {
+		bytes_text(out, "; no sample lost\n");
+	} else if (counts->lost && counts->blocks) {
+		bytes_printf(out, ", %s samples and switches lost\n", TEXT_COUNT(counts->lost));
+	} else if (counts->lost) {
+		bytes_printf(out, ", %s lost (%.1f %%)\n", TEXT_COUNT(counts->lost),
+			100.0 * (double)counts->lost / (double)(counts->samples + counts->lost));
+	} else {
+		bytes_text(out, ", nothing lost\n");
+	}
+	if (counts->dotnet_withheld) {
+		bytes_printf(out, LIVE_WITHHELD,
+			TEXT_THINGS(counts->dotnet_withheld, ".NET process", ".NET processes"),
+			counts->dotnet_withheld == 1 ? "its" : "their");
+		bytes_text(out, ".\n" LIVE_WITHHELD_REMEDY ".\n");
+	}
+	if (counts->dotnet_silent)
+		bytes_printf(out,
+			"not asked  %s stopped or silent: no events or method names of %s (spoor report -v shows the reason)\n",
+			TEXT_THINGS(counts->dotnet_silent, ".NET process", ".NET processes"),
+			counts->dotnet_silent == 1 ? "it" : "them");
+	add_names(counts, out);
+	if (counts->unwound) {
+		bytes_text(out, "stacks     ");
+		label_unwinding(out, counts->unwound, counts->unwound_ends);
+		bytes_text(out, "\n");
+	}
+	if (strcmp(outputs->path, "-") != 0 && !reported && !outputs->temporary) {
+		bool events_only = !counts->samples && counts->events;
+		bytes_text(out,
+			events_only ? "next       spoor events " : "next       spoor report ");
+		text_add_shell_word(out, outputs->path);
+		bytes_text(out, events_only ? " --summary\n" : "\n");
+	}
+}
