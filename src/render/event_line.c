@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "render/event_text.h"
+#include "render/event_value.h"
 #include "trace/event.h"
 #include "trace/schema.h"
 #include "trace/symbolmap.h"
@@ -157,7 +158,7 @@ static void add_activity(struct json *j, const char *name, const uint8_t *guid)
 
 	if (memcmp(guid, none, sizeof(none)) == 0)
 		return;
-	event_text_guid(&text, guid);
+	event_value_guid(&text, guid);
 	json_text(j, name, bytes_z(&text), text.len);
 	j->out->failed |= text.failed;
 	bytes_done(&text);

@@ -11,12 +11,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "render/event_value.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/event_label.h"
@@ -25,15 +25,9 @@
 #include "trace/schema.h"
 #include "trace/trace.h"
 
-#define TEXT_MAX       200u
 #define ARRAY_MAX      16u
 #define NAME_MAX_BYTES 64u
 #define BYTES_MAX      32u
-
-#define TICKS_PER_S   10000000u
-#define TICKS_TO_1970 UINT64_C(116444736000000000) /* 100 ns since 1601 */
-/* the year 10000, which ISO 8601 does not have */
-#define TICKS_OF_DATES UINT64_C(2650467744000000000)
 
 /* How each field is printed: into a line, or into a JSON object. */
 struct walk {
@@ -52,297 +46,12 @@ struct walk {
 	struct cursor payload; /* all of it */
 };
 
-enum value_kind {
-	VALUE_NONE,
-	VALUE_BOOL,
-	VALUE_I64,
-	VALUE_U64,
-	VALUE_HEX,
-	VALUE_F32,
-	VALUE_F64,
-	VALUE_TIME,
-	VALUE_GUID,
-	VALUE_TEXT16,
-	VALUE_TEXT8
-};
-
-struct value {
-	enum value_kind kind;
-	union {
-		uint64_t u;
-		int64_t i;
-		double f;
-		float f32;
-	};
-	const uint8_t *bytes; /* of a guid or a text */
-	size_t count;         /* UTF-16 units, or bytes */
-};
-
-static double f64_of(uint64_t bits)
-{
-	double value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
-static float f32_of(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
-static struct value of_i64(int64_t i)
-{
-	return (struct value){ .kind = VALUE_I64, .i = i };
-}
-
-static struct value of_u64(uint64_t u)
-{
-	return (struct value){ .kind = VALUE_U64, .u = u };
-}
-
-static struct value of_bool(bool yes)
-{
-	return (struct value){ .kind = VALUE_BOOL, .u = yes };
-}
-
-static struct value of_f32(float f32)
-{
-	return (struct value){ .kind = VALUE_F32, .f32 = f32 };
-}
-
-static struct value of_f64(double f)
-{
-	return (struct value){ .kind = VALUE_F64, .f = f };
-}
-
-/*
- * False: the type's length is not known, so that no field after it can be read. A payload that is
- * too short shows in c->short_read.
- */
-static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
-{
-	struct value value = { 0 };
-
-	switch (type) {
-	case FIELD_BOOL:
-		value = of_bool(cursor_u32(c));
-		break;
-	case FIELD_BOOL8:
-		value = of_bool(cursor_u8(c));
-		break;
-	case FIELD_I8:
-		value = of_i64((int8_t)cursor_u8(c));
-		break;
-	case FIELD_U8:
-	case FIELD_CHAR8:
-		value = of_u64(cursor_u8(c));
-		break;
-	case FIELD_I16:
-		value = of_i64((int16_t)cursor_u16(c));
-		break;
-	case FIELD_U16:
-		value = of_u64(cursor_u16(c));
-		break;
-	case FIELD_CHAR16:
-		value.kind = VALUE_TEXT16;
-		value.bytes = cursor_take(c, 2);
-		value.count = 1;
-		break;
-	case FIELD_I32:
-		value = of_i64((int32_t)cursor_u32(c));
-		break;
-	case FIELD_U32:
-		value = of_u64(cursor_u32(c));
-		break;
-	case FIELD_I64:
-		value = of_i64((int64_t)cursor_u64(c));
-		break;
-	case FIELD_U64:
-		value = of_u64(cursor_u64(c));
-		break;
-	case FIELD_TIME:
-		value = of_u64(cursor_u64(c));
-		if (value.u < TICKS_OF_DATES)
-			value.kind = VALUE_TIME;
-		break;
-	case FIELD_F32:
-		value = of_f32(f32_of(cursor_u32(c)));
-		break;
-	case FIELD_F64:
-		value = of_f64(f64_of(cursor_u64(c)));
-		break;
-	case FIELD_DECIMAL:
-		cursor_skip(c, 16);
-		break;
-	case FIELD_GUID:
-		value.kind = VALUE_GUID;
-		value.bytes = cursor_take(c, 16);
-		break;
-	case FIELD_TEXT16:
-		value.kind = VALUE_TEXT16;
-		value.bytes = cursor_utf16z(c, &value.count);
-		break;
-	case FIELD_VARINT:
-		value = of_i64(cursor_varint(c));
-		break;
-	case FIELD_VARUINT:
-		value = of_u64(cursor_varuint(c));
-		break;
-	default:
-		return false;
-	}
-	*ret_value = value;
-	return true;
-}
-
-void event_text_guid(struct bytes *out, const uint8_t *guid)
-{
-	struct cursor c = cursor_of(guid, 16);
-	uint32_t a = cursor_u32(&c);
-	uint16_t b = cursor_u16(&c);
-	uint16_t d = cursor_u16(&c);
-	const uint8_t *rest = c.at;
-
-	bytes_printf(out, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", a, b, d, rest[0],
-		rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], rest[7]);
-}
-
 static void add_hex(struct bytes *out, const uint8_t *data, size_t size)
 {
 	uint8_t *room = bytes_reserve(out, 2 * size);
 
 	if (room)
 		out->len += text_put_hex((char *)room, data, size);
-}
-
-/* A text of a value as UTF-8, at most `most` units or bytes of it. */
-static void add_utf8(struct bytes *out, const struct value *value, size_t most)
-{
-	size_t count = value->count < most ? value->count : most;
-
-	if (value->kind == VALUE_TEXT16)
-		text_add_utf16(out, value->bytes, count);
-	else
-		bytes_add(out, value->bytes, count);
-}
-
-/* Bare: without quotes and whole, for the comparison with text from the command line. */
-static void add_quoted(struct bytes *out, const struct value *value, bool bare)
-{
-	struct bytes utf8 = { 0 };
-
-	add_utf8(&utf8, value, bare ? SIZE_MAX : TEXT_MAX);
-	if (bare) {
-		text_add_safe(out, bytes_z(&utf8), utf8.len);
-	} else {
-		bytes_text(out, "\"");
-		text_add_escaped(out, bytes_z(&utf8), utf8.len);
-	}
-	if (!bare)
-		bytes_text(out, value->count > TEXT_MAX ? "\xe2\x80\xa6\"" : "\"");
-	out->failed |= utf8.failed;
-	bytes_done(&utf8);
-}
-
-/* "2020-01-02T03:04:05.5Z" of 100 ns since 1601, below TICKS_OF_DATES. */
-static void add_date(struct bytes *out, uint64_t ticks)
-{
-	int64_t since_1970 = (int64_t)(ticks - ticks % TICKS_PER_S) - (int64_t)TICKS_TO_1970;
-	time_t seconds = (time_t)(since_1970 / TICKS_PER_S);
-	uint64_t fraction = ticks % TICKS_PER_S;
-	int digits = 7;
-	struct tm utc = { 0 };
-
-	(void)gmtime_r(&seconds, &utc); /* years of four digits */
-	bytes_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1,
-		utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
-	for (; fraction && fraction % 10 == 0; digits--)
-		fraction /= 10;
-	if (fraction)
-		bytes_printf(out, ".%0*" PRIu64, digits, fraction);
-	bytes_u8(out, 'Z');
-}
-
-static void add_value(struct bytes *out, const struct value *value, bool bare)
-{
-	switch (value->kind) {
-	case VALUE_NONE:
-		bytes_text(out, "?");
-		break;
-	case VALUE_BOOL:
-		bytes_text(out, value->u ? "true" : "false");
-		break;
-	case VALUE_I64:
-		if (value->i < 0)
-			bytes_u8(out, '-');
-		bytes_decimal(out, value->i < 0 ? -(uint64_t)value->i : (uint64_t)value->i, 1);
-		break;
-	case VALUE_U64:
-		bytes_decimal(out, value->u, 1);
-		break;
-	case VALUE_HEX:
-		bytes_printf(out, "0x%llx", (unsigned long long)value->u);
-		break;
-	case VALUE_F32:
-		text_add_f32(out, value->f32);
-		break;
-	case VALUE_F64:
-		text_add_f64(out, value->f);
-		break;
-	case VALUE_TIME:
-		add_date(out, value->u);
-		break;
-	case VALUE_GUID:
-		event_text_guid(out, value->bytes);
-		break;
-	case VALUE_TEXT16:
-	case VALUE_TEXT8:
-		add_quoted(out, value, bare);
-		break;
-	}
-}
-
-static void json_value(struct json *j, const char *name, const struct value *value)
-{
-	struct bytes text = { 0 };
-
-	switch (value->kind) {
-	case VALUE_NONE:
-		json_null(j, name);
-		break;
-	case VALUE_BOOL:
-		json_bool(j, name, value->u);
-		break;
-	case VALUE_I64:
-		json_i64(j, name, value->i);
-		break;
-	case VALUE_U64:
-		json_u64(j, name, value->u);
-		break;
-	case VALUE_F32:
-		json_f32(j, name, value->f32);
-		break;
-	case VALUE_F64:
-		json_f64(j, name, value->f);
-		break;
-	case VALUE_HEX:
-	case VALUE_TIME:
-	case VALUE_GUID:
-		add_value(&text, value, true);
-		json_text(j, name, bytes_z(&text), text.len);
-		break;
-	case VALUE_TEXT16:
-	case VALUE_TEXT8:
-		add_utf8(&text, value, SIZE_MAX);
-		json_text(j, name, bytes_z(&text), text.len);
-		break;
-	}
-	j->out->failed |= text.failed;
-	bytes_done(&text);
 }
 
 /* Whether this field is shown; if so, and in a line, its name is. */
@@ -364,14 +73,14 @@ static bool begin_field(struct walk *walk, const char *name)
 }
 
 /* Without a name: an element. */
-static void show_value(struct walk *walk, const char *name, const struct value *value)
+static void show_value(struct walk *walk, const char *name, const struct event_value *value)
 {
 	if (name ? !begin_field(walk, name) : walk->silent > 0)
 		return;
 	if (walk->json)
-		json_value(walk->json, name, value);
+		event_value_json(walk->json, name, value);
 	else
-		add_value(walk->out, value, walk->wanted && !walk->inside);
+		event_value_add(walk->out, value, walk->wanted && !walk->inside);
 }
 
 static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end,
@@ -413,7 +122,7 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 static bool walk_value(struct walk *walk, const char *name, const struct schema *schema, uint32_t i,
 	unsigned type, struct cursor *c)
 {
-	struct value value;
+	struct event_value value;
 
 	if (type == FIELD_OBJECT)
 		return walk_object(walk, name, schema, i, c);
@@ -423,7 +132,7 @@ static bool walk_value(struct walk *walk, const char *name, const struct schema 
 		type = FIELD_BOOL8;
 	if (payload_is_wide(walk->layout, schema, i))
 		type = type == FIELD_I8 || type == FIELD_I16 ? FIELD_I32 : FIELD_U32;
-	if (!read_value(type, c, &value) || c->short_read)
+	if (!event_value_read(type, c, &value) || c->short_read)
 		return false;
 	show_value(walk, name, &value);
 	return true;
@@ -461,7 +170,7 @@ static bool walk_characters(struct walk *walk, const char *name, const struct fi
 	uint32_t count, struct cursor *at)
 {
 	size_t unit = field->element == FIELD_CHAR16 ? 2 : 1;
-	struct value value = { .kind = unit == 2 ? VALUE_TEXT16 : VALUE_TEXT8 };
+	struct event_value value = { .kind = unit == 2 ? VALUE_TEXT16 : VALUE_TEXT8 };
 
 	value.count = count == UINT32_MAX ? cursor_left(at) / unit : count;
 	value.bytes = cursor_take(at, value.count * unit);
@@ -624,9 +333,9 @@ static unsigned type_of_letter(const struct clr_field *field)
 }
 
 /* A payload that is too short shows in c->short_read. */
-static struct value read_letter(const struct clr_field *field, struct cursor *c)
+static struct event_value read_letter(const struct clr_field *field, struct cursor *c)
 {
-	struct value value = { .kind = VALUE_TEXT8 };
+	struct event_value value = { .kind = VALUE_TEXT8 };
 	unsigned type = type_of_letter(field);
 
 	if (field->type == 'U') {
@@ -638,7 +347,7 @@ static struct value read_letter(const struct clr_field *field, struct cursor *c)
 		value.bytes = cursor_take(c, value.count);
 		cursor_skip(c, 1); /* the NUL, or nothing */
 	} else {
-		(void)read_value(type, c, &value); /* all of these are known */
+		(void)event_value_read(type, c, &value); /* all of these are known */
 		if (field->type == 'X' || field->type == 'P' || field->type == 'H')
 			value.kind = VALUE_HEX;
 	}
@@ -707,7 +416,7 @@ static bool walk_clr_array(struct walk *walk, struct clr_walk *clr, unsigned i, 
 			whole = walk_clr_struct(walk, clr, i, c);
 			continue;
 		}
-		struct value value = read_letter(field, c);
+		struct event_value value = read_letter(field, c);
 		whole = !c->short_read;
 		if (whole)
 			show_value(walk, NULL, &value);
@@ -722,7 +431,7 @@ static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, 
 
 	if (field->count)
 		return walk_clr_array(walk, clr, i, c);
-	struct value value = read_letter(field, c);
+	struct event_value value = read_letter(field, c);
 
 	if (c->short_read)
 		return false;
@@ -759,7 +468,7 @@ static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
 static void show_gc_field(struct walk *walk, const char *name, const struct gc_dynamic_field *field)
 {
 	struct cursor c = cursor_of(field->values, field->count * field->value_size);
-	struct value value = {
+	struct event_value value = {
 		.kind = VALUE_TEXT16, .bytes = field->values, .count = field->count
 	};
 	bool text = field->type == FIELD_TEXT16;
@@ -768,17 +477,18 @@ static void show_gc_field(struct walk *walk, const char *name, const struct gc_d
 		return;
 	if (walk->json && (text || !field->is_array)) {
 		if (!text)
-			(void)read_value(field->type, &c, &value); /* all of these are known */
-		json_value(walk->json, name, &value);
+			(void)event_value_read(field->type, &c,
+				&value); /* all of these are known */
+		event_value_json(walk->json, name, &value);
 	} else if (walk->json) {
 		json_array(walk->json, name);
 		for (size_t i = 0; i < field->count; i++) {
-			(void)read_value(field->type, &c, &value); /* as above */
-			json_value(walk->json, NULL, &value);
+			(void)event_value_read(field->type, &c, &value); /* as above */
+			event_value_json(walk->json, NULL, &value);
 		}
 		json_end(walk->json);
 	} else if (text && walk->wanted) {
-		add_value(walk->out, &value, true);
+		event_value_add(walk->out, &value, true);
 	} else {
 		gc_dynamic_value(field, walk->out);
 	}
@@ -932,11 +642,11 @@ static struct cursor labels_of(const struct event *event)
 					   : cursor_of("", 0);
 }
 
-static struct value value_of_label(const struct event_label *label)
+static struct event_value value_of_label(const struct event_label *label)
 {
 	if (label->kind == LABEL_NUMBER)
-		return of_i64(label->number);
-	return (struct value){
+		return (struct event_value){ .kind = VALUE_I64, .i = label->number };
+	return (struct event_value){
 		.kind = VALUE_TEXT8, .bytes = (const uint8_t *)label->text, .count = label->text_len
 	};
 }
@@ -969,11 +679,11 @@ void event_text_labels(struct bytes *out, const struct event *event)
 		char text[2 * LABEL_TRACE_ID_SIZE + 1];
 		char key[NAME_MAX_BYTES];
 		if (label_has_key(&label)) {
-			struct value value = value_of_label(&label);
+			struct event_value value = value_of_label(&label);
 			/* a cut end is fine */
 			(void)text_make_safe(label.key, label.key_len, key, sizeof(key));
 			bytes_printf(out, "%s%s=", before, key);
-			add_value(out, &value, false);
+			event_value_add(out, &value, false);
 		} else if (id_of_label(&label, text)) {
 			bytes_printf(out, "%s%s=%s", before,
 				label.kind == LABEL_SPAN_ID ? "span_id" : "trace_id", text);
@@ -1017,10 +727,10 @@ void event_text_labels_json(struct json *j, const struct event *event)
 		if (!open)
 			json_object(j, "labels");
 		open = true;
-		struct value value = value_of_label(&label);
+		struct event_value value = value_of_label(&label);
 		bytes_reset(&key);
 		text_add_safe(&key, label.key, label.key_len);
-		json_value(j, bytes_z(&key), &value);
+		event_value_json(j, bytes_z(&key), &value);
 	}
 	if (open)
 		json_end(j);

@@ -52,7 +52,4 @@ void event_text_labels(struct bytes *out, const struct event *event);
  */
 void event_text_labels_json(struct json *j, const struct event *event);
 
-/* "00112233-4455-...": 16 bytes as a file has them. */
-void event_text_guid(struct bytes *out, const uint8_t *guid);
-
 #endif
