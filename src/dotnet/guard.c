@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -45,6 +44,7 @@
 #include "dotnet/guard_message.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "machine/descriptors.h"
 #include "machine/rights.h"
 
 #define NS_PER_MS    UINT64_C(1000000)
@@ -64,8 +64,6 @@
 #define READ_SIZE  (64u << 10)
 #define READ_MAX   (1u << 20) /* of one stream in one turn */
 #define REPLY_SIZE (IPC_HEADER_SIZE + 8u)
-/* closed one by one where the kernel has no close_range */
-#define DESCRIPTORS_MAX 65536u
 
 struct page {
 	uint64_t beats;  /* written by the owner */
@@ -335,27 +333,10 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 	}
 }
 
-static void close_between(unsigned first, unsigned last)
-{
-	if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
-		return;
-	for (unsigned fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++)
-		(void)close((int)fd); /* most are not open */
-}
-
-static int compare_ints(const void *a, const void *b)
-{
-	int x = *(const int *)a;
-	int y = *(const int *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* All but the channel, the owner's pidfd and the guarded connections. */
 static void close_others(struct guard *guard, int owner_fd)
 {
 	VEC(int) kept = { 0 };
-	unsigned next = 0;
 	bool all = vec_add(&kept, guard->channel);
 
 	if (owner_fd >= 0)
@@ -365,13 +346,7 @@ static void close_others(struct guard *guard, int owner_fd)
 	if (!all)
 		/* without this list it would hold foreign descriptors: better no guard */
 		_exit(1);
-	qsort(kept.items, kept.count, sizeof(kept.items[0]), compare_ints);
-	for (uint32_t i = 0; i < kept.count; i++) {
-		if (kept.items[i])
-			close_between(next, (unsigned)kept.items[i] - 1);
-		next = (unsigned)kept.items[i] + 1;
-	}
-	close_between(next, UINT_MAX);
+	descriptors_close_but(kept.items, kept.count);
 	vec_done(&kept);
 }
 

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +26,7 @@
 #include "base/vec.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
+#include "machine/descriptors.h"
 #include "machine/rights.h"
 
 #define BACKLOG   64
@@ -632,24 +632,6 @@ static bool has_ended(int pidfd)
 	return pidfd < 0 || poll_one(pidfd, POLLIN, 0);
 }
 
-/* Closes all descriptors but `kept`, ascending, since close_range() takes ranges. */
-static void close_others(const int *kept, size_t count)
-{
-	for (int last = STDERR_FILENO;;) {
-		int next = INT_MAX;
-		for (size_t i = 0; i < count; i++)
-			if (kept[i] > last && kept[i] < next)
-				next = kept[i];
-		if (next - last > 1)
-			/* old kernels: they stay open */
-			(void)close_range((unsigned)last + 1,
-				next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0);
-		if (next == INT_MAX)
-			return;
-		last = next;
-	}
-}
-
 /* Lets go of the recorder's standard streams, whose readers wait, and of its folder. */
 static void detach(void)
 {
@@ -760,14 +742,14 @@ static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t reco
 /* The helper process keeps only the port, the pipe and the pidfd. */
 static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t recorder)
 {
-	const int kept[] = { reverse->fd, pipe_fd, pidfd };
+	int kept[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, reverse->fd, pipe_fd, pidfd };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	char word = HELPER_WORK;
 
 	(void)setsid(); /* so Ctrl-C and the hangup of the terminal do not reach the helper */
 	for (int signal = 1; signal < SIGRTMIN; signal++)
 		(void)sigaction(signal, &ignore, NULL); /* those that cannot be ignored are not */
-	close_others(kept, sizeof(kept) / sizeof(kept[0]));
+	descriptors_close_but(kept, sizeof(kept) / sizeof(kept[0]));
 	ssize_t n = wait_for_word(reverse, pipe_fd, recorder, &word);
 
 	if (n < 0 || word == HELPER_END)

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/map.h"
 #include "base/poll_set.h"
 #include "base/vec.h"
@@ -25,6 +26,7 @@
 #include "machine/proc.h"
 #include "machine/rights.h"
 #include "perf/attribute.h"
+#include "perf/closing.h"
 #include "perf/explain.h"
 #include "perf/kernel_event.h"
 #include "perf/ring.h"
@@ -42,6 +44,7 @@ struct event {
 	int32_t cpu;
 	uint32_t tid; /* 0: every process */
 	bool anchor;
+	bool tracepoint;
 	bool copies; /* one of two sampling events, by the size of their copies */
 	bool small;  /* the one with small copies */
 };
@@ -70,7 +73,20 @@ struct recorder {
 	bool small_copies; /* those events run now */
 	bool machine;      /* the rings cover the whole machine */
 	bool running;
+	bool started; /* it was running */
 };
+
+/* Without memory it waits for the kernel. */
+static void close_tracepoints(struct recorder *recorder)
+{
+	VEC(int) fds = { 0 };
+
+	vec_each(event, &recorder->events)
+		if (event->tracepoint && vec_add(&fds, event->fd))
+			event->fd = -1;
+	closing_finish(fds.items, fds.count);
+	vec_done(&fds);
+}
 
 static void close_events(struct recorder *recorder)
 {
@@ -79,8 +95,10 @@ static void close_events(struct recorder *recorder)
 		free(recorder->rings.items[i]);
 	}
 	vec_reset(&recorder->rings);
+	if (recorder->started)
+		close_tracepoints(recorder);
 	for (uint32_t i = 0; i < recorder->events.count; i++)
-		(void)close(recorder->events.items[i].fd); /* no data is lost if this fails */
+		closep(&recorder->events.items[i].fd); /* no data is lost if this fails */
 	vec_reset(&recorder->events);
 	twins_done(&recorder->twins);
 }
@@ -160,8 +178,10 @@ static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd
 			return 0;
 		}
 		int r = keep_event(recorder, fd, cpu, 0, false);
-		if (r == 0)
-			r = event_redirect(fd, ring_fd);
+		if (r < 0)
+			return r;
+		vec_last(&recorder->events)->tracepoint = true;
+		r = event_redirect(fd, ring_fd);
 		if (r < 0)
 			return r;
 	}
@@ -801,7 +821,7 @@ int recorder_start(struct recorder *recorder, struct diag *diag)
 {
 	int error = 0;
 
-	recorder->running = true;
+	recorder->running = recorder->started = true;
 	if (recorder->attr.enable_on_exec || recorder->info.clock == RECORD_CLOCK_NONE)
 		return 0;
 	uint32_t started = start_events(recorder, -1, &error);
