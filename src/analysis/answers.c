@@ -37,7 +37,8 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 			       ? 1u << ANSWER_POOL
 			       : 0;
 	if (schema->kind == EVENT_SWITCH)
-		return 1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU;
+		return 1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU | 1u << ANSWER_LOCKS |
+		       1u << ANSWER_WAITS;
 	if (schema->kind == EVENT_WAKEUP)
 		return 1u << ANSWER_OFF_CPU;
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_THREAD_TIME)
@@ -121,6 +122,12 @@ static bool has_thread(const struct profile_filter *filter, uint32_t tid)
 	return found;
 }
 
+static int pass_wait(struct waits *waits, const struct runtime_event *event)
+{
+	return event->event->kind == EVENT_SWITCH ? waits_switch(waits, event)
+						  : waits_event(waits, event);
+}
+
 static int pass(struct answers *answers, enum answer answer, const struct runtime_event *event)
 {
 	switch (answer) {
@@ -133,9 +140,9 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 	case ANSWER_ALLOC:
 		return allocations_event(&answers->allocations, event);
 	case ANSWER_LOCKS:
-		return waits_event(&answers->locks, event);
+		return pass_wait(&answers->locks, event);
 	case ANSWER_WAITS:
-		return waits_event(&answers->handles, event);
+		return pass_wait(&answers->handles, event);
 	case ANSWER_POOL:
 		return thread_pool_event(&answers->thread_pool, event);
 	case ANSWER_JIT:
@@ -327,6 +334,10 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		.to_ns = answers->to_ns };
 	if (!error)
 		error = blocks_finish(&answers->blocks, &selection);
+	if (!error && answers->wanted & 1u << ANSWER_LOCKS)
+		error = waits_add_blocks(&answers->locks, &answers->blocks, WAITS_FOR_LOCKS);
+	if (!error && answers->wanted & 1u << ANSWER_WAITS)
+		error = waits_add_blocks(&answers->handles, &answers->blocks, WAITS_FOR_OTHERS);
 	if (!error)
 		error = thread_time_finish(&answers->thread_time, &times);
 	if (!error)

@@ -40,7 +40,7 @@ enum answer {
 	ANSWER_GC,
 	ANSWER_EXCEPTIONS,
 	ANSWER_ALLOC,
-	ANSWER_LOCKS,
+	ANSWER_LOCKS, /* with ANSWER_OFF_CPU also those known by context switches; the next too */
 	ANSWER_WAITS,
 	ANSWER_POOL,
 	ANSWER_JIT,

@@ -141,6 +141,8 @@ int blocks_finish(struct blocks *blocks, const struct tally_selection *selection
 	const struct event_stacks *stacks = selection->stacks;
 	uint32_t count = stacks->items.count ? stacks->items.count : 1;
 
+	blocks->trace = selection->names->trace;
+
 	for (uint32_t i = 0; i < count; i++) {
 		struct wait_place place = { 0 };
 		if (i) {
@@ -159,12 +161,11 @@ int blocks_finish(struct blocks *blocks, const struct tally_selection *selection
 	return error;
 }
 
-bool blocks_is_idle(const struct blocks *blocks, const struct trace *trace,
-	const struct tally_key *key)
+bool blocks_is_idle(const struct blocks *blocks, const struct tally_key *key)
 {
 	static const char pool[] = ".NET TP Worker";
 	const struct wait_place *place = &blocks->places.items[key->stack];
-	const char *name = trace_text(trace, trace->threads.items[key->id].name);
+	const char *name = trace_text(blocks->trace, blocks->trace->threads.items[key->id].name);
 
 	/* The runtime's own threads have no managed frames while they have nothing to do. */
 	return place->idle || (!place->where && strncmp(name, ".NET ", 5) == 0 &&

@@ -25,6 +25,7 @@ struct block_waker {
 };
 
 struct blocks {
+	const struct trace *trace; /* set by blocks_finish() */
 	/*
 	 * Key: id = row of the thread, kind = enum block_cause, text = function that waits, detail =
 	 * waker + 1, place = function of the program, stack. An amount is ns blocked. The members
@@ -47,8 +48,7 @@ int blocks_event(struct blocks *blocks, const struct runtime_event *event);
 int blocks_finish(struct blocks *blocks, const struct tally_selection *selection);
 
 /* Whether a row is of a thread without work: it waits for some. */
-bool blocks_is_idle(const struct blocks *blocks, const struct trace *trace,
-	const struct tally_key *key);
+bool blocks_is_idle(const struct blocks *blocks, const struct tally_key *key);
 
 void blocks_done(struct blocks *blocks);
 

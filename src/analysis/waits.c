@@ -2,13 +2,16 @@
 #include "analysis/waits.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/blocks.h"
 #include "analysis/event_stacks.h"
 #include "analysis/runtime_event.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "trace/spoor_payload.h"
 
 #define IS_NATIVE      1u /* ContentionFlags */
 #define IS_MONITOR     1u /* WaitSource */
@@ -22,6 +25,11 @@ static int add(struct waits *waits, const struct wait_begun *wait, uint64_t last
 		.amount = lasts_ns, .at_ns = wait->at_ns, .from_ns = wait->from_ns, .lasts = true
 	};
 
+	if (wait->is_selected && wait->key.process < waits->off_cpu.count) {
+		struct wait_off_cpu *sum = &waits->off_cpu.items[wait->key.process];
+		sum->blocked_ns += wait->blocked_ns;
+		sum->runnable_ns += wait->runnable_ns;
+	}
 	return wait->is_selected ? tally_add(&waits->tally, &wait->key, &amount) : 0;
 }
 
@@ -123,6 +131,40 @@ int waits_event(struct waits *waits, const struct runtime_event *event)
 		       : end(waits, open, event);
 }
 
+/* The part of [begin, end) after the wait's begin. */
+static uint64_t part_of_wait(const struct wait_begun *wait, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (begin_ns < wait->at_ns)
+		begin_ns = wait->at_ns;
+	return end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
+int waits_switch(struct waits *waits, const struct runtime_event *event)
+{
+	const struct event *raw = event->event;
+	struct payload_cswitch block;
+
+	/* sums of short blocks are not of a time */
+	if (event->schema->provider_kind == PROVIDER_SPOOR ||
+		payload_read_cswitch(raw->payload, raw->payload_size, &block) < 0 ||
+		block.ready_ns > block.value)
+		return 0;
+	while (waits->off_cpu.count <= event->process)
+		if (!vec_push(&waits->off_cpu))
+			return -ENOMEM;
+	if (raw->thread_index >= waits->by_thread.count)
+		return 0;
+	struct wait_begun *open = &waits->by_thread.items[raw->thread_index];
+	uint64_t begin_ns = event->at_ns > block.value ? event->at_ns - block.value : 0;
+	uint64_t ready_ns = event->at_ns > block.ready_ns ? event->at_ns - block.ready_ns : 0;
+
+	if (!open->is_open)
+		return 0;
+	open->blocked_ns += part_of_wait(open, begin_ns, ready_ns);
+	open->runnable_ns += part_of_wait(open, ready_ns, event->at_ns);
+	return 0;
+}
+
 void waits_ran(struct waits *waits, uint32_t thread, uint64_t at_ns)
 {
 	if (thread >= waits->by_thread.count)
@@ -151,6 +193,89 @@ int waits_settle(struct waits *waits, uint64_t end_ns)
 	return error;
 }
 
+static bool is_chosen(const struct blocks *blocks, const struct tally_row *row,
+	enum wait_choice choice)
+{
+	switch ((enum block_cause)row->key.kind) {
+	case BLOCK_LOCK:
+		return choice == WAITS_FOR_LOCKS;
+	case BLOCK_FUTEX:
+	case BLOCK_EVENT:
+	case BLOCK_TASK:
+	case BLOCK_SLEEP:
+		return choice == WAITS_FOR_OTHERS &&
+		       !blocks_is_idle(blocks, &row->key);
+	default:
+		return false;
+	}
+}
+
+static bool has_process(const struct waits *waits, uint32_t count, uint32_t process)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (waits->tally.processes.items[i].process == process)
+			return true;
+	return false;
+}
+
+static int add_process(struct waits *waits, const struct blocks *blocks,
+	const struct tally_process *from, enum wait_choice choice)
+{
+	struct tally_process process = { .process = from->process,
+		.row_at = waits->tally.rows.list.count };
+
+	for (uint32_t i = 0; i < from->row_count; i++) {
+		struct tally_row row = blocks->blocked.rows.list.items[from->row_at + i];
+		if (!is_chosen(blocks, &row, choice))
+			continue;
+		row.key.kind = WAIT_SWITCHED | row.key.kind << WAIT_CAUSE_SHIFT;
+		row.key.id = 0;
+		if (!vec_add(&waits->tally.rows.list, row))
+			return -ENOMEM;
+		process.row_count++;
+		process.count += row.count;
+		process.amount += row.amount;
+	}
+	return !process.row_count || vec_add(&waits->tally.processes, process) ? 0 : -ENOMEM;
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct tally_process *x = a;
+	const struct tally_process *y = b;
+
+	if (x->amount != y->amount)
+		return x->amount > y->amount ? -1 : 1;
+	return x->process < y->process ? -1 : x->process > y->process;
+}
+
+int waits_add_blocks(struct waits *waits, const struct blocks *blocks, enum wait_choice choice)
+{
+	uint32_t with_events = waits->tally.processes.count;
+	int error = 0;
+
+	for (uint32_t i = 0; i < blocks->blocked.processes.count && !error; i++) {
+		const struct tally_process *from = &blocks->blocked.processes.items[i];
+		if (!has_process(waits, with_events, from->process))
+			error = add_process(waits, blocks, from, choice);
+	}
+	if (waits->tally.processes.count > 1)
+		qsort(waits->tally.processes.items, waits->tally.processes.count,
+			sizeof(waits->tally.processes.items[0]), compare_processes);
+	return error;
+}
+
+const struct wait_off_cpu *waits_off_cpu(const struct waits *waits, uint32_t process)
+{
+	return process < waits->off_cpu.count ? &waits->off_cpu.items[process] : NULL;
+}
+
+bool waits_are_switched(const struct waits *waits, const struct tally_process *process)
+{
+	return process->row_count &&
+	       waits->tally.rows.list.items[process->row_at].key.kind & WAIT_SWITCHED;
+}
+
 uint64_t waits_with(const struct waits *waits, const struct tally_process *process,
 	enum wait_flag flag)
 {
@@ -174,5 +299,6 @@ const char *wait_source(uint32_t kind)
 void waits_done(struct waits *waits)
 {
 	tally_done(&waits->tally);
+	vec_done(&waits->off_cpu);
 	vec_done(&waits->by_thread);
 }

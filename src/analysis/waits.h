@@ -14,6 +14,7 @@
 
 #include "analysis/tally.h"
 
+struct blocks;
 struct runtime_event;
 
 /* Of key.kind, beside a wait_source in the lowest bits. */
@@ -21,7 +22,11 @@ enum wait_flag {
 	WAIT_SOURCE = 3,     /* the mask */
 	WAIT_UNFINISHED = 4, /* it had not ended at the end of the recording */
 	WAIT_UNKNOWN = 8,    /* its begin or its end was lost */
+	/* known by context switches: the other bits are enum block_cause << WAIT_CAUSE_SHIFT */
+	WAIT_SWITCHED = 16,
 };
+
+#define WAIT_CAUSE_SHIFT 8u
 
 enum wait_source {
 	WAIT_LOCK,        /* Monitor.Enter or System.Threading.Lock */
@@ -37,18 +42,33 @@ struct wait_begun {
 	/* events of the thread that a thread that waits does not write; 0 none */
 	uint64_t ran_first_ns;
 	uint64_t ran_last_ns;
+	uint64_t blocked_ns;  /* of the wait, by context switches */
+	uint64_t runnable_ns; /* likewise: woken, and waiting for a CPU */
 	bool is_open;
 	bool is_selected;
 };
 
+/* What context switches say of all waits of a process. */
+struct wait_off_cpu {
+	uint64_t blocked_ns;
+	uint64_t runnable_ns;
+};
+
 struct waits {
-	/* key: id = the lock's address or 0, text = owner's thread id or 0, kind, stack; in ns */
+	/*
+	 * key: id = the lock's address or 0, text = owner's thread id or 0, kind, stack; in ns. With
+	 * WAIT_SWITCHED: text = the function that waits, the rest is that of blocks.blocked
+	 */
 	struct tally tally;
+	VEC(struct wait_off_cpu) off_cpu;  /* by process; none: no switches were recorded */
 	VEC(struct wait_begun) by_thread; /* until waits_settle() */
 };
 
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */
 int waits_event(struct waits *waits, const struct runtime_event *event);
+
+/* A context switch of a thread. 0, or -ENOMEM. */
+int waits_switch(struct waits *waits, const struct runtime_event *event);
 
 /* The thread wrote an event that a thread that waits does not write. */
 void waits_ran(struct waits *waits, uint32_t thread, uint64_t at_ns);
@@ -58,6 +78,19 @@ void waits_ran(struct waits *waits, uint32_t thread, uint64_t at_ns);
  * ran, if the event of the end is missing. 0, or -ENOMEM.
  */
 int waits_settle(struct waits *waits, uint64_t end_ns);
+
+/*
+ * After tally_finish() and blocks_finish(): adds the waits of processes that have none, for locks, or for
+ * anything else that another thread or a timer ends. 0, or -ENOMEM.
+ */
+enum wait_choice { WAITS_FOR_LOCKS, WAITS_FOR_OTHERS };
+int waits_add_blocks(struct waits *waits, const struct blocks *blocks, enum wait_choice choice);
+
+/* NULL: no context switches were recorded. */
+const struct wait_off_cpu *waits_off_cpu(const struct waits *waits, uint32_t process);
+
+/* Whether the process's waits are known by context switches only. */
+bool waits_are_switched(const struct waits *waits, const struct tally_process *process);
 
 /* The number of a process's waits that have this flag. */
 uint64_t waits_with(const struct waits *waits, const struct tally_process *process,

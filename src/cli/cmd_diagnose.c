@@ -158,7 +158,7 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 static int read_recording(struct diagnose_run *run, const struct selection_values *chosen,
 	const struct arguments *arguments)
 {
-	struct answers answers = { .wanted = ANSWERS_OF_RUNTIMES };
+	struct answers answers = { .wanted = ANSWERS_ALL };
 	struct selection_values values = *chosen;
 	struct selection selection = { 0 };
 

@@ -506,6 +506,11 @@ static uint32_t rights_to_make(const struct recording_run *run)
 				       : 0u;
 }
 
+static bool records_switches(const struct record_values *values, const struct record_events *events)
+{
+	return values->off_cpu || events->switches;
+}
+
 static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
 {
 	const struct record_values *values = run->values;
@@ -528,7 +533,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.cpus = run->cpus.cpus.items,
 		.cpu_count = run->cpus.cpus.count,
 		.frequency_hz = (uint32_t)values->frequency_hz,
-		.off_cpu = values->off_cpu,
+		.off_cpu = records_switches(values, &run->events),
 		.wakers = values->wakers,
 		.min_block_ns = values->min_block_ns,
 		.user_only = values->user_only,
@@ -672,9 +677,6 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	} else if (values.tids.list.count && target_options_given(&values.targets)) {
 		code = options_misused(self,
 			"-t names threads and -p, -n and the like processes: one of them");
-	} else if (!values.off_cpu && (values.wakers || values.min_block_ns)) {
-		code = options_misused(self, "%s goes with --off-cpu",
-			values.wakers ? "--wakers" : "--min-block");
 	} else if (values.user_only && values.kernel_only) {
 		code = options_misused(self, "--all-user and --all-kernel exclude each other");
 	} else if (values.cpus &&
@@ -698,6 +700,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	} else if (!without_events(&values) &&
 		   record_events_choose(&run.events, &values.events, &diag) < 0) {
 		code = words_fail_argument(&diag);
+	} else if (!records_switches(&values, &run.events) &&
+		   (values.wakers || values.min_block_ns)) {
+		code = options_misused(self, "%s goes with --off-cpu",
+			values.wakers ? "--wakers" : "--min-block");
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {

@@ -228,7 +228,8 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 		answers.wanted = answer != ANSWER_COUNT ? 1u << answer
 				 : answers.for_summary ? ANSWERS_OF_RUNTIMES & ~(1u << ANSWER_WAITS)
 						       : 0;
-		if (answer == ANSWER_THREAD_TIME)
+		if (answer == ANSWER_THREAD_TIME || answer == ANSWER_LOCKS ||
+			answer == ANSWER_WAITS)
 			answers.wanted |= 1u << ANSWER_OFF_CPU;
 		values.selection.answers = answers.wanted ? &answers : NULL;
 		/* Programs get names that are distinct, people those that fit. */

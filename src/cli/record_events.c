@@ -68,6 +68,8 @@ int record_events_choose(struct record_events *events, const struct record_event
 	events->stack_kinds = values->stacks ? STACKS_OF_ALL : 0;
 	if (result == 0)
 		result = add_runtime(events, values, diag);
+	events->switches = events->stack_kinds & STACKS_OF_SWITCHES;
+	events->stack_kinds &= STACKS_OF_ALL;
 	if (result == 0 && events->stack_kinds && !events->providers.items.count)
 		result = provider_list_add_text(&events->providers, PROVIDER_CLR_NAME ":0x0:0",
 			"--event-stacks", diag);
@@ -82,7 +84,7 @@ int record_events_list_profiles(void)
 {
 #define RECORD_PROFILE(name, text, providers, stacks) printf("%-11s %s\n", name, text);
 #include "dotnet/record_profiles.def"
-	printf("%-11s %s\n", "all", "all of these");
+	printf("%-11s %s\n", "all", "all of these but thread-time");
 	return words_finish_output();
 }
 

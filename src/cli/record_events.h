@@ -22,6 +22,7 @@ struct record_events_values {
 struct record_events {
 	struct provider_list providers; /* empty: no events */
 	unsigned stack_kinds;           /* enum stacks_of */
+	bool switches;                  /* a profile wants the context switches */
 	struct bytes text;              /* of the providers, for the file */
 };
 

@@ -289,6 +289,24 @@ static void set_throttling(struct facts *facts, const struct trace *trace)
 	}
 }
 
+/* Where context switches were recorded, they have the exact times in which a process wanted a CPU. */
+static void set_demand(struct facts *facts, const struct trace *trace,
+	const struct thread_time *times)
+{
+	for (uint32_t i = 0; i < times->processes.count; i++) {
+		const struct thread_time_process *process = &times->processes.items[i];
+		struct process_facts *row = row_of(facts, trace, process->process);
+		double on_cpu_s = (double)process->on_cpu_ns / NS_PER_S;
+		double runnable_s = (double)process->runnable_ns / NS_PER_S;
+		if (!row || row->numbers[FACT_span] <= 0 || times->runnable_unknown)
+			continue;
+		facts_set(row, FACT_demand_cpus,
+			(on_cpu_s + runnable_s) / row->numbers[FACT_span]);
+		if (on_cpu_s + runnable_s > 0)
+			facts_set(row, FACT_wait_share, runnable_s / (on_cpu_s + runnable_s));
+	}
+}
+
 int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
 	const struct answers *answers)
 {
@@ -298,6 +316,7 @@ int facts_gather(struct facts *facts, const struct profile *profile, const struc
 		return error;
 	set_cpu(facts, profile, report);
 	set_throttling(facts, profile->trace);
+	set_demand(facts, profile->trace, &answers->thread_time);
 	error = set_collections(facts, &answers->collections);
 	if (!error)
 		error = set_children(facts, profile->trace);

@@ -22,11 +22,13 @@ static const char profile_names[] =
 #include "dotnet/record_profiles.def"
 	"all";
 
+/* "all" is of the runtime's events. */
 static bool is_named(const struct record_profile *profile, const char *name, size_t len)
 {
 	static const char all[] = "all";
 
-	return (len == sizeof(all) - 1 && strncasecmp(name, all, len) == 0) ||
+	return (len == sizeof(all) - 1 && strncasecmp(name, all, len) == 0 &&
+		       !(profile->stack_kinds & STACKS_OF_SWITCHES)) ||
 	       (strlen(profile->name) == len && strncasecmp(profile->name, name, len) == 0);
 }
 

@@ -21,7 +21,7 @@ struct provider_list;
 
 /*
  * Adds the providers of "gc,alloc" to the list, and the kinds of events with stacks (enum
- * stacks_of) to *stack_kinds. "all" is every profile. -EINVAL and a sentence for another name.
+ * stacks_of) to *stack_kinds. "all" is every profile but thread-time. -EINVAL and a sentence for another name.
  */
 int record_profiles_add(struct provider_list *list, const char *names, unsigned *stack_kinds,
 	struct diag *diag);

@@ -20,6 +20,8 @@ enum stacks_of {
 	STACKS_OF_POOL = 1 << 4,
 	STACKS_OF_COLLECTIONS = 1 << 5,
 	STACKS_OF_ALL = (1 << 6) - 1,
+	/* context switches: of the scheduler, so no runtime is asked for them */
+	STACKS_OF_SWITCHES = 1 << 16,
 };
 
 /* The request for one runtime. */

@@ -41,14 +41,19 @@ static void add_short_name(struct bytes *out, const struct report *report, uint3
 	text_add_safe(out, name + parts.type_at, parts.head_len - parts.type_at);
 }
 
-/* "lock: Monitor.Enter". */
-static void add_wait(struct bytes *out, const struct report *report, const struct tally_key *key)
+void blocks_report_wait(struct bytes *out, const struct report *report, uint32_t cause,
+	uint32_t function)
 {
-	bytes_text(out, block_cause_words((enum block_cause)key->kind));
-	if (!key->text)
+	bytes_text(out, block_cause_words((enum block_cause)cause));
+	if (!function)
 		return;
 	bytes_text(out, ": ");
-	add_short_name(out, report, key->text);
+	add_short_name(out, report, function);
+}
+
+static void add_wait(struct bytes *out, const struct report *report, const struct tally_key *key)
+{
+	blocks_report_wait(out, report, key->kind, key->text);
 }
 
 static void add_waker(struct bytes *out, const struct answers *answers, const struct report *report,
@@ -133,7 +138,7 @@ static int split_idle(const struct answers *answers, const struct tally_process 
 	*ret_idle_ns = 0;
 	for (uint32_t i = 0; i < ret_rows->list.count; i++) {
 		const struct tally_row *row = &ret_rows->list.items[i];
-		if (blocks_is_idle(&answers->blocks, answers->trace, &row->key))
+		if (blocks_is_idle(&answers->blocks, &row->key))
 			*ret_idle_ns += row->amount;
 		else
 			ret_rows->list.items[kept++] = *row;
@@ -222,7 +227,7 @@ static void add_json_row(struct json *j, const struct answers *answers, const st
 		json_z(j, "where", trace_text(report->trace, functions[row->key.place].name));
 	else
 		json_null(j, "where");
-	json_bool(j, "idle", blocks_is_idle(&answers->blocks, answers->trace, &row->key));
+	json_bool(j, "idle", blocks_is_idle(&answers->blocks, &row->key));
 	json_u64(j, "count", row->count);
 	json_u64(j, "blocked_ns", row->amount);
 	json_u64(j, "longest_ns", row->most);

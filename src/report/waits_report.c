@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "report/blocks_report.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -83,10 +84,15 @@ static void add_row(struct bytes *out, const struct report *report, const struct
 	answer_share_cell(out, row->amount, process->amount);
 	answer_count_cell(out, 7, row->count);
 	answer_duration_cell(out, 8, row->most);
-	bytes_printf(out, "  %s", wait_source(row->key.kind));
-	if (row->key.id)
-		bytes_printf(out, " 0x%" PRIx64, row->key.id);
-	add_owner(out, report, tally, process, &row->key);
+	bytes_text(out, "  ");
+	if (row->key.kind & WAIT_SWITCHED) {
+		blocks_report_wait(out, report, row->key.kind >> WAIT_CAUSE_SHIFT, row->key.text);
+	} else {
+		bytes_text(out, wait_source(row->key.kind));
+		if (row->key.id)
+			bytes_printf(out, " 0x%" PRIx64, row->key.id);
+		add_owner(out, report, tally, process, &row->key);
+	}
 	if (row->key.kind & WAIT_UNFINISHED)
 		bytes_text(out, "; had not ended");
 	if (row->key.place) {
@@ -94,6 +100,25 @@ static void add_row(struct bytes *out, const struct report *report, const struct
 		answer_function(out, report, row->key.place);
 	}
 	bytes_text(out, "\n");
+}
+
+/* What context switches say of the waits, where they were recorded. */
+static void add_off_cpu(struct bytes *out, const struct waits *waits,
+	const struct tally_process *process)
+{
+	const struct wait_off_cpu *off = waits_off_cpu(waits, process->process);
+
+	if (waits_are_switched(waits, process)) {
+		bytes_text(out, "  known by     context switches; it wrote no events of its waits\n");
+		return;
+	}
+	if (!off)
+		return;
+	bytes_text(out, "  off CPU      ");
+	text_add_duration(out, (double)off->blocked_ns / 1e9);
+	bytes_text(out, " blocked, then ");
+	text_add_duration(out, (double)off->runnable_ns / 1e9);
+	bytes_text(out, " woken and without a CPU\n");
 }
 
 static void add_heading(struct bytes *out, const struct answers *answers,
@@ -124,7 +149,9 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 		text_add_things(out, unfinished, words->one, words->many);
 		bytes_text(out, " at the end of the recording\n");
 	}
-	answer_timeline(out, answers, &process->line, answer_time_rate);
+	add_off_cpu(out, waits, process);
+	if (!waits_are_switched(waits, process))
+		answer_timeline(out, answers, &process->line, answer_time_rate);
 	bytes_printf(out, "\n     waited    share    waits   longest  %s\n", words->heading);
 }
 
@@ -134,7 +161,9 @@ static int add_process(struct bytes *out, const struct answers *answers,
 {
 	const struct tally_process *process = &waits->tally.processes.items[at];
 	struct tally_rows rows;
-	int error = tally_group(&waits->tally, process, words->members, &rows);
+	/* there the text is what waits, not an owner */
+	unsigned text = waits_are_switched(waits, process) ? TALLY_TEXT : 0;
+	int error = tally_group(&waits->tally, process, words->members | text, &rows);
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
 
 	add_heading(out, answers, report, waits, process, words);
@@ -172,16 +201,24 @@ static void add_json_wait(struct json *j, const struct answers *answers,
 	const struct tally_row *row)
 {
 	json_object(j, NULL);
-	json_z(j, "kind", wait_source(row->key.kind));
+	bool is_switched = row->key.kind & WAIT_SWITCHED;
+
+	json_z(j, "kind",
+		is_switched ? block_cause_words((enum block_cause)(row->key.kind >>
+								   WAIT_CAUSE_SHIFT))
+			    : wait_source(row->key.kind));
 	add_json_lock(j, &row->key);
-	if (row->key.text) {
+	if (row->key.text && !is_switched) {
 		json_u64(j, "owner_tid", row->key.text);
 		json_z(j, "owner_name", thread_name(report, process->process, row->key.text));
 	} else {
 		json_null(j, "owner_tid");
 		json_null(j, "owner_name");
 	}
-	json_bool(j, "finished", !(row->key.kind & WAIT_UNFINISHED));
+	if (is_switched)
+		json_null(j, "finished");
+	else
+		json_bool(j, "finished", !(row->key.kind & WAIT_UNFINISHED));
 	add_json_amounts(j, row);
 	answer_json_stack(j, answers, report, row->key.stack);
 	json_end(j);
@@ -191,12 +228,20 @@ static void add_json_members(struct json *j, const struct answers *answers,
 	const struct report *report, const struct waits *waits, const struct tally_process *process,
 	const struct tally_rows *locks)
 {
+	const struct wait_off_cpu *off = waits_off_cpu(waits, process->process);
+
 	answer_json_process(j, report, process->process);
 	json_u64(j, "wait_count", process->count);
 	json_u64(j, "waited_ns", process->amount);
 	json_u64(j, "unfinished_count", waits_with(waits, process, WAIT_UNFINISHED));
 	json_u64(j, "incomplete_count", waits_with(waits, process, WAIT_UNKNOWN));
-	answer_json_timeline(j, answers, &process->line);
+	json_z(j, "known_by", waits_are_switched(waits, process) ? "switches" : "events");
+	if (off && !waits_are_switched(waits, process)) {
+		json_u64(j, "blocked_ns", off->blocked_ns);
+		json_u64(j, "runnable_ns", off->runnable_ns);
+	}
+	if (!waits_are_switched(waits, process))
+		answer_json_timeline(j, answers, &process->line);
 	if (waits == &answers->locks)
 		json_array(j, "locks");
 	for (uint32_t i = 0; i < locks->list.count; i++) {
@@ -250,7 +295,7 @@ const struct answer_report locks_report = {
 	.row_count = ANSWER_ROWS_DEFAULT,
 	.process_count = lock_process_count,
 	.add_process = add_lock_process,
-	.none = "no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks\n",
+	.none = "no wait for a lock is in this selection; spoor record takes them unless --no-events is given, and their stacks with --event-stacks; those of all programs with --profile thread-time\n",
 	.add_json = add_lock_json,
 };
 
@@ -276,6 +321,6 @@ const struct answer_report waits_report = {
 	.row_count = ANSWER_ROWS_DEFAULT,
 	.process_count = handle_process_count,
 	.add_process = add_handle_process,
-	.none = "no wait for a handle is in this selection; spoor record --event-stacks records those of .NET 9 and later\n",
+	.none = "no wait for a handle is in this selection; spoor record --event-stacks records those of .NET 9 and later, --profile thread-time those of all programs\n",
 	.add_json = add_handle_json,
 };

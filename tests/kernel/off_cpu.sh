@@ -69,6 +69,23 @@ if is_root; then
 	has out '\[sleep\] [0-9]+$'
 	has out ';spin_here [0-9]+$'
 
+	# The waits of programs without events of waits.
+	"$spoor" report x.nettrace --locks --json >out 2>err || fail "no waits for locks"
+	json out '[.processes[].waits[]] | length > 0 and all(.kind == "lock" and .owner_tid == null) and (map(select(.waited_ns >= ($a | tonumber) * 9e5)) | length == 1)' $wait_ms
+	"$spoor" report x.nettrace --locks >out 2>err || fail "no waits for locks"
+	has out 'known by     context switches'
+	has out ' lock: .*lock'
+	"$spoor" report x.nettrace --waits --json >out 2>err || fail "no waits"
+	json out '[.processes[].waits[]] | any(.kind == "sleep" and (.stack | index("sleep_here"))) and all(.kind != "lock" and .kind != "pipe")'
+
+	# The profile does the same, and goes together with the options of --off-cpu.
+	code_of "$spoor" record -q --profile thread-time --wakers -o profile.nettrace -- ./target waits 20
+	expect_code 0 "the profile thread-time"
+	"$spoor" events profile.nettrace --event cswitch --json >x.json 2>err || fail "no switches by the profile"
+	json_lines x.json '[.[] | select(.event == "cswitch")] | length > 3 and any(has("stack"))'
+	code_of "$spoor" record --profile gc --wakers -- true
+	expect_code 2 "--wakers without --off-cpu"
+
 	# Sums in place of short blocks: the totals of the threads stay.
 	recorded --min-block 3600s
 	json_lines x.json '[.[] | select(.event == "cswitch" and (.fields.Flags / 2 | floor) % 2 == 0)] == []'

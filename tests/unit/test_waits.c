@@ -1,6 +1,9 @@
 /* Waits from pairs of events: of two threads at a time, lost ends and begins, and waits that had not ended. */
 #include "unit/answers_fixture.h"
 
+#include "trace/spoor_payload.h"
+#include "trace/switch_state.h"
+
 static void begin_lock(struct fixture *f, uint64_t at_ms, uint64_t lock, uint64_t owner)
 {
 	struct bytes payload = { 0 };
@@ -159,6 +162,58 @@ static void test_handles(void **state)
 	fixture_end(&f);
 }
 
+/* The thread is back on a CPU. */
+static void end_block(struct fixture *f, uint64_t at_ms, uint64_t value_ms, uint64_t ready_ms)
+{
+	struct bytes payload = { 0 };
+
+	payload_cswitch(&payload,
+		&(struct payload_cswitch){ .value = value_ms * MS,
+			.state = SWITCH_SLEEPING,
+			.ready_ns = ready_ms * MS });
+	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
+		.thread_index = f->thread,
+		.kind = EVENT_SWITCH,
+		.schema_index = trace_known_schema(&f->trace, EVENTS_CSWITCH),
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
+	assert_int_equal(answers_event(&f->answers, &event), 0);
+	bytes_done(&payload);
+}
+
+/* Of a wait from 100 to 200 ms: blocked from before it to 150, then without a CPU to 170, then again from 180 to 190. */
+static void test_switches(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_begin(&f, ANSWER_LOCKS);
+	f.answers.wanted |= 1u << ANSWER_OFF_CPU;
+	end_block(&f, 50, 10, 0); /* in no wait */
+	begin_lock(&f, 100, 0xa0, 4713);
+	end_block(&f, 170, 80, 20);
+	end_block(&f, 190, 10, 0);
+	end_lock(&f, 200, 100e6);
+	end_block(&f, 300, 40, 0);
+	fixture_finish(&f);
+	const struct tally_process *process = &f.answers.locks.tally.processes.items[0];
+	const struct wait_off_cpu *off = waits_off_cpu(&f.answers.locks, process->process);
+	assert_non_null(off);
+	assert_int_equal(off->blocked_ns, 60 * MS);
+	assert_int_equal(off->runnable_ns, 20 * MS);
+	assert_int_equal(process->amount, 100 * MS);
+	assert_false(waits_are_switched(&f.answers.locks, process));
+	fixture_end(&f);
+
+	/* without a cause that is a lock, a block is none */
+	fixture_begin(&f, ANSWER_LOCKS);
+	f.answers.wanted |= 1u << ANSWER_OFF_CPU;
+	end_block(&f, 50, 10, 0);
+	fixture_finish(&f);
+	assert_int_equal(f.answers.locks.tally.processes.count, 0);
+	fixture_end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_ran_on),
 		cmocka_unit_test(test_handles),
+		cmocka_unit_test(test_switches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
