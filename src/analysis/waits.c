@@ -203,8 +203,7 @@ static bool is_chosen(const struct blocks *blocks, const struct tally_row *row,
 	case BLOCK_EVENT:
 	case BLOCK_TASK:
 	case BLOCK_SLEEP:
-		return choice == WAITS_FOR_OTHERS &&
-		       !blocks_is_idle(blocks, &row->key);
+		return choice == WAITS_FOR_OTHERS && !blocks_is_idle(blocks, &row->key);
 	default:
 		return false;
 	}

@@ -60,7 +60,7 @@ struct waits {
 	 * WAIT_SWITCHED: text = the function that waits, the rest is that of blocks.blocked
 	 */
 	struct tally tally;
-	VEC(struct wait_off_cpu) off_cpu;  /* by process; none: no switches were recorded */
+	VEC(struct wait_off_cpu) off_cpu; /* by process; none: no switches were recorded */
 	VEC(struct wait_begun) by_thread; /* until waits_settle() */
 };
 

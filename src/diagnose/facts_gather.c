@@ -300,8 +300,7 @@ static void set_demand(struct facts *facts, const struct trace *trace,
 		double runnable_s = (double)process->runnable_ns / NS_PER_S;
 		if (!row || row->numbers[FACT_span] <= 0 || times->runnable_unknown)
 			continue;
-		facts_set(row, FACT_demand_cpus,
-			(on_cpu_s + runnable_s) / row->numbers[FACT_span]);
+		facts_set(row, FACT_demand_cpus, (on_cpu_s + runnable_s) / row->numbers[FACT_span]);
 		if (on_cpu_s + runnable_s > 0)
 			facts_set(row, FACT_wait_share, runnable_s / (on_cpu_s + runnable_s));
 	}

@@ -21,7 +21,7 @@ static _Noreturn void help(int *kept, size_t count, int done_fd)
 	descriptors_close_but(kept, count);
 	(void)setsid(); /* a key of the terminal means the program that runs by then */
 	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_IGN); /* those that cannot be ignored are not */
+		(void)signal(number, SIG_IGN);   /* those that cannot be ignored are not */
 	(void)prctl(PR_SET_NAME, "spoor-close"); /* the name that ps and top show */
 	(void)!chdir("/");                       /* a folder is held a little longer */
 	for (size_t i = 0; i < count; i++)

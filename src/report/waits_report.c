@@ -109,7 +109,8 @@ static void add_off_cpu(struct bytes *out, const struct waits *waits,
 	const struct wait_off_cpu *off = waits_off_cpu(waits, process->process);
 
 	if (waits_are_switched(waits, process)) {
-		bytes_text(out, "  known by     context switches; it wrote no events of its waits\n");
+		bytes_text(out,
+			"  known by     context switches; it wrote no events of its waits\n");
 		return;
 	}
 	if (!off)
@@ -204,9 +205,9 @@ static void add_json_wait(struct json *j, const struct answers *answers,
 	bool is_switched = row->key.kind & WAIT_SWITCHED;
 
 	json_z(j, "kind",
-		is_switched ? block_cause_words((enum block_cause)(row->key.kind >>
-								   WAIT_CAUSE_SHIFT))
-			    : wait_source(row->key.kind));
+		is_switched
+			? block_cause_words((enum block_cause)(row->key.kind >> WAIT_CAUSE_SHIFT))
+			: wait_source(row->key.kind));
 	add_json_lock(j, &row->key);
 	if (row->key.text && !is_switched) {
 		json_u64(j, "owner_tid", row->key.text);

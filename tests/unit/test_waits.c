@@ -167,10 +167,9 @@ static void end_block(struct fixture *f, uint64_t at_ms, uint64_t value_ms, uint
 {
 	struct bytes payload = { 0 };
 
-	payload_cswitch(&payload,
-		&(struct payload_cswitch){ .value = value_ms * MS,
-			.state = SWITCH_SLEEPING,
-			.ready_ns = ready_ms * MS });
+	payload_cswitch(&payload, &(struct payload_cswitch){ .value = value_ms * MS,
+					  .state = SWITCH_SLEEPING,
+					  .ready_ns = ready_ms * MS });
 	const struct event event = { .time_ns = BEGIN_NS + at_ms * MS,
 		.thread_index = f->thread,
 		.kind = EVENT_SWITCH,
