@@ -39,7 +39,7 @@ json_lines all 'any(.[]; .event == "GC/Start") and all(.[] | select(.provider !=
 
 code_of "$spoor" record --profile gc,nope -p $$
 expect_code 2 "an unknown profile"
-has err "^--profile takes cpu, gc, .*, all, not 'nope'"
+has err "^--profile takes cpu, thread-time, gc, .*, all, not 'nope'"
 code_of "$spoor" record --profile gc --no-events -p $$
 expect_code 2 "a profile without events"
 has err '^--profile and --no-events exclude each other'
