@@ -18,6 +18,7 @@
 #include "cli/words.h"
 #include "report/answer_report.h"
 #include "report/report_json.h"
+#include "report/report_page.h"
 #include "report/report_text.h"
 
 #define OPTIONS_VERB report

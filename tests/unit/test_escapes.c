@@ -18,6 +18,7 @@
 #include "render/flame_svg.h"
 #include "render/folded.h"
 #include "report/report_json.h"
+#include "report/report_page.h"
 #include "report/report_text.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_groups.h"

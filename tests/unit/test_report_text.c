@@ -13,6 +13,7 @@
 #include "render/flame_svg.h"
 #include "render/folded.h"
 #include "report/report_json.h"
+#include "report/report_page.h"
 #include "report/report_text.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
