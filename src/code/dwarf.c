@@ -1,0 +1,852 @@
+/* See dwarf.h. Section numbers are those of the DWARF 5 standard. */
+#include "code/dwarf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "image/elf.h"
+#include "image/elf_section.h"
+#include "image/image_file.h"
+
+#define UNITS_MAX  (4u << 20)
+#define RANGES_MAX (16u << 20)
+
+enum dwarf_form {
+	FORM_ADDR = 0x01,
+	FORM_BLOCK2 = 0x03,
+	FORM_BLOCK4 = 0x04,
+	FORM_DATA2 = 0x05,
+	FORM_DATA4 = 0x06,
+	FORM_DATA8 = 0x07,
+	FORM_STRING = 0x08,
+	FORM_BLOCK = 0x09,
+	FORM_BLOCK1 = 0x0a,
+	FORM_DATA1 = 0x0b,
+	FORM_FLAG = 0x0c,
+	FORM_SDATA = 0x0d,
+	FORM_STRP = 0x0e,
+	FORM_UDATA = 0x0f,
+	FORM_REF_ADDR = 0x10,
+	FORM_REF1 = 0x11,
+	FORM_REF2 = 0x12,
+	FORM_REF4 = 0x13,
+	FORM_REF8 = 0x14,
+	FORM_REF_UDATA = 0x15,
+	FORM_INDIRECT = 0x16,
+	FORM_SEC_OFFSET = 0x17,
+	FORM_EXPRLOC = 0x18,
+	FORM_FLAG_PRESENT = 0x19,
+	FORM_STRX = 0x1a,
+	FORM_ADDRX = 0x1b,
+	FORM_REF_SUP4 = 0x1c,
+	FORM_STRP_SUP = 0x1d,
+	FORM_DATA16 = 0x1e,
+	FORM_LINE_STRP = 0x1f,
+	FORM_REF_SIG8 = 0x20,
+	FORM_IMPLICIT_CONST = 0x21,
+	FORM_LOCLISTX = 0x22,
+	FORM_RNGLISTX = 0x23,
+	FORM_REF_SUP8 = 0x24,
+	FORM_STRX1 = 0x25,
+	FORM_STRX2 = 0x26,
+	FORM_STRX3 = 0x27,
+	FORM_STRX4 = 0x28,
+	FORM_ADDRX1 = 0x29,
+	FORM_ADDRX2 = 0x2a,
+	FORM_ADDRX3 = 0x2b,
+	FORM_ADDRX4 = 0x2c,
+	FORM_GNU_REF_ALT = 0x1f20,
+	FORM_GNU_STRP_ALT = 0x1f21,
+};
+
+enum unit_type {
+	UNIT_COMPILE = 1,
+	UNIT_TYPE = 2,
+	UNIT_PARTIAL = 3,
+	UNIT_SKELETON = 4,
+	UNIT_SPLIT_COMPILE = 5,
+	UNIT_SPLIT_TYPE = 6,
+};
+
+/* Range list entries (7.25). */
+enum { RLE_END, RLE_BASEX, RLE_STARTX_ENDX, RLE_STARTX_LENGTH, RLE_OFFSET_PAIR, RLE_BASE,
+	RLE_START_END, RLE_START_LENGTH };
+
+static uint64_t read_sized(struct cursor *c, unsigned size)
+{
+	switch (size) {
+	case 1:
+		return cursor_u8(c);
+	case 2:
+		return cursor_u16(c);
+	case 4:
+		return cursor_u32(c);
+	case 8:
+		return cursor_u64(c);
+	default:
+		c->short_read = true;
+		return 0;
+	}
+}
+
+static uint32_t read_u24(struct cursor *c)
+{
+	uint32_t low = cursor_u16(c);
+
+	return low | (uint32_t)cursor_u8(c) << 16;
+}
+
+static const char *text_at(const struct dwarf *dwarf, enum dwarf_section section, uint64_t offset)
+{
+	const struct dwarf_bytes *bytes = &dwarf->sections[section];
+
+	/* A NUL follows the section in memory. */
+	return offset < bytes->size ? (const char *)bytes->data + offset : NULL;
+}
+
+static struct cursor section_at(const struct dwarf *dwarf, enum dwarf_section section,
+	uint64_t offset)
+{
+	const struct dwarf_bytes *bytes = &dwarf->sections[section];
+	struct cursor c = { 0 };
+
+	if (offset <= bytes->size && bytes->size)
+		c = cursor_of(bytes->data + offset, bytes->size - (size_t)offset);
+	else
+		c.short_read = true;
+	return c;
+}
+
+struct cursor dwarf_entries(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	uint64_t offset)
+{
+	struct cursor c = { 0 };
+
+	if (offset >= unit->dies && offset < unit->end)
+		c = cursor_of(dwarf->sections[DWARF_INFO].data + offset,
+			(size_t)(unit->end - offset));
+	else
+		c.short_read = true;
+	return c;
+}
+
+/* ---- values ---- */
+
+static struct dwarf_value number(uint64_t value)
+{
+	return (struct dwarf_value){ .class = DWARF_NUMBER, .number = value };
+}
+
+static struct dwarf_value indexed(enum dwarf_class class, uint64_t index)
+{
+	return (struct dwarf_value){ .class = class, .number = index };
+}
+
+static struct dwarf_value text_value(const char *text)
+{
+	return (struct dwarf_value){ .class = text ? DWARF_TEXT : DWARF_NONE, .text = text };
+}
+
+bool dwarf_read_form(const struct dwarf *dwarf, uint8_t offset_size, uint8_t address_size,
+	struct cursor *c, uint16_t form, struct dwarf_value *ret_value)
+{
+	struct dwarf_value value = { 0 };
+	size_t len;
+
+	switch (form) {
+	case FORM_ADDR:
+		value = indexed(DWARF_ADDRESS, read_sized(c, address_size));
+		break;
+	case FORM_DATA1:
+	case FORM_FLAG:
+		value = number(cursor_u8(c));
+		break;
+	case FORM_DATA2:
+		value = number(cursor_u16(c));
+		break;
+	case FORM_DATA4:
+		value = number(cursor_u32(c));
+		break;
+	case FORM_DATA8:
+		value = number(cursor_u64(c));
+		break;
+	case FORM_UDATA:
+		value = number(cursor_varuint(c));
+		break;
+	case FORM_SDATA:
+		value = number((uint64_t)cursor_sleb(c));
+		break;
+	case FORM_FLAG_PRESENT:
+		value = number(1);
+		break;
+	case FORM_DATA16:
+		cursor_skip(c, 16);
+		break;
+	case FORM_STRING:
+		value = text_value(cursor_stringz(c, &len));
+		break;
+	case FORM_STRP:
+		value = text_value(text_at(dwarf, DWARF_STR, read_sized(c, offset_size)));
+		break;
+	case FORM_LINE_STRP:
+		value = text_value(text_at(dwarf, DWARF_LINE_STR, read_sized(c, offset_size)));
+		break;
+	case FORM_SEC_OFFSET:
+		value = indexed(DWARF_OFFSET, read_sized(c, offset_size));
+		break;
+	case FORM_BLOCK1:
+		cursor_skip(c, cursor_u8(c));
+		break;
+	case FORM_BLOCK2:
+		cursor_skip(c, cursor_u16(c));
+		break;
+	case FORM_BLOCK4:
+		cursor_skip(c, cursor_u32(c));
+		break;
+	case FORM_BLOCK:
+	case FORM_EXPRLOC: {
+		uint64_t size = cursor_varuint(c);
+		cursor_skip(c, size > SIZE_MAX ? SIZE_MAX : (size_t)size);
+		break;
+	}
+	case FORM_STRX:
+		value = indexed(DWARF_TEXT_INDEX, cursor_varuint(c));
+		break;
+	case FORM_STRX1:
+		value = indexed(DWARF_TEXT_INDEX, cursor_u8(c));
+		break;
+	case FORM_STRX2:
+		value = indexed(DWARF_TEXT_INDEX, cursor_u16(c));
+		break;
+	case FORM_STRX3:
+		value = indexed(DWARF_TEXT_INDEX, read_u24(c));
+		break;
+	case FORM_STRX4:
+		value = indexed(DWARF_TEXT_INDEX, cursor_u32(c));
+		break;
+	case FORM_ADDRX:
+		value = indexed(DWARF_ADDRESS_INDEX, cursor_varuint(c));
+		break;
+	case FORM_ADDRX1:
+		value = indexed(DWARF_ADDRESS_INDEX, cursor_u8(c));
+		break;
+	case FORM_ADDRX2:
+		value = indexed(DWARF_ADDRESS_INDEX, cursor_u16(c));
+		break;
+	case FORM_ADDRX3:
+		value = indexed(DWARF_ADDRESS_INDEX, read_u24(c));
+		break;
+	case FORM_ADDRX4:
+		value = indexed(DWARF_ADDRESS_INDEX, cursor_u32(c));
+		break;
+	case FORM_RNGLISTX:
+		value = indexed(DWARF_RANGE_INDEX, cursor_varuint(c));
+		break;
+	case FORM_LOCLISTX:
+		(void)cursor_varuint(c); /* skipped; a failure stays in the cursor */
+		break;
+	case FORM_REF_SIG8:
+	case FORM_REF_SUP8:
+		cursor_skip(c, 8);
+		break;
+	case FORM_REF_SUP4:
+		cursor_skip(c, 4);
+		break;
+	case FORM_STRP_SUP:
+	case FORM_GNU_REF_ALT:
+	case FORM_GNU_STRP_ALT:
+		cursor_skip(c, offset_size); /* of another file, which is not read */
+		break;
+	default:
+		return false;
+	}
+	*ret_value = value;
+	return !c->short_read;
+}
+
+static bool read_reference(const struct dwarf_unit *unit, struct cursor *c, uint16_t form,
+	struct dwarf_value *ret_value)
+{
+	uint64_t offset;
+
+	switch (form) {
+	case FORM_REF1:
+		offset = unit->begin + cursor_u8(c);
+		break;
+	case FORM_REF2:
+		offset = unit->begin + cursor_u16(c);
+		break;
+	case FORM_REF4:
+		offset = unit->begin + cursor_u32(c);
+		break;
+	case FORM_REF8:
+		offset = unit->begin + cursor_u64(c);
+		break;
+	case FORM_REF_UDATA:
+		offset = unit->begin + cursor_varuint(c);
+		break;
+	case FORM_REF_ADDR:
+		offset = read_sized(c, unit->version < 3 ? unit->address_size : unit->offset_size);
+		break;
+	default:
+		return false;
+	}
+	*ret_value = (struct dwarf_value){ .class = DWARF_REFERENCE, .number = offset };
+	return !c->short_read;
+}
+
+bool dwarf_read(const struct dwarf *dwarf, const struct dwarf_unit *unit, struct cursor *c,
+	const struct dwarf_spec *spec, struct dwarf_value *ret_value)
+{
+	uint16_t form = spec->form;
+
+	if (form == FORM_INDIRECT) {
+		uint64_t actual = cursor_varuint(c);
+		if (actual > UINT16_MAX || actual == FORM_INDIRECT || actual == FORM_IMPLICIT_CONST)
+			return false;
+		form = (uint16_t)actual;
+	}
+	if (form == FORM_IMPLICIT_CONST) {
+		*ret_value = number((uint64_t)spec->constant);
+		return true;
+	}
+	if (form >= FORM_REF_ADDR && form <= FORM_REF_UDATA)
+		return read_reference(unit, c, form, ret_value);
+	return dwarf_read_form(dwarf, unit->offset_size, unit->address_size, c, form, ret_value);
+}
+
+const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_value *value)
+{
+	if (value->class == DWARF_TEXT)
+		return value->text;
+	if (value->class != DWARF_TEXT_INDEX || value->number > UINT32_MAX)
+		return NULL;
+	struct cursor c = section_at(dwarf, DWARF_STR_OFFSETS,
+		unit->str_offsets_base + value->number * unit->offset_size);
+	uint64_t offset = read_sized(&c, unit->offset_size);
+	return c.short_read ? NULL : text_at(dwarf, DWARF_STR, offset);
+}
+
+static bool indexed_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	uint64_t index, uint64_t *ret_address)
+{
+	if (index > UINT32_MAX)
+		return false;
+	struct cursor c =
+		section_at(dwarf, DWARF_ADDR, unit->addr_base + index * unit->address_size);
+	*ret_address = read_sized(&c, unit->address_size);
+	return !c.short_read;
+}
+
+bool dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_value *value, uint64_t *ret_address)
+{
+	if (value->class == DWARF_ADDRESS_INDEX)
+		return indexed_address(dwarf, unit, value->number, ret_address);
+	*ret_address = value->number;
+	return value->class == DWARF_ADDRESS;
+}
+
+/* ---- abbreviations ---- */
+
+/* Bytes of a form that always has the same size; DWARF_SIZE_VARIES for all others. */
+static uint32_t form_size(const struct dwarf_unit *unit, uint16_t form)
+{
+	switch (form) {
+	case FORM_FLAG_PRESENT:
+	case FORM_IMPLICIT_CONST:
+		return 0;
+	case FORM_DATA1:
+	case FORM_FLAG:
+	case FORM_REF1:
+	case FORM_STRX1:
+	case FORM_ADDRX1:
+		return 1;
+	case FORM_DATA2:
+	case FORM_REF2:
+	case FORM_STRX2:
+	case FORM_ADDRX2:
+		return 2;
+	case FORM_STRX3:
+	case FORM_ADDRX3:
+		return 3;
+	case FORM_DATA4:
+	case FORM_REF4:
+	case FORM_STRX4:
+	case FORM_ADDRX4:
+	case FORM_REF_SUP4:
+		return 4;
+	case FORM_DATA8:
+	case FORM_REF8:
+	case FORM_REF_SIG8:
+	case FORM_REF_SUP8:
+		return 8;
+	case FORM_DATA16:
+		return 16;
+	case FORM_ADDR:
+		return unit->address_size;
+	case FORM_STRP:
+	case FORM_LINE_STRP:
+	case FORM_SEC_OFFSET:
+	case FORM_STRP_SUP:
+	case FORM_GNU_REF_ALT:
+	case FORM_GNU_STRP_ALT:
+		return unit->offset_size;
+	case FORM_REF_ADDR:
+		return unit->version < 3 ? unit->address_size : unit->offset_size;
+	default:
+		return DWARF_SIZE_VARIES;
+	}
+}
+
+static int compare_abbrevs(const void *left, const void *right)
+{
+	const struct dwarf_abbrev *a = left;
+	const struct dwarf_abbrev *b = right;
+
+	return a->code < b->code ? -1 : a->code > b->code;
+}
+
+/* 1: one was read; 0: the end; or -EBADMSG, -ENOMEM. */
+static int read_abbrev(struct dwarf_abbrevs *abbrevs, const struct dwarf_unit *unit,
+	struct cursor *c)
+{
+	struct dwarf_abbrev abbrev = { .code = cursor_varuint(c), .spec_at = abbrevs->specs.count };
+
+	if (!abbrev.code || c->short_read)
+		return c->short_read ? -EBADMSG : 0;
+	uint64_t tag = cursor_varuint(c);
+	abbrev.tag = tag > UINT16_MAX ? 0 : (uint16_t)tag;
+	abbrev.has_children = cursor_u8(c) != 0;
+	for (;;) {
+		uint64_t name = cursor_varuint(c);
+		uint64_t form = cursor_varuint(c);
+		struct dwarf_spec spec = { .name = (uint16_t)name, .form = (uint16_t)form };
+		if (c->short_read || name > UINT16_MAX || form > UINT16_MAX)
+			return -EBADMSG;
+		if (form == FORM_IMPLICIT_CONST)
+			spec.constant = cursor_sleb(c);
+		if (!name && !form)
+			break;
+		uint32_t size = form_size(unit, spec.form);
+		if (size == DWARF_SIZE_VARIES || abbrev.fixed_size == DWARF_SIZE_VARIES)
+			abbrev.fixed_size = DWARF_SIZE_VARIES;
+		else if (abbrev.fixed_size < (1u << 24))
+			abbrev.fixed_size += size;
+		abbrev.has_sibling |= name == DW_AT_SIBLING;
+		if (!vec_add(&abbrevs->specs, spec))
+			return -ENOMEM;
+	}
+	abbrev.spec_count = abbrevs->specs.count - abbrev.spec_at;
+	return vec_add(&abbrevs->list, abbrev) ? 1 : -ENOMEM;
+}
+
+int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
+	const struct dwarf_unit *unit)
+{
+	struct cursor c = section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
+	bool sorted = true;
+	int result;
+
+	if (abbrevs->loaded && abbrevs->offset == unit->abbrev_offset &&
+		abbrevs->address_size == unit->address_size &&
+		abbrevs->offset_size == unit->offset_size && abbrevs->version == unit->version)
+		return 0;
+	vec_reset(&abbrevs->list);
+	vec_reset(&abbrevs->specs);
+	abbrevs->loaded = false;
+	size_t size = cursor_left(&c);
+	while ((result = read_abbrev(abbrevs, unit, &c)) > 0) {
+		uint32_t count = abbrevs->list.count;
+		sorted &= count < 2 || abbrevs->list.items[count - 2].code <
+					       abbrevs->list.items[count - 1].code;
+	}
+	dwarf->work += size - cursor_left(&c);
+	if (result < 0 || dwarf->work > DWARF_WORK_MAX)
+		return result < 0 ? result : -EBADMSG;
+	if (!sorted)
+		qsort(abbrevs->list.items, abbrevs->list.count, sizeof(*abbrevs->list.items),
+			compare_abbrevs);
+	abbrevs->offset = unit->abbrev_offset;
+	abbrevs->address_size = unit->address_size;
+	abbrevs->offset_size = unit->offset_size;
+	abbrevs->version = unit->version;
+	abbrevs->loaded = true;
+	return 0;
+}
+
+const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code)
+{
+	uint32_t low = 0;
+	uint32_t high = abbrevs->list.count;
+
+	/* Compilers number them from 1. */
+	if (code && code <= high && abbrevs->list.items[code - 1].code == code)
+		return &abbrevs->list.items[code - 1];
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (abbrevs->list.items[middle].code == code)
+			return &abbrevs->list.items[middle];
+		if (abbrevs->list.items[middle].code < code)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs)
+{
+	vec_done(&abbrevs->list);
+	vec_done(&abbrevs->specs);
+	abbrevs->loaded = false;
+}
+
+/* ---- ranges ---- */
+
+struct range_walk {
+	struct dwarf *dwarf;
+	bool (*each)(void *context, uint64_t begin, uint64_t end);
+	void *context;
+};
+
+static bool report_range(const struct range_walk *walk, uint64_t begin, uint64_t end)
+{
+	return begin >= end || begin < walk->dwarf->text_begin ||
+	       walk->each(walk->context, begin, end);
+}
+
+/* .debug_ranges: pairs of addresses, relative to a base; the largest address sets the base. */
+static bool walk_ranges(const struct range_walk *walk, const struct dwarf_unit *unit,
+	uint64_t offset)
+{
+	struct cursor c = section_at(walk->dwarf, DWARF_RANGES, offset);
+	uint64_t base = unit->low_pc;
+	uint64_t largest = unit->address_size == 8 ? UINT64_MAX : UINT32_MAX;
+
+	while (walk->dwarf->work++ < DWARF_WORK_MAX) {
+		uint64_t begin = read_sized(&c, unit->address_size);
+		uint64_t end = read_sized(&c, unit->address_size);
+		if (c.short_read)
+			return false;
+		if (!begin && !end)
+			return true;
+		if (begin == largest)
+			base = end;
+		else if (!report_range(walk, base + begin, base + end))
+			return false;
+	}
+	return false;
+}
+
+static bool walk_rnglist(const struct range_walk *walk, const struct dwarf_unit *unit,
+	uint64_t offset)
+{
+	const struct dwarf *dwarf = walk->dwarf;
+	struct cursor c = section_at(dwarf, DWARF_RNGLISTS, offset);
+	uint64_t base = unit->low_pc;
+
+	while (walk->dwarf->work++ < DWARF_WORK_MAX) {
+		uint64_t begin = 0;
+		uint64_t end = 0;
+		bool valid = true;
+		switch (cursor_u8(&c)) {
+		case RLE_END:
+			return !c.short_read;
+		case RLE_BASEX:
+			valid = indexed_address(dwarf, unit, cursor_varuint(&c), &base);
+			break;
+		case RLE_STARTX_ENDX:
+			valid = indexed_address(dwarf, unit, cursor_varuint(&c), &begin) &&
+				indexed_address(dwarf, unit, cursor_varuint(&c), &end);
+			break;
+		case RLE_STARTX_LENGTH:
+			valid = indexed_address(dwarf, unit, cursor_varuint(&c), &begin);
+			end = begin + cursor_varuint(&c);
+			break;
+		case RLE_OFFSET_PAIR:
+			begin = base + cursor_varuint(&c);
+			end = base + cursor_varuint(&c);
+			break;
+		case RLE_BASE:
+			base = read_sized(&c, unit->address_size);
+			break;
+		case RLE_START_END:
+			begin = read_sized(&c, unit->address_size);
+			end = read_sized(&c, unit->address_size);
+			break;
+		case RLE_START_LENGTH:
+			begin = read_sized(&c, unit->address_size);
+			end = begin + cursor_varuint(&c);
+			break;
+		default:
+			return false;
+		}
+		if (c.short_read || !valid || !report_range(walk, begin, end))
+			return false;
+	}
+	return false;
+}
+
+bool dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_code *code, bool (*each)(void *context, uint64_t begin, uint64_t end),
+	void *context)
+{
+	const struct range_walk walk = { .dwarf = dwarf, .each = each, .context = context };
+	uint64_t begin;
+	uint64_t end;
+
+	if (code->ranges.class == DWARF_RANGE_INDEX && code->ranges.number <= UINT32_MAX) {
+		struct cursor c = section_at(dwarf, DWARF_RNGLISTS,
+			unit->rnglists_base + code->ranges.number * unit->offset_size);
+		uint64_t offset = read_sized(&c, unit->offset_size);
+		return !c.short_read && walk_rnglist(&walk, unit, unit->rnglists_base + offset);
+	}
+	/* Before version 4 the form of an offset is that of a number. */
+	if (code->ranges.class == DWARF_OFFSET || code->ranges.class == DWARF_NUMBER)
+		return unit->version >= 5 ? walk_rnglist(&walk, unit, code->ranges.number)
+					  : walk_ranges(&walk, unit, code->ranges.number);
+	if (!dwarf_address(dwarf, unit, &code->low, &begin))
+		return true;
+	if (code->high.class == DWARF_NUMBER)
+		end = begin + code->high.number;
+	else if (!dwarf_address(dwarf, unit, &code->high, &end))
+		return true;
+	return report_range(&walk, begin, end);
+}
+
+/* ---- units ---- */
+
+struct unit_ranges {
+	struct dwarf *dwarf;
+	uint32_t unit;
+	bool no_memory;
+};
+
+static bool add_range(void *context, uint64_t begin, uint64_t end)
+{
+	struct unit_ranges *ranges = context;
+	struct dwarf *dwarf = ranges->dwarf;
+
+	if (dwarf->ranges.count >= RANGES_MAX)
+		return false;
+	ranges->no_memory = !vec_add(&dwarf->ranges, ((struct dwarf_range){ .begin = begin,
+								.end = end,
+								.unit = ranges->unit }));
+	return !ranges->no_memory;
+}
+
+/* Finds the abbreviation of the unit's first entry, which is the first in the table as a rule. */
+static bool first_abbrev(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
+	const struct dwarf_unit *unit, uint64_t code)
+{
+	struct cursor c = section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
+
+	while (dwarf->work < DWARF_WORK_MAX) {
+		size_t left = cursor_left(&c);
+		vec_reset(&abbrevs->list);
+		vec_reset(&abbrevs->specs);
+		abbrevs->loaded = false;
+		if (read_abbrev(abbrevs, unit, &c) <= 0)
+			return false;
+		dwarf->work += left - cursor_left(&c);
+		if (abbrevs->list.items[0].code == code)
+			return true;
+	}
+	return false;
+}
+
+/* The first entry: where the unit's lines and code are. 0, or -ENOMEM. */
+static int read_first_entry(struct dwarf *dwarf, struct dwarf_abbrevs *abbrevs,
+	struct dwarf_unit *unit, uint32_t index)
+{
+	struct cursor c = dwarf_entries(dwarf, unit, unit->dies);
+	struct unit_ranges ranges = { .dwarf = dwarf, .unit = index };
+	struct dwarf_code code = { 0 };
+	struct dwarf_value folder = { 0 };
+	uint64_t number_of = cursor_varuint(&c);
+
+	if (!number_of || !first_abbrev(abbrevs, dwarf, unit, number_of))
+		return 0;
+	const struct dwarf_abbrev *abbrev = &abbrevs->list.items[0];
+	for (uint32_t i = 0; i < abbrev->spec_count; i++) {
+		const struct dwarf_spec *spec = &abbrevs->specs.items[abbrev->spec_at + i];
+		struct dwarf_value value;
+		if (!dwarf_read(dwarf, unit, &c, spec, &value))
+			return 0;
+		switch (spec->name) {
+		case DW_AT_STMT_LIST:
+			unit->line_offset = value.number;
+			unit->has_lines =
+				value.class == DWARF_OFFSET || value.class == DWARF_NUMBER;
+			break;
+		case DW_AT_LOW_PC:
+			code.low = value;
+			break;
+		case DW_AT_HIGH_PC:
+			code.high = value;
+			break;
+		case DW_AT_RANGES:
+			code.ranges = value;
+			break;
+		case DW_AT_COMP_DIR:
+			folder = value;
+			break;
+		case DW_AT_STR_OFFSETS_BASE:
+			unit->str_offsets_base = value.number;
+			break;
+		case DW_AT_ADDR_BASE:
+			unit->addr_base = value.number;
+			break;
+		case DW_AT_RNGLISTS_BASE:
+			unit->rnglists_base = value.number;
+			break;
+		default:
+			break;
+		}
+	}
+	/* The bases may follow what needs them. */
+	unit->folder = dwarf_text(dwarf, unit, &folder);
+	(void)dwarf_address(dwarf, unit, &code.low, &unit->low_pc); /* 0 without one */
+	if (unit->has_lines)
+		/* A list that ends early has its first ranges. */
+		(void)dwarf_each_range(dwarf, unit, &code, add_range, &ranges);
+	return ranges.no_memory ? -ENOMEM : 0;
+}
+
+/* True: *unit and where the next one begins; it may be of a type that has no code. */
+static bool read_header(const struct dwarf *dwarf, uint64_t at, struct dwarf_unit *unit)
+{
+	struct cursor c = section_at(dwarf, DWARF_INFO, at);
+	size_t section_size = dwarf->sections[DWARF_INFO].size;
+	uint64_t length = cursor_u32(&c);
+	uint8_t type = UNIT_COMPILE;
+
+	*unit = (struct dwarf_unit){ .begin = at, .offset_size = 4 };
+	if (length == UINT32_MAX) {
+		unit->offset_size = 8;
+		length = cursor_u64(&c);
+	}
+	uint64_t from = section_size - cursor_left(&c);
+	if (c.short_read || length > section_size - from)
+		return false;
+	unit->end = from + length;
+	unit->version = cursor_u16(&c);
+	if (unit->version >= 5) {
+		type = cursor_u8(&c);
+		unit->address_size = cursor_u8(&c);
+		unit->abbrev_offset = read_sized(&c, unit->offset_size);
+	} else {
+		unit->abbrev_offset = read_sized(&c, unit->offset_size);
+		unit->address_size = cursor_u8(&c);
+	}
+	if (type == UNIT_SKELETON || type == UNIT_SPLIT_COMPILE)
+		cursor_skip(&c, 8);
+	else if (type == UNIT_TYPE || type == UNIT_SPLIT_TYPE)
+		cursor_skip(&c, 8u + unit->offset_size);
+	unit->dies = section_size - cursor_left(&c);
+	if (c.short_read || unit->dies > unit->end || unit->version < 2 || unit->version > 5 ||
+		(unit->address_size != 4 && unit->address_size != 8))
+		unit->dies = unit->end; /* no entry can be read */
+	/* Bases of units that do not name theirs: after the header of the section. */
+	unit->str_offsets_base = unit->offset_size == 8 ? 16 : 8;
+	unit->addr_base = unit->offset_size == 8 ? 16 : 8;
+	unit->rnglists_base = unit->offset_size == 8 ? 20 : 12;
+	return unit->end > at;
+}
+
+static int read_units(struct dwarf *dwarf)
+{
+	struct dwarf_abbrevs abbrevs = { 0 };
+	struct dwarf_unit unit;
+	int result = 0;
+
+	for (uint64_t at = 0; at < dwarf->sections[DWARF_INFO].size && result == 0 &&
+			      dwarf->units.count < UNITS_MAX && read_header(dwarf, at, &unit);
+		at = unit.end) {
+		result = unit.dies < unit.end
+				 ? read_first_entry(dwarf, &abbrevs, &unit, dwarf->units.count)
+				 : 0;
+		if (result == 0 && !vec_add(&dwarf->units, unit))
+			result = -ENOMEM;
+	}
+	dwarf_abbrevs_done(&abbrevs);
+	return result;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct dwarf_range *a = left;
+	const struct dwarf_range *b = right;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+const struct dwarf_unit *dwarf_unit_at(const struct dwarf *dwarf, uint64_t offset)
+{
+	uint32_t low = 0;
+	uint32_t high = dwarf->units.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct dwarf_unit *unit = &dwarf->units.items[middle];
+		if (offset < unit->begin)
+			high = middle;
+		else if (offset >= unit->end)
+			low = middle + 1;
+		else
+			return offset >= unit->dies ? unit : NULL;
+	}
+	return NULL;
+}
+
+int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf)
+{
+	static const char *const names[DWARF_SECTION_COUNT] = {
+		[DWARF_INFO] = ".debug_info",
+		[DWARF_ABBREV] = ".debug_abbrev",
+		[DWARF_LINE] = ".debug_line",
+		[DWARF_STR] = ".debug_str",
+		[DWARF_LINE_STR] = ".debug_line_str",
+		[DWARF_RANGES] = ".debug_ranges",
+		[DWARF_RNGLISTS] = ".debug_rnglists",
+		[DWARF_ADDR] = ".debug_addr",
+		[DWARF_STR_OFFSETS] = ".debug_str_offsets",
+	};
+
+	*dwarf = (struct dwarf){ .text_begin = UINT64_MAX };
+	vec_each(segment, &elf->segments)
+		if (segment->executable && segment->vaddr < dwarf->text_begin)
+			dwarf->text_begin = segment->vaddr;
+	if (!elf_find_section(elf, ".debug_line") || !elf_find_section(elf, ".debug_info"))
+		return -ENODATA;
+	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++) {
+		const struct elf_section *section = elf_find_section(elf, names[i]);
+		if (!section)
+			continue;
+		int result = elf_section_load(elf, file, section, DWARF_SECTION_MAX,
+			&dwarf->owned[i], &dwarf->sections[i].size);
+		if (result < 0)
+			return result;
+		dwarf->sections[i].data = dwarf->owned[i];
+	}
+	int result = read_units(dwarf);
+	if (result == 0 && dwarf->ranges.count > 1)
+		qsort(dwarf->ranges.items, dwarf->ranges.count, sizeof(*dwarf->ranges.items),
+			compare_ranges);
+	return result;
+}
+
+void dwarf_done(struct dwarf *dwarf)
+{
+	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++)
+		free(dwarf->owned[i]);
+	vec_done(&dwarf->units);
+	vec_done(&dwarf->ranges);
+	*dwarf = (struct dwarf){ 0 };
+}

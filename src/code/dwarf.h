@@ -1,0 +1,202 @@
+/*
+ * DWARF, versions 2 to 5, as far as source lines and inlined functions need it: sections, units,
+ * abbreviations and attributes. code/source_lines.h answers the questions.
+ *
+ * Everything here comes from a file that may be damaged or hostile. A reader of one item reports
+ * failure, and its caller goes on with the next unit: what cannot be read has no line. Work is
+ * bounded by the size of the sections and DWARF_WORK_MAX, as every loop consumes bytes.
+ */
+#ifndef SPOOR_CODE_DWARF_H
+#define SPOOR_CODE_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+
+struct elf;
+struct image_file;
+
+/* A larger section is not read, so its file has no lines. */
+#define DWARF_SECTION_MAX (UINT64_C(768) << 20)
+
+/*
+ * Abbreviations (in bytes) and ranges can be referred to any number of times, so a small file can
+ * ask for much work. Files of compilers stay far below this.
+ */
+#define DWARF_WORK_MAX (UINT64_C(1) << 31)
+
+enum dwarf_section {
+	DWARF_INFO,
+	DWARF_ABBREV,
+	DWARF_LINE,
+	DWARF_STR,
+	DWARF_LINE_STR,
+	DWARF_RANGES,
+	DWARF_RNGLISTS,
+	DWARF_ADDR,
+	DWARF_STR_OFFSETS,
+	DWARF_SECTION_COUNT,
+};
+
+enum dwarf_tag {
+	DW_TAG_LEXICAL_BLOCK = 0x0b,
+	DW_TAG_INLINED_SUBROUTINE = 0x1d,
+	DW_TAG_SUBPROGRAM = 0x2e,
+};
+
+enum dwarf_attribute {
+	DW_AT_SIBLING = 0x01,
+	DW_AT_NAME = 0x03,
+	DW_AT_STMT_LIST = 0x10,
+	DW_AT_LOW_PC = 0x11,
+	DW_AT_HIGH_PC = 0x12,
+	DW_AT_COMP_DIR = 0x1b,
+	DW_AT_ABSTRACT_ORIGIN = 0x31,
+	DW_AT_SPECIFICATION = 0x47,
+	DW_AT_RANGES = 0x55,
+	DW_AT_CALL_FILE = 0x58,
+	DW_AT_CALL_LINE = 0x59,
+	DW_AT_LINKAGE_NAME = 0x6e,
+	DW_AT_STR_OFFSETS_BASE = 0x72,
+	DW_AT_ADDR_BASE = 0x73,
+	DW_AT_RNGLISTS_BASE = 0x74,
+	DW_AT_MIPS_LINKAGE_NAME = 0x2007,
+};
+
+struct dwarf_bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* One unit of .debug_info: its header and the attributes of its first entry. */
+struct dwarf_unit {
+	uint64_t begin; /* of the header, in .debug_info */
+	uint64_t dies;  /* of the first entry */
+	uint64_t end;   /* exclusive */
+	uint64_t abbrev_offset;
+	uint64_t low_pc; /* base of its ranges */
+	uint64_t line_offset;
+	uint64_t str_offsets_base;
+	uint64_t addr_base;
+	uint64_t rnglists_base;
+	const char *folder; /* DW_AT_comp_dir, or NULL */
+	uint16_t version;
+	uint8_t address_size;
+	uint8_t offset_size;
+	bool has_lines;
+};
+
+/* Code of a unit. */
+struct dwarf_range {
+	uint64_t begin;
+	uint64_t end; /* exclusive */
+	uint32_t unit;
+};
+
+struct dwarf {
+	struct dwarf_bytes sections[DWARF_SECTION_COUNT];
+	uint8_t *owned[DWARF_SECTION_COUNT];
+	uint64_t text_begin; /* lower addresses belong to functions that the linker dropped */
+	uint64_t work;       /* what was read again and again, up to DWARF_WORK_MAX */
+	VEC(struct dwarf_unit) units;
+	VEC(struct dwarf_range) ranges; /* by begin */
+};
+
+/*
+ * Reads sections and units. `text_begin`: the lowest address of code. -ENODATA: the file has no
+ * line tables. In every case dwarf_done() frees it.
+ */
+int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf);
+void dwarf_done(struct dwarf *dwarf);
+
+/* The unit whose entries hold this offset of .debug_info, or NULL. */
+const struct dwarf_unit *dwarf_unit_at(const struct dwarf *dwarf, uint64_t offset);
+
+/* One attribute of an abbreviation. */
+struct dwarf_spec {
+	uint16_t name;
+	uint16_t form;
+	int64_t constant; /* of DW_FORM_implicit_const */
+};
+
+struct dwarf_abbrev {
+	uint64_t code;
+	uint32_t spec_at;
+	uint32_t spec_count;
+	uint32_t fixed_size; /* of its attributes; DWARF_SIZE_VARIES */
+	uint16_t tag;
+	bool has_children;
+	bool has_sibling;
+};
+
+#define DWARF_SIZE_VARIES UINT32_MAX
+
+/* The abbreviations of one unit, reusable for another. */
+struct dwarf_abbrevs {
+	uint64_t offset;
+	uint8_t address_size;
+	uint8_t offset_size;
+	uint16_t version;
+	bool loaded;
+	VEC(struct dwarf_abbrev) list; /* by code */
+	VEC(struct dwarf_spec) specs;
+};
+
+/* Loads those of the unit, unless they are loaded. -EBADMSG or -ENOMEM. */
+int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
+	const struct dwarf_unit *unit);
+const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code);
+void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs);
+
+enum dwarf_class {
+	DWARF_NONE,   /* skipped */
+	DWARF_NUMBER, /* constant, flag */
+	DWARF_ADDRESS,
+	DWARF_ADDRESS_INDEX,
+	DWARF_OFFSET, /* into a section that the attribute implies */
+	DWARF_RANGE_INDEX,
+	DWARF_REFERENCE, /* offset in .debug_info */
+	DWARF_TEXT,
+	DWARF_TEXT_INDEX,
+};
+
+struct dwarf_value {
+	enum dwarf_class class;
+	uint64_t number;
+	const char *text;
+};
+
+/* Reads one attribute's value. False: malformed, and nothing after it in the unit can be read. */
+bool dwarf_read(const struct dwarf *dwarf, const struct dwarf_unit *unit, struct cursor *c,
+	const struct dwarf_spec *spec, struct dwarf_value *ret_value);
+
+/* A form outside of entries: those of line tables. */
+bool dwarf_read_form(const struct dwarf *dwarf, uint8_t offset_size, uint8_t address_size,
+	struct cursor *c, uint16_t form, struct dwarf_value *ret_value);
+
+/* The text or address of a value, which may be an index into a table; NULL, false: none. */
+const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_value *value);
+bool dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_value *value, uint64_t *ret_address);
+
+/* The code of an entry. */
+struct dwarf_code {
+	struct dwarf_value low;
+	struct dwarf_value high;
+	struct dwarf_value ranges;
+};
+
+/* Calls `each` for every range of the entry, except for code that the linker dropped. */
+bool dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_code *code, bool (*each)(void *context, uint64_t begin, uint64_t end),
+	void *context);
+
+/* A cursor over .debug_info from `offset` to the unit's end. */
+struct cursor dwarf_entries(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	uint64_t offset);
+
+#endif

@@ -1,0 +1,43 @@
+/* The functions that were inlined at given addresses of one unit (DW_TAG_inlined_subroutine). */
+#ifndef SPOOR_CODE_DWARF_INLINES_H
+#define SPOOR_CODE_DWARF_INLINES_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "code/dwarf.h"
+#include "code/dwarf_lines.h"
+
+struct strtab;
+
+/* One inlined call that covers the code of a query. */
+struct dwarf_inline_call {
+	uint32_t query; /* index of the dwarf_line_query */
+	uint32_t order; /* outer calls first */
+	uint32_t function; /* strtab, demangled */
+	uint32_t line;     /* of the call, in its caller */
+	uint64_t file;     /* number in the unit's line table */
+};
+
+struct dwarf_inlines {
+	VEC(struct dwarf_inline_call) calls; /* by query, then order */
+	struct map names;                    /* offset of an entry -> strtab, or NO_NAME */
+	struct dwarf_abbrevs abbrevs;
+	struct dwarf_abbrevs foreign; /* of other units that entries refer to */
+	struct bytes text;
+};
+
+/* Finds the calls of all queries, which are sorted by address. 0, -EBADMSG, or -ENOMEM. */
+int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
+	const struct dwarf_unit *unit, const struct dwarf_line_query *queries, uint32_t count,
+	struct strtab *strings);
+
+/* The calls around a query of the last unit, outermost first: their number. */
+uint32_t dwarf_inlines_calls(const struct dwarf_inlines *inlines, uint32_t query,
+	const struct dwarf_inline_call **ret_calls);
+
+void dwarf_inlines_done(struct dwarf_inlines *inlines);
+
+#endif

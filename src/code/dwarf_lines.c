@@ -1,0 +1,376 @@
+/*
+ * See dwarf_lines.h.
+ *
+ * Rows are not stored: in each sequence addresses only grow, so the queries between one row and the
+ * next get the line of the first of the two as the program runs.
+ */
+#include "code/dwarf_lines.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/strtab.h"
+
+#define FILES_MAX   (1u << 20)
+#define FORMATS_MAX 16u
+#define PATH_MAX_   4096u
+
+enum { LNCT_PATH = 1, LNCT_FOLDER = 2 };
+
+enum line_opcode {
+	LNS_COPY = 1,
+	LNS_ADVANCE_PC,
+	LNS_ADVANCE_LINE,
+	LNS_SET_FILE,
+	LNS_SET_COLUMN,
+	LNS_NEGATE_STMT,
+	LNS_SET_BASIC_BLOCK,
+	LNS_CONST_ADD_PC,
+	LNS_FIXED_ADVANCE_PC,
+	LNS_SET_PROLOGUE_END,
+	LNS_SET_EPILOGUE_BEGIN,
+	LNS_SET_ISA,
+};
+
+enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS = 2 };
+
+struct line_header {
+	uint16_t version;
+	uint8_t address_size;
+	uint8_t offset_size;
+	uint8_t instruction_size;
+	uint8_t operations; /* in an instruction: of VLIW machines */
+	int8_t line_base;
+	uint8_t line_range;
+	uint8_t opcode_base;
+	const uint8_t *operand_counts;
+};
+
+struct line_run {
+	const struct line_header *header;
+	const struct dwarf *dwarf;
+	struct dwarf_line_query *queries;
+	uint32_t count;
+	uint32_t next; /* first query at or after the last row of this sequence */
+	bool in_sequence;
+	uint64_t row_address; /* of the last row */
+	uint32_t row_file;
+	uint32_t row_line;
+	/* the machine's registers */
+	uint64_t address;
+	uint64_t file;
+	uint64_t line;
+};
+
+/* ---- header ---- */
+
+static bool read_files_4(struct cursor *c, struct dwarf_line_files *files)
+{
+	size_t len;
+
+	if (!vec_add(&files->folders, files->unit_folder) ||
+		!vec_add(&files->files, (struct dwarf_file){ 0 }))
+		return false;
+	for (;;) {
+		const char *text = cursor_stringz(c, &len);
+		if (!text || !len)
+			break;
+		if (files->folders.count >= FILES_MAX || !vec_add(&files->folders, text))
+			return false;
+	}
+	for (;;) {
+		struct dwarf_file file = { .name = cursor_stringz(c, &len) };
+		if (!file.name || !len)
+			break;
+		uint64_t folder = cursor_varuint(c);
+		file.folder = folder > UINT32_MAX ? UINT32_MAX : (uint32_t)folder;
+		(void)cursor_varuint(c); /* time */
+		(void)cursor_varuint(c); /* size */
+		if (files->files.count >= FILES_MAX || !vec_add(&files->files, file))
+			return false;
+	}
+	return !c->short_read;
+}
+
+struct entry_format {
+	uint64_t content;
+	uint16_t form;
+};
+
+static unsigned read_formats(struct cursor *c, struct entry_format *formats)
+{
+	unsigned count = cursor_u8(c);
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t content = cursor_varuint(c);
+		uint64_t form = cursor_varuint(c);
+		if (i >= FORMATS_MAX || form > UINT16_MAX)
+			c->short_read = true;
+		else
+			formats[i] = (struct entry_format){ content, (uint16_t)form };
+	}
+	return count > FORMATS_MAX ? 0 : count;
+}
+
+/* One list of version 5: its formats, then its entries. */
+static bool read_list_5(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct line_header *header, struct cursor *c, bool folders,
+	struct dwarf_line_files *files)
+{
+	struct entry_format formats[FORMATS_MAX];
+	unsigned format_count = read_formats(c, formats);
+	uint64_t count = cursor_varuint(c);
+
+	if (c->short_read || count > FILES_MAX || (count && !format_count))
+		return false;
+	for (uint64_t i = 0; i < count; i++) {
+		struct dwarf_file file = { 0 };
+		for (unsigned f = 0; f < format_count; f++) {
+			struct dwarf_value value;
+			if (!dwarf_read_form(dwarf, header->offset_size, header->address_size, c,
+				    formats[f].form, &value))
+				return false;
+			if (formats[f].content == LNCT_PATH)
+				file.name = dwarf_text(dwarf, unit, &value);
+			else if (formats[f].content == LNCT_FOLDER)
+				file.folder = value.number > UINT32_MAX ? UINT32_MAX
+									: (uint32_t)value.number;
+		}
+		if (folders ? !vec_add(&files->folders, file.name) : !vec_add(&files->files, file))
+			return false;
+	}
+	return true;
+}
+
+/* Reads header and files; *c is left at the program, which ends with the cursor. */
+static bool read_header(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	struct line_header *header, struct cursor *c, struct dwarf_line_files *files)
+{
+	const struct dwarf_bytes *section = &dwarf->sections[DWARF_LINE];
+	uint8_t offset_size = 4;
+
+	if (unit->line_offset >= section->size)
+		return false;
+	struct cursor all = cursor_of(section->data + unit->line_offset,
+		section->size - (size_t)unit->line_offset);
+	uint64_t length = cursor_u32(&all);
+	if (length == UINT32_MAX) {
+		offset_size = 8;
+		length = cursor_u64(&all);
+	}
+	if (length > cursor_left(&all))
+		return false;
+	*c = cursor_sub(&all, (size_t)length);
+	*header = (struct line_header){ .version = cursor_u16(c),
+		.offset_size = offset_size,
+		.address_size = unit->address_size };
+	if (header->version < 2 || header->version > 5)
+		return false;
+	if (header->version >= 5) {
+		header->address_size = cursor_u8(c);
+		cursor_skip(c, 1); /* size of a segment selector */
+	}
+	uint64_t header_length = offset_size == 8 ? cursor_u64(c) : cursor_u32(c);
+	if (c->short_read || header_length > cursor_left(c))
+		return false;
+	struct cursor program = *c;
+	cursor_skip(&program, (size_t)header_length);
+	header->instruction_size = cursor_u8(c);
+	header->operations = header->version >= 4 ? cursor_u8(c) : 1;
+	cursor_skip(c, 1); /* default_is_stmt */
+	header->line_base = (int8_t)cursor_u8(c);
+	header->line_range = cursor_u8(c);
+	header->opcode_base = cursor_u8(c);
+	header->operand_counts =
+		cursor_take(c, header->opcode_base ? header->opcode_base - 1u : 0);
+	if (c->short_read || !header->line_range || !header->opcode_base || header->operations > 1)
+		return false;
+	files->version = header->version;
+	files->unit_folder = unit->folder;
+	bool done = header->version >= 5 ? read_list_5(dwarf, unit, header, c, true, files) &&
+						   read_list_5(dwarf, unit, header, c, false, files)
+					 : read_files_4(c, files);
+	*c = program;
+	return done;
+}
+
+/* ---- program ---- */
+
+/* The first query at or after `address`. */
+static uint32_t lower_bound(const struct line_run *run, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = run->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (run->queries[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A row ends the code of the row before it. */
+static void take_row(struct line_run *run, bool ends)
+{
+	bool dropped = run->address < run->dwarf->text_begin;
+
+	if (!run->in_sequence || run->address < run->row_address) {
+		run->next = dropped ? run->count : lower_bound(run, run->address);
+	} else {
+		while (run->next < run->count &&
+			run->queries[run->next].address < run->address) {
+			struct dwarf_line_query *query = &run->queries[run->next++];
+			/* Of two sequences for one address, which no linker makes, the first. */
+			if (query->file != UINT32_MAX || query->address < run->row_address)
+				continue;
+			query->file = run->row_file;
+			query->line = run->row_line;
+		}
+	}
+	run->in_sequence = !ends;
+	run->row_address = run->address;
+	run->row_file = run->file >= UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)run->file;
+	run->row_line = run->line > INT32_MAX ? 0 : (uint32_t)run->line;
+}
+
+static void reset_registers(struct line_run *run)
+{
+	run->address = 0;
+	run->file = 1;
+	run->line = 1;
+	run->in_sequence = false;
+}
+
+/* Extended opcodes: 0, length, opcode, operands. */
+static void run_extended(struct line_run *run, struct cursor *c)
+{
+	uint64_t len = cursor_varuint(c);
+	struct cursor operands = cursor_sub(c, len > SIZE_MAX ? SIZE_MAX : (size_t)len);
+
+	switch (cursor_u8(&operands)) {
+	case LNE_END_SEQUENCE:
+		take_row(run, true);
+		reset_registers(run);
+		break;
+	case LNE_SET_ADDRESS:
+		run->address = cursor_left(&operands) == 8 ? cursor_u64(&operands)
+							   : cursor_u32(&operands);
+		break;
+	default:
+		break;
+	}
+}
+
+static void run_standard(struct line_run *run, uint8_t opcode, struct cursor *c)
+{
+	const struct line_header *header = run->header;
+
+	switch (opcode) {
+	case LNS_COPY:
+		take_row(run, false);
+		break;
+	case LNS_ADVANCE_PC:
+		run->address += cursor_varuint(c) * header->instruction_size;
+		break;
+	case LNS_ADVANCE_LINE:
+		run->line += (uint64_t)cursor_sleb(c);
+		break;
+	case LNS_SET_FILE:
+		run->file = cursor_varuint(c);
+		break;
+	case LNS_CONST_ADD_PC:
+		run->address += (uint64_t)((255u - header->opcode_base) / header->line_range) *
+				header->instruction_size;
+		break;
+	case LNS_FIXED_ADVANCE_PC:
+		run->address += cursor_u16(c);
+		break;
+	default:
+		for (unsigned i = 0; i < header->operand_counts[opcode - 1]; i++)
+			(void)cursor_varuint(c); /* a failure stays in the cursor */
+		break;
+	}
+}
+
+static void run_program(struct line_run *run, struct cursor *c)
+{
+	const struct line_header *header = run->header;
+
+	reset_registers(run);
+	while (cursor_left(c) && !c->short_read) {
+		uint8_t opcode = cursor_u8(c);
+		if (opcode >= header->opcode_base) {
+			unsigned adjusted = (unsigned)opcode - header->opcode_base;
+			run->address += (uint64_t)(adjusted / header->line_range) *
+					header->instruction_size;
+			run->line += (uint64_t)(int64_t)(header->line_base +
+							 (int)(adjusted % header->line_range));
+			take_row(run, false);
+		} else if (opcode == 0) {
+			run_extended(run, c);
+		} else {
+			run_standard(run, opcode, c);
+		}
+	}
+}
+
+int dwarf_lines_find(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	struct dwarf_line_query *queries, uint32_t count, struct dwarf_line_files *files)
+{
+	struct line_header header;
+	struct line_run run = {
+		.header = &header, .dwarf = dwarf, .queries = queries, .count = count
+	};
+	struct cursor c;
+
+	dwarf_line_files_reset(files);
+	if (!unit->has_lines || !read_header(dwarf, unit, &header, &c, files))
+		return -EBADMSG;
+	run_program(&run, &c);
+	return c.short_read ? -EBADMSG : 0;
+}
+
+/* ---- files ---- */
+
+uint32_t dwarf_line_path(struct dwarf_line_files *files, uint64_t number, struct strtab *strings)
+{
+	cleanup(bytes_done) struct bytes path = { 0 };
+
+	if (number >= files->files.count)
+		return 0;
+	struct dwarf_file *file = &files->files.items[number];
+	if (file->path || !file->name || !*file->name)
+		return file->path;
+	const char *folder =
+		file->folder < files->folders.count ? files->folders.items[file->folder] : NULL;
+	if (*file->name != '/' && folder && *folder) {
+		/* Folders are relative to that of the unit, which is the first. */
+		if (*folder != '/' && files->unit_folder && *files->unit_folder)
+			bytes_printf(&path, "%s/", files->unit_folder);
+		bytes_printf(&path, "%s/", folder);
+	}
+	bytes_text(&path, file->name);
+	if (path.failed || path.len > PATH_MAX_)
+		return 0;
+	file->path = strtab_add(strings, (const char *)path.data, path.len);
+	return file->path;
+}
+
+void dwarf_line_files_reset(struct dwarf_line_files *files)
+{
+	vec_reset(&files->folders);
+	vec_reset(&files->files);
+	files->unit_folder = NULL;
+}
+
+void dwarf_line_files_done(struct dwarf_line_files *files)
+{
+	vec_done(&files->folders);
+	vec_done(&files->files);
+}

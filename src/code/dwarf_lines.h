@@ -1,0 +1,47 @@
+/* The line table of one unit (.debug_line): which file and line each address of its code is from. */
+#ifndef SPOOR_CODE_DWARF_LINES_H
+#define SPOOR_CODE_DWARF_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "code/dwarf.h"
+
+struct strtab;
+
+struct dwarf_file {
+	const char *name;
+	uint32_t folder; /* in folders */
+	uint32_t path;   /* strtab, once it was asked for; 0 */
+};
+
+struct dwarf_line_files {
+	uint16_t version;
+	VEC(const char *) folders;
+	VEC(struct dwarf_file) files;
+	const char *unit_folder;
+};
+
+/* An address whose line is wanted; sorted by address. */
+struct dwarf_line_query {
+	uint64_t address;
+	uint32_t index; /* the caller's */
+	uint32_t file;  /* number in the unit's table; UINT32_MAX: no line found */
+	uint32_t line;  /* 0: code without a line */
+};
+
+/*
+ * Runs the unit's line program once for all queries. The files are for dwarf_line_path(). 0,
+ * -EBADMSG (queries up to the damage have been answered), or -ENOMEM.
+ */
+int dwarf_lines_find(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	struct dwarf_line_query *queries, uint32_t count, struct dwarf_line_files *files);
+
+/* The path of a file number, in `strings`; 0: there is no such file, or no memory. */
+uint32_t dwarf_line_path(struct dwarf_line_files *files, uint64_t number, struct strtab *strings);
+
+void dwarf_line_files_reset(struct dwarf_line_files *files);
+void dwarf_line_files_done(struct dwarf_line_files *files);
+
+#endif

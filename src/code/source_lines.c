@@ -1,0 +1,176 @@
+/* See source_lines.h. Units and their ranges: dwarf.h; lines: dwarf_lines.h; inlined: dwarf_inlines.h. */
+#include "code/source_lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "code/dwarf.h"
+#include "code/dwarf_inlines.h"
+#include "code/dwarf_lines.h"
+
+struct source_lines {
+	struct dwarf dwarf;
+	struct strtab *strings;
+	struct dwarf_line_files files;
+	struct dwarf_inlines inlines;
+	VEC(struct source_frame) frames;
+};
+
+/* A query and the unit that has its code. */
+struct unit_query {
+	uint32_t unit;
+	struct dwarf_line_query line;
+};
+
+static int compare_queries(const void *left, const void *right)
+{
+	const struct unit_query *a = left;
+	const struct unit_query *b = right;
+
+	if (a->line.address != b->line.address)
+		return a->line.address < b->line.address ? -1 : 1;
+	return a->line.index < b->line.index ? -1 : a->line.index > b->line.index;
+}
+
+static int compare_units(const void *left, const void *right)
+{
+	const struct unit_query *a = left;
+	const struct unit_query *b = right;
+
+	if (a->unit != b->unit)
+		return a->unit < b->unit ? -1 : 1;
+	return compare_queries(left, right);
+}
+
+int source_lines_open(const struct image_file *file, const struct elf *elf,
+	struct strtab *strings, struct source_lines **ret_lines)
+{
+	struct source_lines *lines = calloc(1, sizeof(*lines));
+
+	if (!lines)
+		return -ENOMEM;
+	lines->strings = strings;
+	int result = dwarf_open(&lines->dwarf, file, elf);
+	if (result < 0) {
+		source_lines_close(lines);
+		return result;
+	}
+	*ret_lines = lines;
+	return 0;
+}
+
+/* Finds the unit of each query. Both are sorted by address; ranges seldom overlap. */
+static void find_units(struct dwarf *dwarf, struct unit_query *queries, uint32_t count)
+{
+	vec_each(range, &dwarf->ranges) {
+		uint32_t low = 0;
+		uint32_t high = count;
+		while (low < high) {
+			uint32_t middle = low + (high - low) / 2;
+			if (queries[middle].line.address < range->begin)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		/* The first unit owns an address. */
+		for (; low < count && queries[low].line.address < range->end &&
+			dwarf->work++ < DWARF_WORK_MAX;
+			low++)
+			if (queries[low].unit == UINT32_MAX)
+				queries[low].unit = range->unit;
+	}
+}
+
+/* The frames of one query: its line, and the calls that were inlined around it. */
+static int add_frames(struct source_lines *lines, const struct dwarf_line_query *line,
+	struct source_query *query)
+{
+	const struct dwarf_inline_call *calls;
+	uint32_t call_count = dwarf_inlines_calls(&lines->inlines, line->index, &calls);
+	struct source_frame frame = { .line = line->line };
+
+	frame.file = line->line ? dwarf_line_path(&lines->files, line->file, lines->strings) : 0;
+	query->frame_at = lines->frames.count;
+	/* Calls are outermost first. */
+	for (uint32_t i = call_count; i-- > 0;) {
+		frame.function = calls[i].function;
+		if (!vec_add(&lines->frames, frame))
+			return -ENOMEM;
+		frame = (struct source_frame){
+			.file = dwarf_line_path(&lines->files, calls[i].file, lines->strings),
+			.line = calls[i].line,
+		};
+	}
+	if (!vec_add(&lines->frames, frame))
+		return -ENOMEM;
+	query->frame_count = call_count + 1;
+	return 0;
+}
+
+static int find_in_unit(struct source_lines *lines, uint32_t unit_index,
+	struct dwarf_line_query *queries, uint32_t count, struct source_query *all)
+{
+	const struct dwarf_unit *unit = &lines->dwarf.units.items[unit_index];
+	int result = dwarf_lines_find(&lines->dwarf, unit, queries, count, &lines->files);
+
+	if (result == -ENOMEM)
+		return result;
+	result = dwarf_inlines_find(&lines->inlines, &lines->dwarf, unit, queries, count,
+		lines->strings);
+	if (result == -ENOMEM)
+		return result;
+	for (uint32_t i = 0; i < count; i++) {
+		if (queries[i].file == UINT32_MAX)
+			continue;
+		result = add_frames(lines, &queries[i], &all[queries[i].index]);
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+int source_lines_find(struct source_lines *lines, struct source_query *queries, uint32_t count)
+{
+	struct unit_query *sorted = calloc((size_t)count + 1, sizeof(*sorted));
+	struct dwarf_line_query *of_unit = calloc((size_t)count + 1, sizeof(*of_unit));
+	int result = sorted && of_unit ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < count && result == 0; i++) {
+		queries[i].frame_at = queries[i].frame_count = 0;
+		sorted[i] = (struct unit_query){ .unit = UINT32_MAX,
+			.line = { .address = queries[i].vaddr, .index = i, .file = UINT32_MAX } };
+	}
+	if (result == 0 && count) {
+		qsort(sorted, count, sizeof(*sorted), compare_queries);
+		find_units(&lines->dwarf, sorted, count);
+		qsort(sorted, count, sizeof(*sorted), compare_units);
+	}
+	for (uint32_t i = 0; i < count && result == 0 && sorted[i].unit != UINT32_MAX;) {
+		uint32_t of = 0;
+		uint32_t unit = sorted[i].unit;
+		for (; i < count && sorted[i].unit == unit; i++)
+			of_unit[of++] = sorted[i].line;
+		result = find_in_unit(lines, unit, of_unit, of, queries);
+	}
+	free(sorted);
+	free(of_unit);
+	return result;
+}
+
+const struct source_frame *source_lines_frame(const struct source_lines *lines, uint32_t index)
+{
+	return &lines->frames.items[index];
+}
+
+void source_lines_close(struct source_lines *lines)
+{
+	if (!lines)
+		return;
+	dwarf_done(&lines->dwarf);
+	dwarf_line_files_done(&lines->files);
+	dwarf_inlines_done(&lines->inlines);
+	vec_done(&lines->frames);
+	free(lines);
+}
