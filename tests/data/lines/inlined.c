@@ -1,5 +1,5 @@
 /*
- * Source of tests/fuzz/corpus/source_lines/*.so: two inlined calls, one inside the other.
+ * Source of tests/fuzz/corpus/source_lines/: two inlined calls, one inside the other.
  * gcc|clang -gdwarf-N [-gdwarf64] [-gz=zlib] -O2 -shared -nostdlib -fPIC -Wl,-z,noseparate-code
  *   -fdebug-prefix-map=$PWD=/src; gcczstd: objcopy --compress-debug-sections=zstd.
  */
@@ -18,6 +18,6 @@ int both(int a)
 	int sum = 0;
 
 	for (int i = 0; i < a; i++)
-		sum += outer(i);
+		sum = (sum ^ outer(i)) * 31;
 	return sum;
 }
