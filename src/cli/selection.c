@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analysis/missing_symbols.h"
+#include "analysis/profile_lines.h"
 #include "analysis/recording.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -20,6 +21,7 @@
 #include "machine/rights.h"
 #include "pipeline/saved.h"
 #include "symbolize/symbol_cache.h"
+#include "symbols/line_names.h"
 #include "symbols/symbol_names.h"
 #include "trace/event.h"
 #include "trace/event_count.h"
@@ -327,6 +329,43 @@ static int name_from_cache(struct selection *s)
 	return error;
 }
 
+static void say_without_lines(const struct selection *s, const struct line_names *lines)
+{
+	cleanup(bytes_done) struct bytes text = { 0 };
+
+	bytes_text(&text, "no debug information here for ");
+	text_add_safe_z(&text, trace_text(&s->trace, lines->first_without));
+	if (lines->without > 1)
+		bytes_printf(&text, " and %s other %s", TEXT_COUNT(lines->without - 1),
+			lines->without == 2 ? "image" : "images");
+	bytes_text(&text, ": their functions have no lines");
+	words_say("%s", bytes_z(&text));
+}
+
+/* Turns frames into lines of functions, as far as there is debug information. */
+static int add_lines(struct selection *s)
+{
+	struct line_names lines = { .trace = &s->trace };
+	struct symbol_cache cache;
+	int error = 0;
+
+	(void)symbol_cache_open(&cache, false, NULL); /* without: the machine's store */
+	for (uint32_t i = 0; i < s->profile.stacks.count && !error; i++) {
+		const struct profile_stack *stack = &s->profile.stacks.items[i];
+		if (!line_names_add(&lines, stack->process, stack->stack, stack->epoch))
+			error = -ENOMEM;
+	}
+	if (!error)
+		error = line_names_find(&lines, &s->names, &cache);
+	if (!error)
+		error = profile_add_lines(&s->profile, &s->names);
+	if (!error && lines.without)
+		say_without_lines(s, &lines);
+	line_names_done(&lines);
+	symbol_cache_close(&cache);
+	return error;
+}
+
 int selection_open(const struct selection_values *values, enum method_name_form form,
 	const struct arguments *arguments, const struct verb *verb, struct selection *s)
 {
@@ -381,6 +420,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		error = blocked_profile_mark(&s->profile, &s->names);
 	if (!error)
 		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
+	if (!error && values->lines)
+		error = add_lines(s);
 	if (!error && s->answers)
 		error = answers_finish(s->answers, &s->profile, &s->names, s->report.duration_ns);
 	if (error < 0) {

@@ -34,6 +34,7 @@ struct selection_values {
 	uint64_t from_ns;
 	uint64_t to_ns;
 	bool raw_names;
+	bool lines;              /* frames are lines of functions, after inlined ones */
 	struct texts events;     /* patterns: these events are counted, and not CPU samples */
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
 	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */

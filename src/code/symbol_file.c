@@ -12,8 +12,6 @@
 
 #include <errno.h>
 #include <lzma.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,20 +20,18 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "code/debug_file.h"
 #include "code/function_bounds.h"
 #include "image/elf.h"
 #include "image/image_file.h"
 
 #define FUNCTIONS_MAX (4u << 20)
-/* the checksum covers the whole file, which may be sparse */
-#define CRC_FILE_MAX    (UINT64_C(256) << 20)
 #define MINI_PACKED_MAX (32u << 20)
 #define MINI_MAX        (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
 /* Up to this size symbols with equal ranges are compared by name; beyond, the first one wins. */
 #define STRINGS_LOAD_MAX (32u << 20)
 #define CHUNK_SYMBOLS    16384u
-#define PATH_LEN_MAX     4096u
 #define NAME_READ_FIRST  192u
 /* Items before an address that a search examines: a symbol may have others nested inside. */
 #define WALK_MAX 64u
@@ -364,143 +360,18 @@ static bool take_mini(struct symbol_file *file)
 
 /* The separate debug file */
 
-/* The checksum of the whole debug file, as in .gnu_debuglink. */
-static bool has_crc(const struct image_file *file, uint32_t crc)
-{
-	if (file->size_bytes > CRC_FILE_MAX)
-		return false;
-
-	static const size_t piece = 256u << 10;
-	cleanup(freep) uint8_t *buffer = malloc(piece);
-	uint32_t sum = 0;
-
-	for (uint64_t at = 0; buffer && at < file->size_bytes;) {
-		uint64_t left = file->size_bytes - at;
-		size_t size = left < piece ? (size_t)left : piece;
-		if (image_file_read(file, at, buffer, size) < 0)
-			return false;
-		sum = lzma_crc32(buffer, size, sum);
-		at += size;
-	}
-	return buffer && sum == crc;
-}
-
-static bool is_debug_file_of(const struct symbol_file *file, const struct elf *debug,
-	const struct image_file *bytes)
-{
-	if (debug->machine != file->elf.machine || debug->is_64 != file->elf.is_64)
-		return false;
-	if (file->elf.build_id_len && debug->build_id_len)
-		return file->elf.build_id_len == debug->build_id_len &&
-		       !memcmp(file->elf.build_id, debug->build_id, debug->build_id_len);
-	return *file->elf.debug_link && has_crc(bytes, file->elf.debug_link_crc);
-}
-
 /* Takes ownership of fd. */
-static bool take_debug_file(struct symbol_file *file, int opened)
+static bool take_debug_file(void *context, int opened, const struct elf *elf)
 {
 	cleanup(closep) int fd = opened;
+	struct symbol_file *file = context;
 	struct table *table = &file->tables[TABLE_FULL];
-	struct elf elf;
 
 	if (image_file_from_fd(&table->file, fd, NULL) < 0 ||
-		elf_read(&elf, &table->file, NULL) < 0)
+		!take_table(file, TABLE_FULL, elf, ELF_SECTION_SYMTAB))
 		return false;
-	bool taken = is_debug_file_of(file, &elf, &table->file) &&
-		     take_table(file, TABLE_FULL, &elf, ELF_SECTION_SYMTAB);
-	elf_done(&elf);
-	if (taken)
-		table->fd = TAKE_FD(fd);
-	return taken;
-}
-
-static bool try_path(struct symbol_file *file, const char *path)
-{
-	for (size_t i = 0; i < file->search->root_count; i++) {
-		const struct symbol_root *root = &file->search->roots[i];
-		int fd = root->open_file(root->context, path);
-		if (fd >= 0 && take_debug_file(file, fd))
-			return true;
-	}
-	return false;
-}
-
-/* Formats a path; false if it does not fit. */
-static bool make_path(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool make_path(char *path, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	int len = vsnprintf(path, PATH_LEN_MAX, format, args);
-	va_end(args);
-	return len >= 0 && (size_t)len < PATH_LEN_MAX;
-}
-
-static bool try_here(struct symbol_file *file, const char *path)
-{
-	const struct symbol_root *root = &file->search->dir_root;
-	int fd = root->open_file(root->context, path);
-
-	return fd >= 0 && take_debug_file(file, fd);
-}
-
-static bool try_dirs(struct symbol_file *file, const char *build_id)
-{
-	char path[PATH_LEN_MAX];
-	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
-	const char *base = slash ? slash + 1 : file->path;
-
-	for (size_t i = 0; i < file->search->dir_count; i++) {
-		const char *dir = file->search->dirs[i];
-		if (strlen(build_id) > 2 &&
-			((make_path(path, "%s/.build-id/%.2s/%s.debug", dir, build_id,
-				  build_id + 2) &&
-				 try_here(file, path)) ||
-				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
-					try_here(file, path))))
-			return true;
-		/* A debug link with a slash would leave the searched folders. */
-		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
-			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
-			return true;
-		if (base && *base &&
-			((make_path(path, "%s/%s.debug", dir, base) && try_here(file, path)) ||
-				(make_path(path, "%s/%s", dir, base) && try_here(file, path))))
-			return true;
-	}
-	return false;
-}
-
-static bool find_debug_file(struct symbol_file *file)
-{
-	char build_id[2 * ELF_BUILD_ID_MAX + 1];
-	char path[PATH_LEN_MAX];
-
-	if (!file->search)
-		return false;
-	elf_build_id_text(&file->elf, build_id);
-	const struct symbol_root *store = &file->search->store;
-	int fd = store->open_file && *build_id ? store->open_file(store->context, build_id) : -1;
-	if (fd >= 0 && take_debug_file(file, fd))
-		return true;
-	if (try_dirs(file, build_id))
-		return true;
-	if (strlen(build_id) > 2 &&
-		make_path(path, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2) &&
-		try_path(file, path))
-		return true;
-	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
-	if (!*file->elf.debug_link || strchr(file->elf.debug_link, '/') || !slash)
-		return false;
-	const char *link = file->elf.debug_link;
-	int folder_len = (int)(slash - file->path);
-	return (make_path(path, "%.*s/%s", folder_len, file->path, link) && try_path(file, path)) ||
-	       (make_path(path, "%.*s/.debug/%s", folder_len, file->path, link) &&
-		       try_path(file, path)) ||
-	       (make_path(path, "/usr/lib/debug%.*s/%s", folder_len, file->path, link) &&
-		       try_path(file, path));
+	table->fd = TAKE_FD(fd);
+	return true;
 }
 
 /* Exports are in the full table too: of equal ranges the later, better one remains. */
@@ -548,7 +419,8 @@ static void load(struct symbol_file *file)
 	exports->file = full->file = file->file;
 	if (take_table(file, TABLE_FULL, &file->elf, ELF_SECTION_SYMTAB))
 		file->origin = SYMBOL_ORIGIN_SYMTAB;
-	else if (find_debug_file(file))
+	else if (file->search && debug_file_find(&file->elf, file->path, file->search,
+						 take_debug_file, file))
 		file->origin = SYMBOL_ORIGIN_DEBUG_FILE;
 	else if (take_mini(file))
 		file->origin = SYMBOL_ORIGIN_MINI;

@@ -22,26 +22,9 @@
 struct diag;
 struct elf;
 struct symbol_file;
+struct symbol_search;
 
 #define SYMBOL_NAME_MAX 8192u /* longer names are truncated */
-
-/* A root folder in which debug files are searched: the target's, or our own. */
-struct symbol_root {
-	/* Opens a regular file for reading: a descriptor, or a negative errno. */
-	int (*open_file)(void *context, const char *path);
-	void *context;
-};
-
-/* All zero: only the file itself is read. It and its pointers must outlive the symbol_file. */
-struct symbol_search {
-	const struct symbol_root *roots; /* searched in this order for each path */
-	size_t root_count;
-	const char *const *dirs; /* --symbol-path: searched before the roots */
-	size_t dir_count;
-	struct symbol_root dir_root; /* opens files in `dirs` */
-	/* opens a debug file by its build id, before all others; open_file NULL: no such store */
-	struct symbol_root store;
-};
 
 /* vaddr: addresses in the file's own numbering; offset: the position of that byte in the file. */
 struct symbol_hit {

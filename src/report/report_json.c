@@ -211,7 +211,12 @@ static void add_function(struct json *j, const struct report *report, uint32_t i
 	 */
 	if (tier < FUNCTION_TIER_COUNT)
 		kind = tier == FUNCTION_TIER_R2R ? FUNCTION_READYTORUN : FUNCTION_JIT;
-	add_text(j, report->trace, "name", function->name);
+	add_text(j, report->trace, "name", function->plain ? function->plain : function->name);
+	if (function->plain) {
+		add_text(j, report->trace, "file", function->file);
+		json_u64(j, "line", function->line);
+		json_bool(j, "inlined", function->inlined);
+	}
 	add_text(j, report->trace, "module", function->module);
 	json_z(j, "kind", label_kind(kind));
 	json_z(j, "tier", function_tier_words(tier));

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "code/codemap.h"
+#include "code/debug_file.h"
 #include "code/demangle.h"
 #include "code/jitdump.h"
 #include "code/kallsyms.h"

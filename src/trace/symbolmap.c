@@ -274,7 +274,7 @@ static uint32_t function_intern(struct symbolmap *map, struct function *function
 		const struct function *known = &map->functions.items[w.value];
 		if (known->full_name == function->full_name && known->module == function->module &&
 			known->kind == function->kind && known->tier == function->tier &&
-			known->named == function->named)
+			known->named == function->named && known->plain == function->plain)
 			return w.value;
 	}
 	uint32_t index = map->functions.count;
@@ -516,6 +516,84 @@ bool symbolmap_native(const struct symbolmap *map, uint32_t process, uint64_t ad
 	*ret_mapping = (uint32_t)(mapping - map->trace->mappings.items);
 	*ret_symbol = find_symbol(state, mapping->id, address);
 	return true;
+}
+
+bool symbolmap_place(const struct symbolmap *map, uint32_t process, uint64_t address,
+	uint32_t code_epoch, bool caller, struct line_place *ret_place, uint32_t *ret_mapping,
+	uint32_t *ret_code)
+{
+	const struct symbolmap_state *state = map->state;
+	const struct mapping *mapping = process ? find_mapping(map, state, process, address) : NULL;
+	uint64_t back = caller ? 1 : 0;
+	uint32_t index;
+	bool any;
+
+	if (!mapping || process >= map->trace->processes.count)
+		return false;
+	enum origin origin = mapping_origin(map, state, mapping);
+	const struct code_range *code =
+		find_code(map, state, process, address, code_epoch, &index, &any);
+
+	*ret_mapping = (uint32_t)(mapping - map->trace->mappings.items);
+	*ret_code = code ? index + 1 : 0;
+	if (code && address - back >= code->begin) {
+		*ret_place = (struct line_place){ .mapping_id = code->mapping_id,
+			.begin = code->begin,
+			.method_id = code->method_id,
+			.offset = address - back - code->begin };
+		return true;
+	}
+	if (any || origin != ORIGIN_NATIVE)
+		return false;
+	uint32_t symbol = find_symbol(state, mapping->id, address);
+	uint64_t begin = symbol ? map->trace->symbols.items[symbol - 1].begin : mapping->begin;
+	*ret_place = (struct line_place){ .mapping_id = mapping->id,
+		.offset = address - back - mapping->begin };
+	return address - back >= begin;
+}
+
+/* "NAME  FILE:LINE"; 0 without memory. */
+static uint32_t line_name(struct symbolmap *map, uint32_t name, const char *file, uint32_t line,
+	bool inlined)
+{
+	struct symbolmap_state *state = map->state;
+
+	bytes_reset(&state->scratch);
+	bytes_printf(&state->scratch, "%s%s  %s:%u", trace_text(map->trace, name),
+		inlined ? " (inlined)" : "", file, line);
+	return state->scratch.failed
+		       ? 0
+		       : strtab_add(&map->trace->strings, (const char *)state->scratch.data,
+				 state->scratch.len);
+}
+
+uint32_t symbolmap_line(struct symbolmap *map, uint32_t index, const struct line_frame *frame)
+{
+	struct function function = map->functions.items[index];
+	const char *path = trace_text(map->trace, frame->file);
+	const char *slash = strrchr(path, '/');
+	bool inlined = frame->function != 0;
+	uint32_t long_name = inlined ? frame->function : function.full_name;
+
+	if (inlined) {
+		function.name = frame->function;
+		function.named = true;
+	}
+	function.plain = function.name;
+	function.file = frame->file;
+	function.line = frame->line;
+	function.inlined = inlined;
+	if (frame->file && frame->line) {
+		function.name = line_name(map, function.plain, slash ? slash + 1 : path,
+			frame->line, inlined);
+		function.full_name = line_name(map, long_name, path, frame->line, inlined);
+	} else if (inlined) {
+		function.full_name = function.name =
+			line_name(map, function.plain, "?", 0, inlined);
+	} else {
+		return index;
+	}
+	return function.name && function.full_name ? function_intern(map, &function) : 0;
 }
 
 int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_form form)

@@ -16,6 +16,8 @@
 #include "base/vec.h"
 #include "code/method_name.h"
 
+struct line_frame;
+struct line_place;
 struct trace;
 
 /* The origin of a function's code, which colours and columns show. */
@@ -52,6 +54,11 @@ struct function {
 	uint8_t kind;       /* enum function_kind */
 	uint8_t tier;       /* enum code_tier */
 	bool named;         /* false: module and offset only */
+	/* with a line, the function is one line of it: symbolmap_line() */
+	bool inlined;
+	uint32_t line;  /* 0: the whole function */
+	uint32_t file;  /* strtab: path */
+	uint32_t plain; /* strtab: its name without file and line */
 };
 
 struct symbolmap {
@@ -75,6 +82,22 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
  */
 bool symbolmap_native(const struct symbolmap *map, uint32_t process, uint64_t address,
 	uint32_t *ret_mapping, uint32_t *ret_symbol);
+
+/*
+ * The place of an address whose code may have source lines, for trace.lines. `caller`: a return
+ * address; the call before it is meant. *ret_mapping: index in trace.mappings; *ret_code: index plus
+ * one in process.codes, 0 for native code. False for other code, and for a call that is not in the
+ * same function.
+ */
+bool symbolmap_place(const struct symbolmap *map, uint32_t process, uint64_t address,
+	uint32_t code_epoch, bool caller, struct line_place *ret_place, uint32_t *ret_mapping,
+	uint32_t *ret_code);
+
+/*
+ * One line of a function as a function of its own, "Parse  Shop.cs:12"; or of a function that was
+ * inlined into it. 0: no memory.
+ */
+uint32_t symbolmap_line(struct symbolmap *map, uint32_t function, const struct line_frame *frame);
 
 /*
  * Sets `method` of every function, once, after all lookups. A joined one has kind and tier of the

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "code/codemap.h"
 #include "trace/event.h"
+#include "trace/line_table.h"
 #include "trace/schema.h"
 
 /* The kind of runtime that executes managed code in a process. */
@@ -199,6 +200,7 @@ struct trace {
 	VEC(struct clock_offset) clock_offsets;
 	VEC(struct cpu_grant) cpu_grants;
 	struct stack_table stacks;
+	struct line_table lines;
 	struct recording recording;
 	/* schema index of each known event; 0 not yet used */
 	uint32_t known_schemas[KNOWN_EVENT_COUNT];

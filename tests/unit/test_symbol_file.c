@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "code/debug_file.h"
 #include "code/symbol_file.h"
 #include "image/elf.h"
 #include "unit/elf_builder.h"

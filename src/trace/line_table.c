@@ -1,0 +1,55 @@
+/* See line_table.h. */
+#include "trace/line_table.h"
+
+static uint64_t hash_place(const struct line_place *place)
+{
+	return hash_u64(place->offset ^
+			hash_u64(place->begin ^
+				 hash_u64(place->method_id ^ hash_u64(place->mapping_id))));
+}
+
+static bool is_same(const struct line_place *a, const struct line_place *b)
+{
+	return a->mapping_id == b->mapping_id && a->begin == b->begin &&
+	       a->method_id == b->method_id && a->offset == b->offset;
+}
+
+static const struct line_entry *find(const struct line_table *table, const struct line_place *place)
+{
+	for (struct map_walk w = map_find(&table->index, hash_place(place)); w.value; map_next(&w))
+		if (is_same(&table->entries.items[w.value - 1].place, place))
+			return &table->entries.items[w.value - 1];
+	return NULL;
+}
+
+bool line_table_add(struct line_table *table, const struct line_place *place,
+	const struct line_frame *frames, uint32_t count)
+{
+	struct line_entry entry = {
+		.place = *place, .frame_at = table->frames.count, .frame_count = count
+	};
+
+	if (find(table, place))
+		return true;
+	for (uint32_t i = 0; i < count; i++)
+		if (!vec_add(&table->frames, frames[i]))
+			return false;
+	return vec_add(&table->entries, entry) &&
+	       map_add(&table->index, hash_place(place), table->entries.count);
+}
+
+const struct line_frame *line_table_find(const struct line_table *table,
+	const struct line_place *place, uint32_t *ret_count)
+{
+	const struct line_entry *entry = find(table, place);
+
+	*ret_count = entry ? entry->frame_count : 0;
+	return entry ? table->frames.items + entry->frame_at : NULL;
+}
+
+void line_table_done(struct line_table *table)
+{
+	vec_done(&table->entries);
+	vec_done(&table->frames);
+	map_done(&table->index);
+}
