@@ -49,7 +49,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	while (fgets(text, sizeof(text), stdin))
-		if (!vec_add(&queries, ((struct source_query){ .vaddr = strtoull(text, NULL, 16) })))
+		if (!vec_add(&queries,
+			    ((struct source_query){ .vaddr = strtoull(text, NULL, 16) })))
 			return 1;
 	int error = source_lines_open(&file, &elf, &strings, &lines);
 	if (error == 0)

@@ -50,8 +50,8 @@ static bool make(struct adding *adding, struct replaced *replaced, uint32_t body
 	replaced->at = adding->functions.count;
 	/* Marks are no code. */
 	if (adding->names->functions.items[replaced->function].kind != FUNCTION_UNKNOWN &&
-		symbolmap_place(adding->names, replaced->process, replaced->address, replaced->epoch,
-		    replaced->caller, &place, &mapping, &code))
+		symbolmap_place(adding->names, replaced->process, replaced->address,
+			replaced->epoch, replaced->caller, &place, &mapping, &code))
 		frames = line_table_find(&trace->lines, &place, &count);
 	for (uint32_t i = 0; i < count; i++) {
 		/* Inlined code has no tier of its own. */
@@ -71,9 +71,9 @@ static bool make(struct adding *adding, struct replaced *replaced, uint32_t body
 static const struct replaced *find(struct adding *adding, const struct replaced *wanted,
 	uint32_t body)
 {
-	uint64_t hash = hash_u64(wanted->address ^
-				 hash_u64((uint64_t)wanted->process << 33 ^
-					  (uint64_t)wanted->epoch << 1 ^ wanted->caller));
+	uint64_t hash =
+		hash_u64(wanted->address ^ hash_u64((uint64_t)wanted->process << 33 ^
+						    (uint64_t)wanted->epoch << 1 ^ wanted->caller));
 
 	for (struct map_walk w = map_find(&adding->index, hash); w.value; map_next(&w)) {
 		const struct replaced *known = &adding->replaced.items[w.value - 1];

@@ -152,13 +152,12 @@ static uint8_t *match_functions(const struct profile *profile, const struct symb
 
 	for (uint32_t i = 1; matches && i < names->functions.count; i++) {
 		const struct function *function = &names->functions.items[i];
-		matches[i] = tree_name_matches(pattern,
-				     trace_text(profile->trace, function->full_name)) ||
-			     tree_name_matches(pattern,
-				     trace_text(profile->trace, function->name)) ||
-			     (function->plain && tree_name_matches(pattern,
-							 trace_text(profile->trace,
-								 function->plain)));
+		matches[i] =
+			tree_name_matches(pattern,
+				trace_text(profile->trace, function->full_name)) ||
+			tree_name_matches(pattern, trace_text(profile->trace, function->name)) ||
+			(function->plain && tree_name_matches(pattern,
+						    trace_text(profile->trace, function->plain)));
 	}
 	return matches;
 }

@@ -119,7 +119,8 @@ static bool try_dirs(const struct finding *finding, const char *build_id)
 			return true;
 		/* A debug link with a slash would leave the searched folders. */
 		if (*finding->image->debug_link && !strchr(finding->image->debug_link, '/') &&
-			make_path(path, "%s/%s", dir, finding->image->debug_link) && try_here(finding, path))
+			make_path(path, "%s/%s", dir, finding->image->debug_link) &&
+			try_here(finding, path))
 			return true;
 		if (base && *base &&
 			((make_path(path, "%s/%s.debug", dir, base) && try_here(finding, path)) ||
@@ -153,7 +154,8 @@ bool debug_file_find(const struct elf *image, const char *path_of_image,
 		return false;
 	const char *link = finding->image->debug_link;
 	int folder_len = (int)(slash - finding->path);
-	return (make_path(path, "%.*s/%s", folder_len, finding->path, link) && try_path(finding, path)) ||
+	return (make_path(path, "%.*s/%s", folder_len, finding->path, link) &&
+		       try_path(finding, path)) ||
 	       (make_path(path, "%.*s/.debug/%s", folder_len, finding->path, link) &&
 		       try_path(finding, path)) ||
 	       (make_path(path, "/usr/lib/debug%.*s/%s", folder_len, finding->path, link) &&

@@ -71,8 +71,16 @@ enum unit_type {
 };
 
 /* Range list entries (7.25). */
-enum { RLE_END, RLE_BASEX, RLE_STARTX_ENDX, RLE_STARTX_LENGTH, RLE_OFFSET_PAIR, RLE_BASE,
-	RLE_START_END, RLE_START_LENGTH };
+enum {
+	RLE_END,
+	RLE_BASEX,
+	RLE_STARTX_ENDX,
+	RLE_STARTX_LENGTH,
+	RLE_OFFSET_PAIR,
+	RLE_BASE,
+	RLE_START_END,
+	RLE_START_LENGTH
+};
 
 static uint64_t read_sized(struct cursor *c, unsigned size)
 {
@@ -461,8 +469,8 @@ int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
 	size_t size = cursor_left(&c);
 	while ((result = read_abbrev(abbrevs, unit, &c)) > 0) {
 		uint32_t count = abbrevs->list.count;
-		sorted &= count < 2 || abbrevs->list.items[count - 2].code <
-					       abbrevs->list.items[count - 1].code;
+		sorted &= count < 2 ||
+			  abbrevs->list.items[count - 2].code < abbrevs->list.items[count - 1].code;
 	}
 	dwarf->work += size - cursor_left(&c);
 	if (result < 0 || dwarf->work > DWARF_WORK_MAX)
@@ -633,9 +641,8 @@ static bool add_range(void *context, uint64_t begin, uint64_t end)
 
 	if (dwarf->ranges.count >= RANGES_MAX)
 		return false;
-	ranges->no_memory = !vec_add(&dwarf->ranges, ((struct dwarf_range){ .begin = begin,
-								.end = end,
-								.unit = ranges->unit }));
+	ranges->no_memory = !vec_add(&dwarf->ranges,
+		((struct dwarf_range){ .begin = begin, .end = end, .unit = ranges->unit }));
 	return !ranges->no_memory;
 }
 

@@ -108,8 +108,8 @@ static uint32_t find_name(struct walk *walk, uint64_t offset)
 
 	for (unsigned i = 0; i < ORIGINS_MAX && offset; i++) {
 		const struct dwarf_unit *unit = dwarf_unit_at(walk->dwarf, offset);
-		struct dwarf_abbrevs *abbrevs = unit == walk->unit ? &walk->inlines->abbrevs
-								   : &walk->inlines->foreign;
+		struct dwarf_abbrevs *abbrevs =
+			unit == walk->unit ? &walk->inlines->abbrevs : &walk->inlines->foreign;
 		struct entry entry;
 		if (!unit || dwarf_abbrevs_load(abbrevs, walk->dwarf, unit) < 0)
 			break;

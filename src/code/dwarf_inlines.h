@@ -14,8 +14,8 @@ struct strtab;
 
 /* One inlined call that covers the code of a query. */
 struct dwarf_inline_call {
-	uint32_t query; /* index of the dwarf_line_query */
-	uint32_t order; /* outer calls first */
+	uint32_t query;    /* index of the dwarf_line_query */
+	uint32_t order;    /* outer calls first */
 	uint32_t function; /* strtab, demangled */
 	uint32_t line;     /* of the call, in its caller */
 	uint64_t file;     /* number in the unit's line table */

@@ -184,8 +184,7 @@ static bool read_header(const struct dwarf *dwarf, const struct dwarf_unit *unit
 	header->line_base = (int8_t)cursor_u8(c);
 	header->line_range = cursor_u8(c);
 	header->opcode_base = cursor_u8(c);
-	header->operand_counts =
-		cursor_take(c, header->opcode_base ? header->opcode_base - 1u : 0);
+	header->operand_counts = cursor_take(c, header->opcode_base ? header->opcode_base - 1u : 0);
 	if (c->short_read || !header->line_range || !header->opcode_base || header->operations > 1)
 		return false;
 	files->version = header->version;
@@ -223,8 +222,7 @@ static void take_row(struct line_run *run, bool ends)
 	if (!run->in_sequence || run->address < run->row_address) {
 		run->next = dropped ? run->count : lower_bound(run, run->address);
 	} else {
-		while (run->next < run->count &&
-			run->queries[run->next].address < run->address) {
+		while (run->next < run->count && run->queries[run->next].address < run->address) {
 			struct dwarf_line_query *query = &run->queries[run->next++];
 			/* Of two sequences for one address, which no linker makes, the first. */
 			if (query->file != UINT32_MAX || query->address < run->row_address)
@@ -259,8 +257,8 @@ static void run_extended(struct line_run *run, struct cursor *c)
 		reset_registers(run);
 		break;
 	case LNE_SET_ADDRESS:
-		run->address = cursor_left(&operands) == 8 ? cursor_u64(&operands)
-							   : cursor_u32(&operands);
+		run->address =
+			cursor_left(&operands) == 8 ? cursor_u64(&operands) : cursor_u32(&operands);
 		break;
 	default:
 		break;

@@ -44,8 +44,8 @@ static int compare_units(const void *left, const void *right)
 	return compare_queries(left, right);
 }
 
-int source_lines_open(const struct image_file *file, const struct elf *elf,
-	struct strtab *strings, struct source_lines **ret_lines)
+int source_lines_open(const struct image_file *file, const struct elf *elf, struct strtab *strings,
+	struct source_lines **ret_lines)
 {
 	struct source_lines *lines = calloc(1, sizeof(*lines));
 

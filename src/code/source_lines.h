@@ -37,8 +37,8 @@ struct source_frame {
 };
 
 /* Texts go into `strings`, which must outlive the lines. All of the file's tables are loaded. */
-int source_lines_open(const struct image_file *file, const struct elf *elf,
-	struct strtab *strings, struct source_lines **ret_lines);
+int source_lines_open(const struct image_file *file, const struct elf *elf, struct strtab *strings,
+	struct source_lines **ret_lines);
 
 /* 0, or -ENOMEM. */
 int source_lines_find(struct source_lines *lines, struct source_query *queries, uint32_t count);

@@ -25,7 +25,7 @@
 #include "image/elf.h"
 #include "image/image_file.h"
 
-#define FUNCTIONS_MAX (4u << 20)
+#define FUNCTIONS_MAX   (4u << 20)
 #define MINI_PACKED_MAX (32u << 20)
 #define MINI_MAX        (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
@@ -419,8 +419,8 @@ static void load(struct symbol_file *file)
 	exports->file = full->file = file->file;
 	if (take_table(file, TABLE_FULL, &file->elf, ELF_SECTION_SYMTAB))
 		file->origin = SYMBOL_ORIGIN_SYMTAB;
-	else if (file->search && debug_file_find(&file->elf, file->path, file->search,
-						 take_debug_file, file))
+	else if (file->search &&
+		 debug_file_find(&file->elf, file->path, file->search, take_debug_file, file))
 		file->origin = SYMBOL_ORIGIN_DEBUG_FILE;
 	else if (take_mini(file))
 		file->origin = SYMBOL_ORIGIN_MINI;

@@ -98,7 +98,7 @@ static int compare_missing(const void *left, const void *right)
 		return a->vaddr < b->vaddr ? -1 : 1;
 	return a->place.mapping_id < b->place.mapping_id   ? -1
 	       : a->place.mapping_id > b->place.mapping_id ? 1
-							    : 0;
+							   : 0;
 }
 
 /* ---- the debug file of an image ---- */
@@ -129,8 +129,8 @@ static bool take_file(void *context, int opened, const struct elf *unused)
 		return false;
 	elf_build_id_text(&debug->elf, build_id);
 	if (strcmp(build_id, debug->build_id) == 0 && debug->elf.text_vaddr == debug->text_vaddr)
-		debug->error = source_lines_open(&debug->file, &debug->elf, debug->strings,
-			&debug->lines);
+		debug->error =
+			source_lines_open(&debug->file, &debug->elf, debug->strings, &debug->lines);
 	if (!debug->lines) {
 		elf_done(&debug->elf);
 		return false;
@@ -198,8 +198,8 @@ static int add_lines(struct line_names *lines, const struct debug_file *debug,
 		const struct source_frame *frame =
 			source_lines_frame(debug->lines, query->frame_at + i);
 		known |= frame->line != 0 || frame->function;
-		done = vec_add(&frames, ((struct line_frame){ frame->function, frame->file,
-						frame->line }));
+		done = vec_add(&frames,
+			((struct line_frame){ frame->function, frame->file, frame->line }));
 	}
 	if (done && known) {
 		done = line_table_add(&lines->trace->lines, place, frames.items, frames.count);

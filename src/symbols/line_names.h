@@ -48,11 +48,11 @@ struct line_names {
 	VEC(struct line_missing) missing; /* by image */
 	struct map seen;
 	/* after line_names_find() */
-	uint32_t first;    /* lines that were found: trace.lines.entries from here on */
-	uint32_t asked;    /* addresses that could have lines */
-	uint32_t answered; /* of these: have lines now */
-	uint32_t image_count; /* images of native code */
-	uint32_t without;     /* of these: without debug information here */
+	uint32_t first;         /* lines that were found: trace.lines.entries from here on */
+	uint32_t asked;         /* addresses that could have lines */
+	uint32_t answered;      /* of these: have lines now */
+	uint32_t image_count;   /* images of native code */
+	uint32_t without;       /* of these: without debug information here */
 	uint32_t first_without; /* strtab: path of one of them */
 };
 

@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (source_lines_find(lines, queries, QUERIES) == 0) {
 			for (uint32_t i = 0; i < QUERIES; i++)
 				for (uint32_t f = 0; f < queries[i].frame_count; f++) {
-					const struct source_frame *frame = source_lines_frame(lines,
-						queries[i].frame_at + f);
+					const struct source_frame *frame =
+						source_lines_frame(lines, queries[i].frame_at + f);
 					/* Only the last one is the function itself. */
 					if ((f + 1 == queries[i].frame_count) !=
 						(frame->function == 0))
