@@ -365,7 +365,8 @@ SPOOR_API int spoor_session_start_file(const struct spoor_session_options *optio
 /*
  * Ends a session: events fired before are written and the file is closed. Waits for that (a few
  * ms), except on the library's thread and in a callback of this session, where it returns before
- * the end. Returns the error of the sink, if it failed. The handle stays valid until
+ * the end. -ETIMEDOUT: nothing could be written for 5 s, and the rest counts as lost. Returns the
+ * error of the sink, if it failed. The handle stays valid until
  * spoor_session_free(), which may be called directly afterwards.
  */
 SPOOR_API int spoor_session_stop(struct spoor_session *session);

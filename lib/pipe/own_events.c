@@ -7,7 +7,7 @@
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 
-#define COMMAND_MAX 4096u
+#define COMMAND_MAX 4096u /* + 512 for the rest: struct own_process_info */
 
 SPOOR_PROVIDER(spoor_library, "Spoor-Library")
 SPOOR_EVENT_NAMED(spoor_library, session_failed, "SessionFailed", 2, 0, SPOOR_ERROR,
@@ -101,12 +101,11 @@ int own_event_failure(struct session *session, int error)
 		platform_thread_id(), payload, (uint32_t)(at - payload));
 }
 
-int own_event_process_info(struct session *session)
+static uint32_t process_info(struct own_process_info *info)
 {
 	char command[COMMAND_MAX];
 	char system[256];
-	uint8_t payload[COMMAND_MAX + 512];
-	uint8_t *at = payload;
+	uint8_t *at = info->payload;
 	const char *architecture = platform_architecture();
 
 	platform_command_line(command, sizeof(command));
@@ -114,6 +113,41 @@ int own_event_process_info(struct session *session)
 	at = spoor_put_text(at, command, strlen(command));
 	at = spoor_put_text(at, system, strlen(system));
 	at = spoor_put_text(at, architecture, strlen(architecture));
+	return (uint32_t)(at - info->payload);
+}
+
+int own_event_process_info(struct session *session)
+{
+	struct own_process_info info;
+	uint32_t size = process_info(&info);
+
 	return session_emit(session, registry_entry(process_event.index), platform_now_ns(),
-		platform_thread_id(), payload, (uint32_t)(at - payload));
+		platform_thread_id(), info.payload, size);
+}
+
+void own_process_info_make(struct own_process_info *info, uint64_t time_ns,
+	struct pipe_event *ret_event)
+{
+	*ret_event = (struct pipe_event){
+		.entry = registry_entry(process_event.index),
+		.time_ns = time_ns,
+		.payload = info->payload,
+		.payload_size = process_info(info),
+		.run_start = true,
+		.sorted = true,
+	};
+}
+
+void own_loss_make(struct own_loss *loss, const struct session *session, uint64_t time_ns,
+	struct pipe_event *ret_event)
+{
+	*loss = (struct own_loss){ { session->lost, 0, 0, session->lost, session->written } };
+	*ret_event = (struct pipe_event){
+		.entry = registry_entry(loss_event.index),
+		.time_ns = time_ns,
+		.payload = (const uint8_t *)loss->values,
+		.payload_size = sizeof(loss->values),
+		.run_start = true,
+		.sorted = true,
+	};
 }

@@ -297,6 +297,7 @@ static inline void delivered(struct session *session, struct session_thread *thr
 	session->run = pipe_state.run;
 	thread->sequence += count;
 	thread->lost_pending = 0;
+	thread->known = true;
 	__atomic_store_n(&session->written, session->written + count, __ATOMIC_RELAXED);
 }
 

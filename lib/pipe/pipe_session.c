@@ -307,7 +307,9 @@ int session_enable(struct session *session)
 			slot_leave(session);
 		return -EINVAL;
 	}
-	int r = loop_call(activate, &activation);
+	int r = session->sink->ops->open ? session->sink->ops->open(session->sink, session) : 0;
+	if (r == 0)
+		r = loop_call(activate, &activation);
 	if (r == 0)
 		r = activation.result;
 	if (r) {
@@ -483,6 +485,8 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 	sessions_unlock();
 	bool pending = session->loss_event.count ||
 		       (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) >> session->slot & 1);
+	if (flush && !session->flushing_ns)
+		session->flushing_ns = flush_ns;
 	if (!session->error) {
 		int r = session->sink->ops->turn
 				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns,
@@ -490,15 +494,17 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 				: 0;
 		if (r < 0)
 			session_fail(session, r);
-		pending = pending || r != 0;
+		pending = pending || (r != 0 && r != SINK_FLUSHING);
+		flush = flush && r != SINK_FLUSHING; /* the sink wakes this thread */
 	}
 	if (flush) {
 		sessions_lock();
-		session->flushed_ns = flush_ns;
+		session->flushed_ns = session->flushing_ns;
+		session->flushing_ns = 0;
 		sessions_changed();
 		sessions_unlock();
 	}
-	if (flush_ns && !flush && cutoff_ns < flush_ns)
+	if (flush_ns > session->flushed_ns && (flush || cutoff_ns < flush_ns))
 		return 100000;
 	return pending ? NAP_NS : UINT64_MAX;
 }
@@ -526,6 +532,13 @@ int session_wait(struct session *session, uint64_t timeout_ns)
 	return r;
 }
 
+static uint64_t progress_of(const struct session *session)
+{
+	const struct sink *sink = session->sink;
+
+	return sink->ops->progress ? sink->ops->progress(sink) : 0;
+}
+
 void sessions_stop_all(void)
 {
 	struct session *running[SESSIONS_MAX];
@@ -540,7 +553,14 @@ void sessions_stop_all(void)
 		session_stop(running[i], false);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A peer that reads nothing has END_MAX_NS; then its connection is closed. */
-		if (session_wait(running[i], END_MAX_NS + 2 * STOP_MAX_NS)) {
+		uint64_t progress = progress_of(running[i]), before;
+		do {
+			before = progress;
+			if (session_wait(running[i], END_MAX_NS + 2 * STOP_MAX_NS) == 0)
+				break;
+			progress = progress_of(running[i]);
+		} while (progress != before);
+		if (status_of(running[i]) != SESSION_ENDED) {
 			__atomic_store_n(&running[i]->aborted, true, __ATOMIC_RELAXED);
 			(void)session_wait(running[i], STOP_MAX_NS);
 		}
@@ -652,34 +672,14 @@ int spoor_session_flush(struct spoor_session *handle, uint32_t timeout_ms)
 	return r;
 }
 
-struct snapshot {
-	struct session *session;
-	const char *path;
-	int result;
-};
-
-static void snapshot_call(void *context)
-{
-	struct snapshot *snapshot = context;
-	struct session *session = snapshot->session;
-
-	snapshot->result = status_of(session) >= SESSION_ENDING || !session->sink ||
-					   !session->sink->ops->snapshot
-				   ? -EINVAL
-				   : session->sink->ops->snapshot(session->sink, snapshot->path);
-}
-
 int spoor_session_snapshot(struct spoor_session *handle, const char *path)
 {
-	struct snapshot snapshot = { of(handle), path, 0 };
+	struct session *session = of(handle);
 
-	if (!handle || !path)
+	if (!handle || !path || !session->sink->ops->snapshot)
 		return -EINVAL;
 	int r = loop_is_self() ? 0 : spoor_session_flush(handle, 10000);
-	if (r)
-		return r;
-	r = loop_call(snapshot_call, &snapshot);
-	return r ? r : snapshot.result;
+	return r ? r : session->sink->ops->snapshot(session->sink, path);
 }
 
 uint64_t spoor_session_id(const struct spoor_session *session)

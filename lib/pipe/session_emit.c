@@ -51,6 +51,7 @@ int session_emit_stack(struct session *session, const struct event_entry *entry,
 		thread->sequence++;
 		thread->lost_pending = 0;
 		thread->gone = false;
+		thread->known = true;
 		session->run = 0;
 		session->last_emit_ns = time_ns;
 	}

@@ -1,6 +1,7 @@
 /* See session_state.h. */
 #include "lib/pipe/session_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct session *session_active[SESSIONS_MAX];
@@ -53,10 +54,30 @@ struct session_thread *session_thread_of(struct session *session, uint64_t threa
 	return &session->threads[session->thread_count - 1];
 }
 
-struct session_thread *session_threads(struct session *session, uint32_t *ret_count)
+int session_point_rows(struct session *session, struct outbuf *rows)
 {
-	*ret_count = session->thread_count;
-	return session->threads;
+	for (uint32_t i = 0; i < session->thread_count; i++) {
+		struct session_thread *thread = &session->threads[i];
+		uint32_t sequence = thread->known ? thread->sequence : 0;
+		if (thread->gone)
+			continue;
+		outbuf_add(rows, &thread->thread_id, sizeof(thread->thread_id));
+		outbuf_add(rows, &sequence, sizeof(sequence));
+		if (rows->failed)
+			return -ENOMEM;
+		thread->gone = thread->going && sequence == thread->sequence;
+		thread->known = true;
+	}
+	session->has_unknown = false;
+	return 0;
+}
+
+bool session_threads_ending(const struct session *session)
+{
+	for (uint32_t i = 0; i < session->thread_count; i++)
+		if (session->threads[i].going && !session->threads[i].gone)
+			return true;
+	return false;
 }
 
 /* ---- Losses ---- */
@@ -75,6 +96,7 @@ void session_lose(struct session *session, struct session_thread *thread, uint64
 {
 	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
 	if (thread) {
+		session->has_unknown = session->has_unknown || !thread->known;
 		thread->lost_pending += count;
 		thread->sequence += (uint32_t)count;
 	}

@@ -5,6 +5,7 @@
 #ifndef SPOOR_LIB_PIPE_SESSION_STATE_H
 #define SPOOR_LIB_PIPE_SESSION_STATE_H
 
+#include "lib/event/outbuf.h"
 #include "lib/event/thread_ring.h"
 #include "lib/pipe/session_config.h"
 
@@ -28,6 +29,7 @@ struct session_thread {
 	uint64_t thread_id;
 	uint64_t lost_pending; /* events lost since the last one that was written */
 	uint32_t sequence;
+	bool known; /* the stream has an event or a sequence point of it */
 	bool gone;  /* ended, and a sequence point without it was written */
 	bool going; /* ended; not yet left out of a sequence point */
 };
@@ -54,6 +56,11 @@ struct session {
 	struct session_thread *threads;
 	uint32_t thread_count;
 	uint32_t thread_room;
+	/*
+	 * Events of threads that are not known were lost. A reader counts a thread's losses from its
+	 * first number on, so a sequence point with the number 0 must precede its first event.
+	 */
+	bool has_unknown;
 	uint32_t *thread_table; /* open addressing by thread id: index in `threads` + 1 */
 	uint32_t thread_table_room;
 	uint64_t run; /* number of the run that its last event belonged to */
@@ -76,6 +83,7 @@ struct session {
 	 */
 	uint64_t flush_ns;
 	uint64_t flushed_ns;
+	uint64_t flushing_ns; /* that the sink writes now; 0: none. Loop thread */
 
 	uint64_t written; /* atomic */
 	uint64_t lost;    /* atomic */
@@ -100,7 +108,14 @@ void session_lose(struct session *session, struct session_thread *thread, uint64
 void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns,
 	uint64_t last_ns);
 
-/* The threads for a sequence point; those with `gone` are left out. */
-struct session_thread *session_threads(struct session *session, uint32_t *ret_count);
+/*
+ * Appends a row of a nettrace sequence point for each thread: the thread id (8 bytes), the sequence
+ * (4 bytes). The first row of a thread that is not known has the number 0. A thread that has ended
+ * is in the next point for the last time. -ENOMEM.
+ */
+#define SESSION_POINT_ROW 12u
+int session_point_rows(struct session *session, struct outbuf *rows);
+bool session_threads_ending(
+	const struct session *session); /* has any ended since the last point? */
 
 #endif

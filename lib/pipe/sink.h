@@ -1,8 +1,8 @@
 /*
  * A sink: the destination of a session's events. Each kind has one ops table (lib/sink/sinks.h
  * lists the kinds). Unless noted, the operations are called on the loop thread, so a sink needs no
- * lock against the pipe. They must not block: a file is written, a socket takes the bytes it has
- * room for, a listener has a queue and a thread.
+ * lock against the pipe. They must not block: a socket takes the bytes it has room for; a file and a
+ * listener have a queue and a thread.
  */
 #ifndef SPOOR_LIB_PIPE_SINK_H
 #define SPOOR_LIB_PIPE_SINK_H
@@ -44,8 +44,16 @@ enum sink_turn_flag {
 	SINK_FLUSH = 1 << 1,
 };
 
+/* A result of sink_ops.turn(). */
+#define SINK_FLUSHING 2
+
 struct sink_ops {
 	const char *name;
+	/*
+	 * Called first, on the thread that starts the session: may wait for a disk. An error makes
+	 * the session's start fail.
+	 */
+	int (*open)(struct sink *sink, struct session *session);
 	/* Called before the first event. An error makes the session's start fail. */
 	int (*begin)(struct sink *sink, struct session *session);
 	/*
@@ -62,7 +70,8 @@ struct sink_ops {
 	/*
 	 * Called after each pass over the rings, when all events up to cutoff_ns were written to
 	 * the sink. Flushes what is due; with SINK_FLUSH, everything. SINK_IDLE: the pass found no
-	 * event. 0; positive: it holds data that a later call will flush; negative: the sink has
+	 * event. 0; positive: it holds data that a later call will flush (SINK_FLUSHING: so call
+	 * again with SINK_FLUSH, for the events before the first such call); negative: the sink has
 	 * failed.
 	 */
 	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags);
@@ -71,7 +80,10 @@ struct sink_ops {
 	 * Called after each pass. NULL: never.
 	 */
 	bool (*full)(struct sink *sink);
-	/* Writes the events it holds into another file (flight recorder). NULL: it holds none. */
+	/*
+	 * Writes the events it holds into another file (flight recorder), on the calling thread.
+	 * NULL: it holds none.
+	 */
 	int (*snapshot)(struct sink *sink, const char *path);
 	/*
 	 * Takes events of the library (losses) besides those of the session. False: it reports
@@ -83,6 +95,8 @@ struct sink_ops {
 	 * `aborted`: do not wait for the peer.
 	 */
 	int (*end)(struct sink *sink, bool aborted);
+	/* Any thread: changes as long as its end gets on. NULL: its end does not take long. */
+	uint64_t (*progress)(const struct sink *sink);
 	void (*free)(struct sink *sink);
 	/*
 	 * In the child of fork(): closes fds. Its memory is not freed, because threads that the

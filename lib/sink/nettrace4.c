@@ -50,11 +50,6 @@ static void add_u32(struct outbuf *out, uint32_t value)
 	outbuf_add(out, &value, sizeof(value));
 }
 
-static void add_u64(struct outbuf *out, uint64_t value)
-{
-	outbuf_add(out, &value, sizeof(value));
-}
-
 static inline uint8_t *put_varuint(uint8_t *at, uint64_t value)
 {
 	while (value >= 0x80) {
@@ -115,6 +110,7 @@ struct nettrace4 {
 
 	uint64_t point_position;
 	bool since_point;
+	bool collects_code;
 	uint64_t last_ns;
 	uint8_t scratch[2 * SPOOR_PAYLOAD_MAX + 64]; /* a payload of ASCII in UTF-16 */
 };
@@ -154,6 +150,11 @@ struct nettrace4 *nettrace4_new(struct outbuf *out)
 	encoder->out = out;
 	pending_forget(encoder);
 	return encoder;
+}
+
+void nettrace4_collect_code(struct nettrace4 *encoder)
+{
+	encoder->collects_code = true;
 }
 
 void nettrace4_free(struct nettrace4 *encoder)
@@ -304,12 +305,9 @@ int nettrace4_flush(struct nettrace4 *encoder)
 	return encoder->out->failed ? -ENOMEM : 0;
 }
 
-int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, struct session *session)
+int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, const struct outbuf *rows)
 {
-	uint32_t count = 0;
-	struct session_thread *threads = session ? session_threads(session, &count) : NULL;
-	struct outbuf rows = { 0 };
-	uint32_t listed = 0;
+	static const struct outbuf no_rows;
 	uint8_t head[12];
 	int r = nettrace4_flush(encoder);
 
@@ -317,22 +315,12 @@ int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, struct session 
 		return r;
 	if (time_ns < encoder->last_ns)
 		time_ns = encoder->last_ns;
-	for (uint32_t i = 0; i < count; i++) {
-		if (threads[i].gone)
-			continue;
-		add_u64(&rows, threads[i].thread_id);
-		add_u32(&rows, threads[i].sequence);
-		listed++;
-		threads[i].gone = threads[i].going;
-	}
+	if (!rows)
+		rows = &no_rows;
+	uint32_t listed = (uint32_t)(rows->size / SESSION_POINT_ROW);
 	memcpy(head, &time_ns, 8);
 	memcpy(head + 8, &listed, 4);
-	if (rows.failed) {
-		outbuf_done(&rows);
-		return -ENOMEM;
-	}
-	block(encoder, "SPBlock", head, sizeof(head), &rows);
-	outbuf_done(&rows);
+	block(encoder, "SPBlock", head, sizeof(head), rows);
 	stacks_forget(encoder);
 	encoder->stacks_first = 1;
 	encoder->since_point = false;
@@ -340,10 +328,10 @@ int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, struct session 
 	return encoder->out->failed ? -ENOMEM : 0;
 }
 
-int nettrace4_end(struct nettrace4 *encoder, uint64_t time_ns, struct session *session)
+int nettrace4_end(struct nettrace4 *encoder, uint64_t time_ns, const struct outbuf *rows)
 {
 	static const uint8_t end = 1;
-	int r = nettrace4_point(encoder, time_ns, session);
+	int r = nettrace4_point(encoder, time_ns, rows);
 
 	if (r)
 		return r;
@@ -479,7 +467,8 @@ static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, 
 	outbuf_add(&encoder->stacks, frames, count * sizeof(*frames));
 	encoder->stacks_pending++;
 	encoder->stack_count++;
-	code_hits_add(frames, count);
+	if (encoder->collects_code)
+		code_hits_add(frames, count);
 	return id;
 }
 

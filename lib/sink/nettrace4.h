@@ -43,9 +43,9 @@ int nettrace4_begin(struct nettrace4 *encoder);
 int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event);
 int nettrace4_flush(struct nettrace4 *encoder);
 
-/* `session`: its threads are listed in the point; NULL: none. */
-int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, struct session *session);
-int nettrace4_end(struct nettrace4 *encoder, uint64_t time_ns, struct session *session);
+/* `rows`: the threads that the point lists (session_point_rows()); NULL: none. */
+int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, const struct outbuf *rows);
+int nettrace4_end(struct nettrace4 *encoder, uint64_t time_ns, const struct outbuf *rows);
 
 /* bytes of events that are not flushed */
 size_t nettrace4_pending(const struct nettrace4 *encoder);
@@ -61,6 +61,12 @@ uint64_t nettrace4_last_ns(const struct nettrace4 *encoder); /* latest time writ
  */
 int nettrace4_safe(struct nettrace4 *encoder);
 void nettrace4_roll_back(struct nettrace4 *encoder);
+
+/*
+ * Adds the addresses of stacks to the set that a rundown names (code_hits.h). Then the encoder
+ * belongs to the loop thread.
+ */
+void nettrace4_collect_code(struct nettrace4 *encoder);
 
 /* Sets the sampling period that heads of streams contain from now on. Any thread. */
 void nettrace4_set_sampling_ns(uint32_t period_ns);

@@ -1,49 +1,55 @@
 /*
- * A session that writes a nettrace file, which is valid at any time. The file ends with the end tag
- * (one byte). To append, all bytes after the tag and a new end tag are written first; then the old
- * tag is overwritten with the first byte of the next object. One byte is written completely or not
- * at all, so a process that is killed leaves a file that opens and lacks at most the last flush
- * interval.
+ * A session that writes a nettrace file. The loop thread copies events into chunks; a thread of the
+ * sink formats and writes them (file_writer.h). A slow disk makes only this queue grow: beyond the
+ * session's buffer events are lost, or firing threads wait, as the policy says.
  *
  * If the disk is full, events that were not written are counted as lost, the file is cut after its
- * end tag, and the session stops. A last event reports that, if it still fits.
+ * end tag, and the session stops. A last event reports that, if it still fits. If a write hangs
+ * while the session ends, the end does not wait for it.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/pipe/own_events.h"
 #include "lib/pipe/pipe.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
-#include "lib/sink/nettrace4.h"
+#include "lib/sink/file_writer.h"
 #include "lib/sink/sinks.h"
 
-/* written when so many bytes are pending, before the flush interval has passed */
-#define PUT_BYTES (512u << 10)
+#define CHUNK_BYTES (64u << 10)
+/*
+ * A sequence point is possible after so many bytes: often enough for a table of stacks
+ * (nettrace4.c) that is filled by events with 64 bytes and a new stack each.
+ */
+#define MARK_BYTES (512u << 10)
+
+enum file_end_step {
+	FILE_WRITES,
+	FILE_FLUSHES, /* the last events of the session are being written */
+	FILE_CLOSES,  /* the mark of the end was added */
+	FILE_ENDED,
+};
 
 struct file_sink {
 	struct sink sink;
 	struct session *session;
-	struct nettrace4 *encoder;
-	struct outbuf out;
-	char *path;
-	int fd;
-	bool regular;
-	uint64_t end;       /* offset of the end tag; 0: no byte was written yet */
-	uint64_t unwritten; /* events taken since the last write */
-	uint64_t first_ns;  /* time of the first unwritten event */
+	struct file_writer *writer;
+	struct file_item *filling;
+	size_t buffer_bytes;
+	size_t marked_bytes; /* added since the last mark */
 	uint64_t flush_ns;
 	uint64_t flushed_ns;
-	uint64_t rotate_bytes;
 	uint64_t rotate_ns;
 	uint64_t opened_ns;
-	uint32_t keep;
-	uint32_t number; /* of the current file of a rotation */
+	uint64_t flush_serial; /* of the mark that SINK_FLUSH waits for; 0: none */
+	bool since_point;      /* events were added since the last sequence point that is certain */
+	bool refuses;          /* until the end of this pass, so that a point can follow */
+	enum file_end_step step;
+	uint64_t step_serial;
+	uint64_t progress;
+	uint64_t progress_ns;
 	int failed;
 };
 
@@ -52,261 +58,260 @@ static struct file_sink *of(struct sink *sink)
 	return (struct file_sink *)(void *)sink;
 }
 
-/* NAME.3.nettrace: the number is inserted before the last dot of the file name. */
-static char *numbered(const char *path, uint32_t number)
-{
-	size_t size = strlen(path) + 16;
-	char *name = malloc(size);
-	const char *slash = strrchr(path, '/');
-	const char *dot = strrchr(path, '.');
-
-	if (!name)
-		return NULL;
-	if (!dot || (slash && dot < slash) || dot == path || (slash && dot == slash + 1))
-		dot = path + strlen(path);
-	if (number)
-		snprintf(name, size, "%.*s.%u%s", (int)(dot - path), path, number, dot);
-	else
-		snprintf(name, size, "%s", path);
-	return name;
-}
-
-static int write_all(int fd, const uint8_t *data, size_t size, uint64_t at, bool regular)
-{
-	while (size) {
-		ssize_t n = regular ? pwrite(fd, data, size, (off_t)at) : write(fd, data, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -EIO;
-		data += n;
-		size -= (size_t)n;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
-/* Writes all of `out` into the file. The encoder has no pending event. */
-static int put(struct file_sink *file)
-{
-	static const uint8_t end_tag = 1;
-	int r = 0;
-
-	file->flushed_ns = platform_now_ns();
-	if (!file->out.size)
-		return file->out.failed ? -ENOMEM : 0;
-	if (file->regular) {
-		/* The first write contains the head and the first block. */
-		size_t size = file->out.size;
-		outbuf_add(&file->out, &end_tag, 1);
-		if (file->out.failed)
-			return -ENOMEM;
-		if (!file->end) {
-			r = write_all(file->fd, file->out.data, size + 1, 0, true);
-		} else {
-			r = write_all(file->fd, file->out.data + 1, size, file->end + 1, true);
-			if (r == 0)
-				r = write_all(file->fd, file->out.data, 1, file->end, true);
-		}
-		if (r == 0)
-			file->end += size;
-	} else {
-		r = write_all(file->fd, file->out.data, file->out.size, 0, false);
-		file->end += file->out.size;
-	}
-	if (r)
-		return r;
-	file->unwritten = 0;
-	outbuf_reset(&file->out);
-	return nettrace4_safe(file->encoder);
-}
-
-static int flush(struct file_sink *file)
-{
-	int r = nettrace4_flush(file->encoder);
-
-	return r ? r : put(file);
-}
-
-static int file_open(struct file_sink *file)
-{
-	char *path = numbered(file->path, file->number);
-	struct stat facts;
-	int r;
-
-	if (!path)
-		return -ENOMEM;
-	file->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
-	r = file->fd < 0 ? -errno : 0;
-	free(path);
-	if (r)
-		return r;
-	file->regular = fstat(file->fd, &facts) == 0 && S_ISREG(facts.st_mode);
-	if (file->regular && ftruncate(file->fd, 0))
-		return -errno;
-	file->end = 0;
-	file->opened_ns = platform_now_ns();
-	r = nettrace4_begin(file->encoder);
-	if (r == 0)
-		r = own_event_process_info(file->session);
-	return r ? r : flush(file);
-}
-
-static int file_begin(struct sink *sink, struct session *session)
+static int file_open(struct sink *sink, struct session *session)
 {
 	struct file_sink *file = of(sink);
 
 	file->session = session;
-	return file_open(file);
+	file->flushed_ns = file->opened_ns = platform_now_ns();
+	return file_writer_start(file->writer, file->opened_ns);
+}
+
+static size_t held(const struct file_sink *file)
+{
+	return file_writer_bytes(file->writer) + (file->filling ? file->filling->chunk->used : 0);
+}
+
+static void chunk_publish(struct file_sink *file)
+{
+	struct file_item *item = file->filling;
+
+	if (!item || !item->chunk->used)
+		return;
+	file->filling = NULL;
+	file->marked_bytes += item->chunk->used;
+	file_writer_add(file->writer, item);
+}
+
+/* A chunk with room for at least `size` bytes; the filled one is given to the writer. */
+static int chunk_add(struct file_sink *file, size_t size)
+{
+	chunk_publish(file);
+	if (file->session->config.options.policy == SPOOR_DROP_NEWEST && held(file) &&
+		(file->refuses || held(file) + CHUNK_BYTES > file->buffer_bytes)) {
+		file->refuses = true;
+		return -ENOBUFS;
+	}
+	if (file->filling) /* it is empty, and too small */
+		file_writer_add(file->writer, file->filling);
+	file->filling = file_writer_chunk(file->writer, size);
+	return file->filling ? 0 : -ENOBUFS;
 }
 
 static int file_event(struct sink *sink, const struct pipe_event *event)
 {
 	struct file_sink *file = of(sink);
-	int r = file->failed ? -ENOBUFS : nettrace4_event(file->encoder, event);
 
-	if (r)
-		return r;
-	if (!(event->entry->flags & ENTRY_OWN)) {
-		if (!file->unwritten++)
-			file->first_ns = event->time_ns;
+	if (file->refuses)
+		return -ENOBUFS;
+	while (!file->filling || !store_append(file->filling->chunk, event)) {
+		int r = chunk_add(file, store_size(event));
+		if (r)
+			return r;
 	}
-	/*
-	 * This event is taken. If the write fails, file_turn() reports it, when the number of lost
-	 * events is known.
-	 */
-	if (__builtin_expect(file->out.size >= PUT_BYTES, 0) && !file->failed)
-		file->failed = flush(file);
+	file->since_point = true;
 	return 0;
 }
 
-static int rotate(struct file_sink *file, uint64_t cutoff_ns)
+static int file_records(struct sink *sink, struct record_run *run)
 {
-	int r = nettrace4_end(file->encoder, cutoff_ns, file->session);
+	struct file_sink *file = of(sink);
 
-	if (r)
-		return r;
-	/* The end tag is written by put(). */
-	if (file->regular)
-		file->out.size--;
-	r = put(file);
-	if (r)
-		return r;
-	close(file->fd);
-	file->fd = -1;
-	file->number++;
-	if (file->keep && file->number >= file->keep) {
-		char *oldest = numbered(file->path, file->number - file->keep);
-		if (oldest)
-			(void)unlink(oldest); /* another program may have removed it */
-		free(oldest);
+	if (file->refuses)
+		return -ENOBUFS;
+	while (run->count) {
+		if (file->filling && store_append_run(file->filling->chunk, run))
+			continue;
+		int r = chunk_add(file, store_run_size(run));
+		if (r)
+			return r;
 	}
-	return file_open(file);
+	file->since_point = true;
+	return 0;
+}
+
+static bool file_full(struct sink *sink)
+{
+	return held(of(sink)) >= of(sink)->buffer_bytes;
+}
+
+/*
+ * Adds a mark after all events so far. A sequence point that has news about threads, besides their
+ * present numbers, is not optional.
+ */
+static int mark(struct file_sink *file, unsigned flags, uint64_t cutoff_ns, uint64_t *ret_serial)
+{
+	struct outbuf rows = { 0 };
+	int r = 0;
+
+	chunk_publish(file);
+	if (file->session->has_unknown && (flags & (MARK_ROTATE | MARK_END)))
+		r = mark(file, MARK_POINT, cutoff_ns, NULL);
+	if (session_threads_ending(file->session) || file->session->has_unknown)
+		flags |= MARK_POINT;
+	if (r == 0)
+		r = session_point_rows(file->session, &rows);
+	if (r == 0)
+		r = file_writer_mark(file->writer, flags, cutoff_ns, &rows, ret_serial);
+	outbuf_done(&rows);
+	file->marked_bytes = 0;
+	if (flags & (MARK_POINT | MARK_ROTATE))
+		file->since_point = false;
+	return r;
+}
+
+/* Counts what the writer could not write. */
+static void losses_take(struct file_sink *file)
+{
+	struct session_loss loss;
+
+	if (file_writer_take_losses(file->writer, &loss))
+		session_unwrite(file->session, loss.count, true, loss.first_ns, loss.last_ns);
 }
 
 static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
 {
 	struct file_sink *file = of(sink);
-	bool due = (flags & SINK_FLUSH) || now_ns - file->flushed_ns >= file->flush_ns;
-	int r = file->failed;
+	unsigned idle_point = (flags & SINK_IDLE) && file->since_point ? MARK_POINT : 0;
+	int r = file_writer_error(file->writer);
 
+	losses_take(file);
+	file->refuses = false;
 	if (r)
 		return r;
-	if (nettrace4_wants_point(file->encoder) ||
-		(due && (flags & SINK_IDLE) && nettrace4_since_point(file->encoder)))
-		r = nettrace4_point(file->encoder, cutoff_ns, file->session);
-	if (r == 0 && (due || file->out.size >= PUT_BYTES))
-		r = flush(file);
-	if (r == 0 && file->regular &&
-		((file->rotate_bytes && file->end >= file->rotate_bytes) ||
-			(file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns)))
-		r = rotate(file, cutoff_ns);
-	file->failed = r;
-	return r ? r
-		 : file->out.size || nettrace4_pending(file->encoder) ||
-			       nettrace4_since_point(file->encoder);
+	if (file->session->has_unknown)
+		r = mark(file, MARK_POINT, cutoff_ns, NULL);
+	if (r == 0 && (flags & SINK_FLUSH) && !file->flush_serial) {
+		r = mark(file, MARK_FLUSH | idle_point, cutoff_ns, &file->flush_serial);
+		file->flushed_ns = now_ns;
+	}
+	/* Between flushes the thread is woken by full chunks only. */
+	bool has_some = file->since_point || (file->filling && file->filling->chunk->used);
+	bool busy = r == 0 && has_some && file_writer_busy(file->writer);
+	if (r == 0 && has_some && !busy && now_ns - file->flushed_ns >= file->flush_ns) {
+		r = mark(file, MARK_FLUSH | idle_point, cutoff_ns, NULL);
+		file->flushed_ns = now_ns;
+	} else if (r == 0 && file->marked_bytes >= MARK_BYTES) {
+		r = mark(file, 0, cutoff_ns, NULL);
+	}
+	if (r == 0 && file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns) {
+		r = mark(file, MARK_ROTATE, cutoff_ns, NULL);
+		file->opened_ns = now_ns;
+	}
+	if (r)
+		return r;
+	if (file->flush_serial && file_writer_passed(file->writer, file->flush_serial))
+		file->flush_serial = 0;
+	if (file->flush_serial)
+		return SINK_FLUSHING;
+	/* While the writer is busy, it wakes this thread. */
+	return has_some && !busy;
 }
 
-/*
- * After a failure: counts the events that are not in the file as lost, and writes an event about
- * that if it fits.
- */
-static void give_up(struct file_sink *file)
+/* Has the writer passed step_serial? 1: not yet; it gets on. -ETIMEDOUT: it hangs. */
+static int step_wait(struct file_sink *file)
 {
-	uint64_t now = nettrace4_last_ns(file->encoder);
+	uint64_t progress = file_writer_progress(file->writer);
+	uint64_t now = platform_now_ns();
 
-	if (file->fd < 0)
-		return;
-	nettrace4_roll_back(file->encoder);
-	file->failed = 0;
-	session_unwrite(file->session, file->unwritten, true, file->first_ns, now);
-	file->unwritten = 0;
-	if (!file->regular || !file->end)
-		return;
-	(void)ftruncate(file->fd, (off_t)file->end + 1); /* removes the incomplete write */
-	(void)own_event_loss(file->session, &file->session->loss_event);
-	(void)own_event_failure(file->session, file->session->error);
-	if (nettrace4_end(file->encoder, pipe_cutoff_ns(), file->session) == 0) {
-		file->out.size--;
-		if (put(file))
-			(void)ftruncate(file->fd, (off_t)file->end + 1);
+	if (file_writer_passed(file->writer, file->step_serial))
+		return 0;
+	if (!file->progress_ns || progress != file->progress) {
+		file->progress = progress;
+		file->progress_ns = now;
 	}
+	return now - file->progress_ns < FILE_WRITER_STUCK_NS ? 1 : -ETIMEDOUT;
+}
+
+/* The last step, after all events: reports losses in the file, and ends it. */
+static int file_close(struct file_sink *file)
+{
+	struct session *session = file->session;
+	int error = file_writer_error(file->writer);
+	int before = session->error;
+
+	losses_take(file);
+	if (error) {
+		file->failed = error;
+		session->error = error; /* the event states it */
+		(void)file_writer_mark(file->writer, MARK_RESUME, pipe_cutoff_ns(), NULL, NULL);
+	}
+	if (session->loss_event.count)
+		(void)own_event_loss(session, &session->loss_event);
+	session->loss_event = (struct session_loss){ 0 };
+	if (error)
+		(void)own_event_failure(session, error);
+	session->error = before;
+	return mark(file, MARK_END, pipe_cutoff_ns(), &file->step_serial);
 }
 
 static int file_end(struct sink *sink, bool aborted)
 {
 	struct file_sink *file = of(sink);
+	struct session_loss loss;
 	int r = 0;
 
-	(void)aborted; /* a disk is not waited for any longer than its writes take */
-	if (file->fd < 0)
-		return 0;
-	if (file->session->error) {
-		give_up(file);
-	} else {
-		r = nettrace4_end(file->encoder, pipe_cutoff_ns(), file->session);
+	(void)aborted; /* a disk that gets on is waited for */
+	if (file->step == FILE_WRITES) {
+		r = mark(file, MARK_FLUSH, pipe_cutoff_ns(), &file->step_serial);
+		file->step = FILE_FLUSHES;
+	}
+	if (r == 0 && file->step == FILE_FLUSHES) {
+		r = step_wait(file);
 		if (r == 0) {
-			if (file->regular)
-				file->out.size--;
-			r = put(file);
-		}
-		if (r) {
-			file->session->error = r;
-			give_up(file);
-			file->session->error = 0;
+			r = file_close(file);
+			file->step = FILE_CLOSES;
 		}
 	}
-	close(file->fd);
-	file->fd = -1;
-	return r;
+	if (r == 0 && file->step == FILE_CLOSES)
+		r = step_wait(file);
+	if (r > 0)
+		return r;
+	if (r < 0 && file->step != FILE_ENDED) {
+		file_writer_abandon(file->writer, &loss);
+		if (loss.count)
+			session_unwrite(file->session, loss.count, true, loss.first_ns,
+				loss.last_ns);
+	} else if (!file->failed) {
+		r = file_writer_error(file->writer);
+		losses_take(file);
+	}
+	file->step = FILE_ENDED;
+	return r ? r : file->failed;
+}
+
+static uint64_t file_progress(const struct sink *sink)
+{
+	return file_writer_progress(((const struct file_sink *)(const void *)sink)->writer);
 }
 
 static void file_free(struct sink *sink)
 {
 	struct file_sink *file = of(sink);
+	struct session_loss loss;
 
-	platform_close(file->fd);
-	nettrace4_free(file->encoder);
-	outbuf_done(&file->out);
-	free(file->path);
+	if (file->writer) /* its thread ends, if it has one still */
+		file_writer_abandon(file->writer, &loss);
+	file_writer_unref(file->writer);
+	free(file->filling);
 	free(file);
 }
 
 static void file_child(struct sink *sink)
 {
-	platform_close(of(sink)->fd);
-	of(sink)->fd = -1;
+	file_writer_child(of(sink)->writer);
 }
 
 static const struct sink_ops file_ops = {
 	.name = "file",
 	.takes_own = true,
-	.begin = file_begin,
+	.open = file_open,
 	.event = file_event,
+	.records = file_records,
+	.full = file_full,
 	.turn = file_turn,
 	.end = file_end,
+	.progress = file_progress,
 	.free = file_free,
 	.child = file_child,
 };
@@ -314,21 +319,21 @@ static const struct sink_ops file_ops = {
 int sink_file_new(const struct spoor_file_options *options,
 	const struct spoor_session_options *session, struct sink **ret_sink)
 {
+	struct file_writer_options writer = {
+		.path = options->path, .rotate_bytes = options->rotate_bytes, .keep = options->keep
+	};
 	struct file_sink *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return -ENOMEM;
 	file->sink.ops = &file_ops;
-	file->fd = -1;
-	file->path = strdup(options->path);
-	file->encoder = nettrace4_new(&file->out);
+	file->buffer_bytes = session->buffer_bytes ? session->buffer_bytes : 64u << 20;
 	file->flush_ns = (session->flush_ms ? session->flush_ms : 100) * UINT64_C(1000000);
-	file->rotate_bytes = options->rotate_bytes;
 	file->rotate_ns = options->rotate_ms * UINT64_C(1000000);
-	file->keep = options->keep;
-	if (!file->path || !file->encoder) {
+	int r = file_writer_new(&writer, &file->writer);
+	if (r) {
 		file_free(&file->sink);
-		return -ENOMEM;
+		return r;
 	}
 	*ret_sink = &file->sink;
 	return 0;

@@ -127,6 +127,23 @@ static bool socket_full(struct sink *sink)
 	return waiting(of(sink)) >= of(sink)->buffer_bytes;
 }
 
+/* Writes a sequence point, or the end of the stream. */
+static int point(struct socket_sink *socket, uint64_t time_ns,
+	int (*write_point)(struct nettrace4 *encoder, uint64_t time_ns, const struct outbuf *rows))
+{
+	struct outbuf rows = { 0 };
+	int r = 0;
+
+	if (socket->session->has_unknown && write_point == nettrace4_end)
+		r = point(socket, time_ns, nettrace4_point);
+	if (r == 0)
+		r = session_point_rows(socket->session, &rows);
+	if (r == 0)
+		r = write_point(socket->encoder, time_ns, &rows);
+	outbuf_done(&rows);
+	return r;
+}
+
 static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
 {
 	struct socket_sink *socket = of(sink);
@@ -135,9 +152,9 @@ static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, u
 
 	if (r)
 		return r;
-	if (nettrace4_wants_point(socket->encoder) ||
+	if (nettrace4_wants_point(socket->encoder) || socket->session->has_unknown ||
 		(due && (flags & SINK_IDLE) && nettrace4_since_point(socket->encoder)))
-		r = nettrace4_point(socket->encoder, cutoff_ns, socket->session);
+		r = point(socket, cutoff_ns, nettrace4_point);
 	else if (due)
 		r = nettrace4_flush(socket->encoder);
 	if (due)
@@ -154,7 +171,7 @@ static int socket_end(struct sink *sink, bool aborted)
 
 	if (!socket->ended && !socket->failed) {
 		socket->ended = true;
-		socket->failed = nettrace4_end(socket->encoder, pipe_cutoff_ns(), socket->session);
+		socket->failed = point(socket, pipe_cutoff_ns(), nettrace4_end);
 	}
 	if (!socket->failed && !aborted) {
 		push(socket);
@@ -208,6 +225,7 @@ int sink_socket_new(int fd, size_t buffer_bytes, struct sink **ret_sink)
 		free(new);
 		return -ENOMEM;
 	}
+	nettrace4_collect_code(new->encoder);
 	new->sink.ops = &socket_ops;
 	new->watch = (struct loop_watch){ .fd = fd, .ready = socket_ready };
 	new->buffer_bytes = buffer_bytes ? buffer_bytes : 64u << 20;
