@@ -252,6 +252,7 @@ static int file_end(struct sink *sink, bool aborted)
 	int r = 0;
 
 	(void)aborted; /* a disk that gets on is waited for */
+	file->refuses = false;
 	if (file->step == FILE_WRITES) {
 		r = mark(file, MARK_FLUSH, pipe_cutoff_ns(), &file->step_serial);
 		file->step = FILE_FLUSHES;
