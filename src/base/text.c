@@ -100,6 +100,19 @@ void text_add_safe_z(struct bytes *out, const char *text)
 	text_add_safe(out, text, strlen(text));
 }
 
+void text_add_url(struct bytes *out, const char *url, size_t len)
+{
+	const char *at = memrchr(url, '@', len);
+	size_t scheme = 0;
+
+	while (scheme < len && url[scheme] >= 'a' && url[scheme] <= 'z')
+		scheme++;
+	if (at && len - scheme > 3 && memcmp(url + scheme, "://", 3) == 0)
+		text_add_safe(out, url, scheme + 3);
+	const char *rest = at ? at + 1 : url;
+	text_add_safe(out, rest, len - (size_t)(rest - url));
+}
+
 void text_add_shell_word(struct bytes *out, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -281,6 +281,9 @@ static int run(const struct symbols_values *values, const struct verb *self,
 	if (cleans)
 		return options_misused(self,
 			"--clean, --unused-days and --max-size go with 'cache'");
+	if (values->output && strcmp(values->output, "-") == 0)
+		return options_misused(self,
+			"-o takes a file: a recording with names is not written to standard output");
 	if (fetches && count == 2)
 		return fetch(values, self, words[1]);
 	if (values->servers.list.count || values->urls || values->apply || values->timeout_ns)

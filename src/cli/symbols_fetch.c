@@ -30,6 +30,7 @@ struct fetching {
 	bool terminal;
 	bool progress_shown;
 	uint32_t fetched;
+	uint32_t not_asked; /* images, as no server answers */
 };
 
 static int choose_servers(struct fetching *f, struct diag *diag)
@@ -82,8 +83,10 @@ static int print_urls(const struct fetching *f)
 			for (uint32_t u = 0;
 				symbol_server_url(&f->servers.list.items[s], image_name(f, image),
 					trace_text(&f->recording->trace, image->build_id), u, &url);
-				u++)
-				bytes_printf(&out, "%s\n", bytes_z(&url));
+				u++) {
+				text_add_url(&out, bytes_z(&url), url.len);
+				bytes_text(&out, "\n");
+			}
 	}
 	int code = selection_print(&out);
 	if (code == EXIT_DONE && out.len && !f->values->quiet)
@@ -92,6 +95,15 @@ static int print_urls(const struct fetching *f)
 	bytes_done(&out);
 	bytes_done(&url);
 	return code;
+}
+
+/* Whether a server is not asked any more. */
+static bool has_given_up(const struct fetching *f)
+{
+	for (uint32_t i = 0; i < f->servers.list.count; i++)
+		if (f->servers.list.items[i].failures >= SYMBOL_SERVER_FAILURES_MAX)
+			return true;
+	return false;
 }
 
 static void on_progress(void *context, uint64_t done, uint64_t total)
@@ -114,7 +126,7 @@ static void on_progress(void *context, uint64_t done, uint64_t total)
 	bytes_done(&line);
 }
 
-static void say_result(struct fetching *f, int result, const char *url, uint64_t size_bytes,
+static void say_result(struct fetching *f, int result, const struct bytes *url, uint64_t size_bytes,
 	const struct diag *diag)
 {
 	struct bytes line = { 0 };
@@ -127,9 +139,11 @@ static void say_result(struct fetching *f, int result, const char *url, uint64_t
 	bytes_printf(&line, "%s: ", f->image);
 	if (result == 0) {
 		text_add_size(&line, size_bytes);
-		bytes_printf(&line, " from %s", url);
+		bytes_text(&line, " from ");
+		text_add_url(&line, (const char *)url->data, url->len);
 	} else if (result == -ENOENT) {
-		bytes_text(&line, "no server has its symbols");
+		bytes_text(&line, has_given_up(f) ? "no server that answers has its symbols"
+						  : "no server has its symbols");
 	} else {
 		bytes_text(&line, diag->text);
 	}
@@ -148,8 +162,9 @@ static void fetch_image(struct fetching *f, const struct missing_image *image)
 		trace_text(&f->recording->trace, image->build_id), &url, &size_bytes, &diag);
 
 	f->fetched += result == 0;
-
-	say_result(f, result, bytes_z(&url), size_bytes, &diag);
+	f->not_asked += result == -EHOSTDOWN;
+	if (result != -EHOSTDOWN)
+		say_result(f, result, &url, size_bytes, &diag);
 	bytes_done(&url);
 }
 
@@ -167,6 +182,9 @@ static int fetch_images(struct fetching *f, struct diag *diag)
 		if (is_wanted(f, i))
 			fetch_image(f, &missing->images.items[i]);
 	http_client_close(f->fetch.client);
+	if (f->not_asked)
+		words_say("%s not asked for: no server answers",
+			TEXT_THINGS(f->not_asked, "more image was", "more images were"));
 	return 0;
 }
 

@@ -22,8 +22,7 @@
 #define LAST_WORDS      (256u << 10)
 #define GIVE_BACK_BYTES (1u << 20) /* cached pages are released in pieces of at least this size */
 
-/* Free bytes on the file's disk (for users other than root), and how many must stay free. */
-static bool read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve)
+bool output_limit_read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve)
 {
 	struct statvfs disk;
 
@@ -66,7 +65,7 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
 		limit->file_max = (uint64_t)file.rlim_cur ? (uint64_t)file.rlim_cur : 1;
 	if (size_max)
 		limit->ceiling_bytes = size_max - last_words(size_max);
-	if (!limit->on_disk || !read_disk(fd, &free_bytes, &reserve) ||
+	if (!limit->on_disk || !output_limit_read_disk(fd, &free_bytes, &reserve) ||
 		free_bytes > reserve + MARGIN_MIN)
 		return 0;
 	char left[64];
@@ -141,7 +140,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 	}
 	if (margin < MARGIN_MIN)
 		margin = MARGIN_MIN;
-	if (limit->on_disk && read_disk(limit->fd, &free_bytes, &reserve) &&
+	if (limit->on_disk && output_limit_read_disk(limit->fd, &free_bytes, &reserve) &&
 		free_bytes <= reserve + margin) {
 		limit->reached = OUTPUT_DISK_LIMIT;
 		lower_ceiling(limit, size_bytes + margin);

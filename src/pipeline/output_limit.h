@@ -37,6 +37,12 @@ struct output_limit {
 	char reason[128];
 };
 
+/*
+ * The free bytes on the disk of a file or folder (for users other than root), and how many must stay
+ * free. False: not known.
+ */
+bool output_limit_read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve);
+
 /* Returns -ENOSPC, with `diag` set, if the disk has too little space already. */
 int output_limit_init(struct output_limit *limit, int fd, const char *name, uint64_t size_max,
 	bool give_back, struct diag *diag);

@@ -25,6 +25,7 @@
 #include "base/text.h"
 #include "image/image_file.h"
 #include "machine/box.h"
+#include "pipeline/output_limit.h"
 
 #define SEAL_MAGIC "spoorsum"
 #define SEAL_SIZE  16u
@@ -243,7 +244,20 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Copies the whole file, which may be sealed already, and seals it. */
+static bool is_zero(const uint8_t *data, size_t size)
+{
+	return !size || (!data[0] && memcmp(data, data + 1, size - 1) == 0);
+}
+
+/* The bytes of the file on its disk: fewer than its size if it has holes. */
+static uint64_t real_bytes(const struct stat *st)
+{
+	uint64_t on_disk = (uint64_t)st->st_blocks * 512;
+
+	return on_disk < (uint64_t)st->st_size ? on_disk : (uint64_t)st->st_size;
+}
+
+/* Copies the whole file, which may be sealed already, and seals it. Holes stay holes. */
 static int copy_file(int from, int to)
 {
 	cleanup(freep) uint8_t *buffer = malloc(PIECE_SIZE);
@@ -257,8 +271,10 @@ static int copy_file(int from, int to)
 		uint64_t left = file.size_bytes - at;
 		size_t piece = left < PIECE_SIZE ? (size_t)left : PIECE_SIZE;
 		result = image_file_read(&file, at, buffer, piece);
-		if (result == 0)
+		if (result == 0 && !is_zero(buffer, piece))
 			result = write_all(to, buffer, piece);
+		else if (result == 0 && lseek(to, (off_t)piece, SEEK_CUR) < 0)
+			result = -errno;
 		if (result == 0)
 			sum = lzma_crc64(buffer, piece, sum);
 		at += piece;
@@ -269,6 +285,21 @@ static int copy_file(int from, int to)
 	bytes_text(&seal, SEAL_MAGIC);
 	bytes_u64(&seal, sum);
 	return write_all(to, buffer, SEAL_SIZE);
+}
+
+/* Whether the folder's disk has room for a copy of the file. */
+static int check_room(int folder, int fd, struct diag *diag)
+{
+	uint64_t left;
+	uint64_t reserve;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !output_limit_read_disk(folder, &left, &reserve) ||
+		left >= reserve + real_bytes(&st))
+		return 0;
+	return diag_set(diag, -ENOSPC,
+		"the disk of the symbol cache has no room for %s: of %s that are left, %s stay free",
+		TEXT_SIZE(real_bytes(&st)), TEXT_SIZE(left), TEXT_SIZE(reserve));
 }
 
 static int put_copy(int folder, int fd, const char *build_id, char *ret_build_id, struct diag *diag)
@@ -308,7 +339,8 @@ int symbol_cache_add(const struct symbol_cache *cache, int fd, const char *build
 	if (folder < 0)
 		return diag_set(diag, folder, "cannot write into the symbol cache '%s': %m",
 			cache->path);
-	return put_copy(folder, fd, found, ret_build_id, diag);
+	result = check_room(folder, fd, diag);
+	return result < 0 ? result : put_copy(folder, fd, found, ret_build_id, diag);
 }
 
 /* Downloads from two addresses are two files: the begin of one is no begin of the other. */
@@ -392,7 +424,7 @@ static int read_folder(int store, const char *pair, struct symbol_cache_list *li
 		text_set(entry.build_id, "%.2s%.*s", pair, (int)(len - suffix), file->d_name);
 		if (!build_id_is_valid(entry.build_id))
 			continue;
-		entry.size_bytes = (uint64_t)st.st_size;
+		entry.size_bytes = real_bytes(&st);
 		entry.used_s = st.st_mtime;
 		list->size_bytes += entry.size_bytes;
 		result = vec_add(&list->entries, entry) ? 0 : -ENOMEM;

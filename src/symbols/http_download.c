@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 
 #define SLOWEST_BYTES_PER_S 1024L
 #define SLOW_S              20L
@@ -225,8 +228,11 @@ static void set_options(struct http_client *c, struct transfer *t, char *error_t
 static int explain(struct http_client *c, const struct transfer *t, int code,
 	const char *error_text, struct diag *diag)
 {
-	const char *url = t->request->url;
+	cleanup(bytes_done) struct bytes shown = { 0 };
 	long status = 0;
+
+	text_add_url(&shown, t->request->url, strlen(t->request->url));
+	const char *url = bytes_z(&shown);
 
 	(void)c->easy_getinfo(c->easy, CURL_RESPONSE_CODE, &status); /* stays 0 */
 	if (code == CURL_HTTP_ERROR && (status == 404 || status == 410))

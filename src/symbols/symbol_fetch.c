@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "symbolize/symbol_cache.h"
 #include "symbols/http_download.h"
 #include "symbols/symbol_servers.h"
@@ -72,30 +73,53 @@ static int fetch_url(const struct symbol_fetch *fetch, const char *url, const ch
 	return result;
 }
 
-int symbol_fetch(const struct symbol_fetch *fetch, const char *image, const char *build_id,
-	struct bytes *ret_url, uint64_t *ret_size_bytes, struct diag *diag)
+/* Asks one server. -ENOENT: it does not have the file. */
+static int fetch_from(const struct symbol_fetch *fetch, struct symbol_server *server,
+	const char *image, const char *build_id, struct bytes *ret_url, uint64_t *ret_size_bytes,
+	struct diag *diag)
 {
 	int failure = -ENOENT;
 
+	for (uint32_t i = 0; symbol_server_url(server, image, build_id, i, ret_url); i++) {
+		struct diag attempt = { 0 };
+		int result = fetch_url(fetch, bytes_z(ret_url), build_id, ret_size_bytes, &attempt);
+		if (result == -EBADMSG) {
+			cleanup(bytes_done) struct bytes shown = { 0 };
+			text_add_url(&shown, bytes_z(ret_url), ret_url->len);
+			diag_context(&attempt, "'%s' is not used", bytes_z(&shown));
+		}
+		bool failed = result == -EIO || result == -ETIMEDOUT;
+		server->failures = failed ? server->failures + 1 : 0;
+		if (result == 0)
+			return 0;
+		if (failure == -ENOENT && result != -ENOENT) {
+			failure = result;
+			*diag = attempt;
+		}
+		/* Its other addresses would fail the same way, and as slowly. */
+		if (result != -ENOENT && result != -EBADMSG)
+			break;
+	}
+	return failure;
+}
+
+int symbol_fetch(const struct symbol_fetch *fetch, const char *image, const char *build_id,
+	struct bytes *ret_url, uint64_t *ret_size_bytes, struct diag *diag)
+{
+	int failure = -EHOSTDOWN;
+
 	for (uint32_t s = 0; s < fetch->servers->list.count; s++) {
-		const struct symbol_server *server = &fetch->servers->list.items[s];
-		for (uint32_t i = 0; symbol_server_url(server, image, build_id, i, ret_url); i++) {
-			struct diag attempt = { 0 };
-			int result = fetch_url(fetch, bytes_z(ret_url), build_id, ret_size_bytes,
-				&attempt);
-			if (result == 0)
-				return 0;
-			if (result == -ENOENT)
-				continue;
-			if (result == -EBADMSG)
-				diag_context(&attempt, "'%s' is not used", bytes_z(ret_url));
-			if (failure == -ENOENT) {
-				failure = result;
-				*diag = attempt;
-			}
-			/* Its other addresses would fail the same way, and as slowly. */
-			if (result != -EBADMSG)
-				break;
+		struct symbol_server *server = &fetch->servers->list.items[s];
+		struct diag attempt = { 0 };
+		if (server->failures >= SYMBOL_SERVER_FAILURES_MAX)
+			continue;
+		int result = fetch_from(fetch, server, image, build_id, ret_url, ret_size_bytes,
+			&attempt);
+		if (result == 0)
+			return 0;
+		if (failure == -EHOSTDOWN || failure == -ENOENT) {
+			failure = result;
+			*diag = attempt;
 		}
 	}
 	return ret_url->failed ? -ENOMEM : failure;

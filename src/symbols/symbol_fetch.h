@@ -19,7 +19,7 @@ struct symbol_servers;
 struct symbol_fetch {
 	struct http_client *client;
 	const struct symbol_cache *cache;
-	const struct symbol_servers *servers;
+	struct symbol_servers *servers; /* their failures are counted */
 	uint64_t size_max;   /* of a file */
 	uint64_t timeout_ns; /* of a download */
 	/* `total` 0: unknown; may be NULL */
@@ -29,7 +29,7 @@ struct symbol_fetch {
 
 /*
  * 0: it is in the cache; *ret_url has its address and *ret_size_bytes its size. -ENOENT: all servers
- * answered, and none has it. Another code: `diag` has the first failure.
+ * that were asked answered, and none has it. -EHOSTDOWN: no server is asked any more. Another code: `diag` has the first failure.
  */
 int symbol_fetch(const struct symbol_fetch *fetch, const char *image, const char *build_id,
 	struct bytes *ret_url, uint64_t *ret_size_bytes, struct diag *diag);

@@ -13,10 +13,21 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
+#include "base/text.h"
 
 #define MICROSOFT_URL "https://msdl.microsoft.com/download/symbols"
 #define SETTINGS_MAX  (64u << 10)
 #define BLANKS        " \t\r\n"
+
+static int refuse_server(const char *url, size_t len, struct diag *diag)
+{
+	cleanup(bytes_done) struct bytes shown = { 0 };
+
+	text_add_url(&shown, url, len);
+	return diag_set(diag, -EINVAL,
+		"'%s' is no symbol server: a URL with http or https is needed, 'microsoft' or 'debuginfod'",
+		bytes_z(&shown));
+}
 
 static int add_server(struct symbol_servers *servers, const char *url, size_t len, unsigned layouts,
 	struct diag *diag)
@@ -24,9 +35,7 @@ static int add_server(struct symbol_servers *servers, const char *url, size_t le
 	if (servers->list.count >= SYMBOL_SERVERS_MAX)
 		return diag_set(diag, -EINVAL, "more than %u symbol servers", SYMBOL_SERVERS_MAX);
 	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-		return diag_set(diag, -EINVAL,
-			"'%.*s' is no symbol server: a URL with http or https is needed, 'microsoft' or 'debuginfod'",
-			(int)(len < 200 ? len : 200), url);
+		return refuse_server(url, len < 200 ? len : 200, diag);
 	while (len && url[len - 1] == '/')
 		len--;
 	char *copy = strndup(url, len);

@@ -27,9 +27,13 @@ enum symbol_layout {
 	SYMBOL_LAYOUT_DEBUGINFOD = 1 << 1,
 };
 
+/* A server that fails so often in a row, without an answer between, is not asked again. */
+#define SYMBOL_SERVER_FAILURES_MAX 2u
+
 struct symbol_server {
 	char *url; /* owned; without a slash at its end */
 	unsigned layouts;
+	unsigned failures; /* since its last answer */
 };
 
 struct symbol_servers {

@@ -72,8 +72,8 @@ code_of "$spoor" symbols apply -o z.nettrace x.nettrace
 expect_code 0 "symbols apply -o"
 cmp y.nettrace z.nettrace || fail "apply -o gives another file"
 rm z.nettrace
-code_of "$spoor" symbols apply -o z.nettrace y.nettrace
 "$spoor" symbols list --json y.nettrace >list.json 2>err || fail "symbols list --json"
+code_of "$spoor" symbols apply -o z.nettrace y.nettrace
 if [ "$(value list.json '.images | length')" = 0 ]; then
 	expect_code 0 "symbols apply -o of a complete recording"
 	cmp y.nettrace z.nettrace || fail "apply -o of a complete recording gives another file"
@@ -159,6 +159,14 @@ json cache.json '.files | map(.build_id == $a) == [true]' "$id"
 "$spoor" symbols cache --clean >out 2>err || fail "symbols cache --clean"
 has out '^0 files, 0 B in '
 unnamed absent
+
+# Holes of a file stay holes in the cache, and do not count.
+cp bare.debug sparse && truncate -s 300M sparse
+"$spoor" symbols import sparse 2>err || fail "import of a file with holes"
+[ "$(du -sk cache | cut -f1)" -lt 10000 ] || fail "the cache has $(du -sh cache)"
+"$spoor" symbols cache --json >cache.json 2>err || fail "symbols cache --json"
+json cache.json '(.files | length) == 1 and .size_bytes < 10000000'
+state present
 
 # Another user's folder is not trusted.
 chmod 777 cache

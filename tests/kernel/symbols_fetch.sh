@@ -69,6 +69,42 @@ rm "store/$microsoft/_.debug"
 refused good 'bare: no server has its symbols'
 cp right "store/$microsoft/_.debug"
 
+# Nothing that is printed has the password of an address.
+no_secret() {
+	has_no err 'secret|user'
+	has_no out 'secret|user'
+}
+code_of "$spoor" symbols fetch --server "http://user:secret@127.0.0.1:9/" x.nettrace
+expect_code 1 "fetch from no server, with a password"
+no_secret
+code_of "$spoor" symbols fetch --server "ftp://user:secret@127.0.0.1/" x.nettrace
+expect_code 2 "a server by ftp, with a password"
+no_secret
+code_of "$spoor" symbols fetch --urls --server "http://user:sec@ret@127.0.0.1:9/" x.nettrace
+has out "^http://127\.0\.0\.1:9/$microsoft"
+no_secret
+code_of "$spoor" symbols fetch --server "http://user:secret@${url#http://}/good" x.nettrace
+expect_code 0 "fetch with a password"
+has err 'bare: [0-9.]+ kB from http://127'
+no_secret
+rm -rf cache
+
+# A server that has failed twice is not asked for further images.
+for i in 1 2 3 4; do cp bare "bare$i"; done
+"$spoor" record -q -F 499 -o many.nettrace -- sh -c 'for i in 1 2 3 4; do ./bare$i spin 100; done' 2>err || fail "record of four programs"
+"$spoor" symbols list --json many.nettrace >list.json 2>err || fail "symbols list"
+json list.json '[.images[] | select(.image | startswith("bare"))] | length == 4'
+: >log
+code_of "$spoor" symbols fetch --server "$url/error" many.nettrace
+expect_code 1 "fetch from a server that fails"
+[ "$(wc -l <log)" = 2 ] || fail "a server that fails was asked $(wc -l <log) times"
+has err '[0-9]+ more images were not asked for: no server answers'
+: >log
+code_of "$spoor" symbols fetch --server "$url/error" --server "$url/good" many.nettrace
+expect_code 0 "fetch from a server that fails, and from one that answers"
+[ "$(grep -c '^/error' log)" = 2 ] || fail "a server that fails was asked $(grep -c '^/error' log) times"
+rm -rf cache
+
 # An interrupted download is resumed where it ended, and used when it is whole.
 rm -rf cache
 code_of "$spoor" symbols fetch --server "$url/cut" x.nettrace

@@ -59,6 +59,26 @@ static void test_safe(void **state)
 	assert_string_equal(out, "gr\xc3\xbc");
 }
 
+static void test_url(void **state)
+{
+	static const char *const urls[][2] = {
+		{ "https://a.example/b", "https://a.example/b" },
+		{ "https://me:secret@a.example:80/b", "https://a.example:80/b" },
+		{ "http://me:se@cr/et@a.example", "http://a.example" },
+		{ "me:secret@a.example", "a.example" },
+		{ "me:x://y@a\x1b", "a\\x1b" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct bytes out = { 0 };
+		text_add_url(&out, urls[i][0], strlen(urls[i][0]));
+		assert_string_equal(bytes_z(&out), urls[i][1]);
+		bytes_done(&out);
+	}
+}
+
 static void test_utf16_roundtrip(void **state)
 {
 	static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x90\xbe z";
@@ -256,6 +276,7 @@ int main(void)
 		cmocka_unit_test(test_parse_size),
 		cmocka_unit_test(test_shell_word),
 		cmocka_unit_test(test_safe),
+		cmocka_unit_test(test_url),
 		cmocka_unit_test(test_utf16_roundtrip),
 		cmocka_unit_test(test_floats),
 		cmocka_unit_test(test_things),

@@ -7,3 +7,4 @@ export SPOOR_SYMBOL_CACHE=$PWD/cache
 spoor symbols import nothing-there || echo "exit $?"
 SPOOR_SYMBOL_CACHE=relative spoor symbols cache || echo "exit $?"
 spoor symbols cache --unused-days 0 || echo "exit $?"
+spoor symbols apply -o - x || echo "exit $?"
