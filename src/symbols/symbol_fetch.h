@@ -20,8 +20,8 @@ struct symbol_fetch {
 	struct http_client *client;
 	const struct symbol_cache *cache;
 	struct symbol_servers *servers; /* their failures are counted */
-	uint64_t size_max;   /* of a file */
-	uint64_t timeout_ns; /* of a download */
+	uint64_t size_max;              /* of a file */
+	uint64_t timeout_ns;            /* of a download */
 	/* `total` 0: unknown; may be NULL */
 	void (*progress)(void *context, uint64_t done, uint64_t total);
 	void *context;
