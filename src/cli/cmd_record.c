@@ -38,6 +38,7 @@
 #include "machine/proc.h"
 #include "machine/rights.h"
 #include "perf/recorder.h"
+#include "recording/copy_size.h"
 #include "recording/live.h"
 #include "target/targets.h"
 #include "trace/trace.h"
@@ -47,6 +48,8 @@
 #define DEFAULT_HZ         99u
 #define VIEWER_CPU_MAX     255u
 #define OWN_TRIES          5
+/* a record of a ring has less than 64 KiB */
+#define STACK_SIZE_MAX  63488u
 #define MEMORY_LEFT_MIN    UINT64_C(64000000)
 
 /* The words of --call-graph, in their order. */
@@ -540,6 +543,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.kernel_only = values->kernel_only,
 		.unwind = values->call_graph != CALL_GRAPH_FP,
 		.fit_copies = values->call_graph == CALL_GRAPH_AUTO,
+		.stack_bytes = (uint32_t)(values->stack_size + 7) & ~7u,
 		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
@@ -677,6 +681,13 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	} else if (values.tids.list.count && target_options_given(&values.targets)) {
 		code = options_misused(self,
 			"-t names threads and -p, -n and the like processes: one of them");
+	} else if (values.stack_size && values.call_graph == CALL_GRAPH_FP) {
+		code = options_misused(self,
+			"--stack-size goes with --call-graph dwarf or --call-graph auto");
+	} else if (values.stack_size &&
+		   (values.stack_size < COPY_SIZE_SMALL || values.stack_size > STACK_SIZE_MAX)) {
+		code = options_misused(self, "--stack-size takes %u to %u bytes", COPY_SIZE_SMALL,
+			STACK_SIZE_MAX);
 	} else if (values.user_only && values.kernel_only) {
 		code = options_misused(self, "--all-user and --all-kernel exclude each other");
 	} else if (values.cpus &&

@@ -32,3 +32,8 @@ int event_redirect(int fd, int owner)
 {
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, owner) < 0 ? -errno : 0;
 }
+
+int event_filter(int fd, const char *filter)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ? -errno : 0;
+}

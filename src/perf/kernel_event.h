@@ -17,4 +17,7 @@ int event_read_id(int fd, uint64_t *ret_id);
 /* Lets the event write into the ring of the event `owner`. */
 int event_redirect(int fd, int owner);
 
+/* Only events of a tracepoint whose fields pass the filter, such as "prev_pid != 0", are recorded. */
+int event_filter(int fd, const char *filter);
+
 #endif

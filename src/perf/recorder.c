@@ -156,41 +156,64 @@ static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
 	return NULL;
 }
 
-/*
- * Opens the scheduler's tracepoints of a CPU, beside its ring. If the kernel refuses them, context
- * switches are recorded without them.
- */
-static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd)
-{
-	struct sched_events *sched = &recorder->info.sched;
-
-	for (unsigned i = 0; i < SCHED_EVENT_COUNT; i++) {
-		struct perf_event_attr attr;
-		if (!sched->of[i].wanted)
-			continue;
-		sched_events_attribute(sched, (enum sched_event)i, &recorder->attr,
-			recorder->options.user_only, recorder->options.kernel_only, &attr);
-		int fd = event_open(&attr, -1, cpu);
-		if (fd == -ENODEV || fd == -ENXIO)
-			continue; /* the CPU went offline */
-		if (fd < 0) {
-			sched_events_refuse(sched, fd);
-			return 0;
-		}
-		int r = keep_event(recorder, fd, cpu, 0, false);
-		if (r < 0)
-			return r;
-		vec_last(&recorder->events)->tracepoint = true;
-		r = event_redirect(fd, ring_fd);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static bool divides(const struct recorder *recorder)
 {
 	return recorder->machine && recorder->options.user_stack_small_bytes;
+}
+
+/* Opens one of the scheduler's tracepoints. `kind`: `copies` and `small` of the event. */
+static int open_sched_event(struct recorder *recorder, int ring_fd, enum sched_event which,
+	uint32_t stack_bytes, const struct event *kind)
+{
+	struct sched_events *sched = &recorder->info.sched;
+	struct perf_event_attr attr;
+
+	sched_events_attribute(sched, which, &recorder->attr, stack_bytes,
+		recorder->options.user_only, recorder->options.kernel_only, &attr);
+	int fd = event_open(&attr, -1, kind->cpu);
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0; /* the CPU went offline */
+	if (fd < 0) {
+		sched_events_refuse(sched, fd);
+		return 0;
+	}
+	int r = keep_event(recorder, fd, kind->cpu, 0, false);
+	if (r < 0)
+		return r;
+	struct event *event = vec_last(&recorder->events);
+	event->tracepoint = true;
+	event->copies = kind->copies;
+	event->small = kind->small;
+	if (sched->of[which].filter)
+		/* without it more is recorded than needed */
+		(void)event_filter(fd, sched->of[which].filter);
+	return event_redirect(fd, ring_fd);
+}
+
+/*
+ * Opens the scheduler's tracepoints of a CPU, beside its ring. If the kernel refuses them, context
+ * switches are recorded without them. As of the samples, there are two of the switches if the copies
+ * vary.
+ */
+static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd)
+{
+	const struct recorder_options *options = &recorder->options;
+	const struct sched_tracepoint *of = recorder->info.sched.of;
+	struct event kind = { .cpu = cpu, .copies = divides(recorder) };
+	int r = 0;
+
+	if (of[SCHED_EVENT_SWITCH].wanted)
+		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_SWITCH,
+			options->switch_stack_bytes, &kind);
+	kind.small = true;
+	if (r == 0 && kind.copies && of[SCHED_EVENT_SWITCH].wanted)
+		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_SWITCH,
+			options->user_stack_small_bytes, &kind);
+	kind.copies = kind.small = false;
+	if (r == 0 && of[SCHED_EVENT_WAKING].wanted)
+		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_WAKING,
+			options->waking_stack_bytes, &kind);
+	return r;
 }
 
 /* Two sampling events, of which one runs at a time; both write into the ring of `owner`. */

@@ -70,6 +70,9 @@ struct recorder_options {
 	uint64_t user_registers;
 	/* not 0: recorder_copy_small() can reduce the copies to this size */
 	uint32_t user_stack_small_bytes;
+	/* with `switches`: the largest copies with a context switch, and with a waking */
+	uint32_t switch_stack_bytes;
+	uint32_t waking_stack_bytes;
 	bool switches;      /* context switches, with stacks where the rights allow it */
 	bool waking_stacks; /* with `switches`: the stacks of the wakers too */
 	bool no_hardware;   /* cpu-clock even if there are hardware cycles */

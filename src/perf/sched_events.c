@@ -58,11 +58,13 @@ void sched_events_find(struct sched_events *events, bool waking_stacks)
 		each->wanted = true;
 	}
 	events->of[SCHED_EVENT_WAKING].no_stack = !waking_stacks;
+	/* the idle task: every second switch of a machine that is not busy */
+	events->of[SCHED_EVENT_SWITCH].filter = "prev_pid != 0";
 }
 
 void sched_events_attribute(const struct sched_events *events, enum sched_event which,
-	const struct perf_event_attr *sampling, bool user_only, bool kernel_only,
-	struct perf_event_attr *ret_attr)
+	const struct perf_event_attr *sampling, uint32_t stack_bytes, bool user_only,
+	bool kernel_only, struct perf_event_attr *ret_attr)
 {
 	const struct sched_tracepoint *each = &events->of[which];
 
@@ -73,7 +75,11 @@ void sched_events_attribute(const struct sched_events *events, enum sched_event 
 	ret_attr->sample_period = 1;
 	ret_attr->sample_type = sampling->sample_type;
 	ret_attr->sample_regs_user = sampling->sample_regs_user;
-	ret_attr->sample_stack_user = each->no_stack ? 0 : sampling->sample_stack_user;
+	ret_attr->sample_stack_user = sampling->sample_stack_user;
+	if (ret_attr->sample_stack_user > stack_bytes)
+		ret_attr->sample_stack_user = stack_bytes;
+	if (each->no_stack)
+		ret_attr->sample_stack_user = 0;
 	ret_attr->read_format = sampling->read_format;
 	ret_attr->sample_id_all = 1;
 	ret_attr->use_clockid = 1;

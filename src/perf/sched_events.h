@@ -21,6 +21,7 @@ enum sched_event { SCHED_EVENT_SWITCH, SCHED_EVENT_WAKING, SCHED_EVENT_COUNT };
 struct sched_tracepoint {
 	bool wanted;   /* it is opened */
 	bool no_stack; /* its samples have no call chain */
+	const char *filter; /* for event_filter(); NULL: all of it is recorded */
 	struct tracepoint tracepoint;
 	struct tracepoint_field field; /* prev_state, pid of the woken thread */
 };
@@ -34,10 +35,13 @@ struct sched_events {
 /* Reads the tracepoints. What this user may not read stays unwanted, with the reason in limit. */
 void sched_events_find(struct sched_events *events, bool waking_stacks);
 
-/* The attributes of one of them, in the layout and on the clock of the sampling event. */
+/*
+ * The attributes of one of them, in the layout and on the clock of the sampling event, with copies of at
+ * most `stack_bytes` of the user stack.
+ */
 void sched_events_attribute(const struct sched_events *events, enum sched_event which,
-	const struct perf_event_attr *sampling, bool user_only, bool kernel_only,
-	struct perf_event_attr *ret_attr);
+	const struct perf_event_attr *sampling, uint32_t stack_bytes, bool user_only,
+	bool kernel_only, struct perf_event_attr *ret_attr);
 
 /* They were found and may not be opened: they become unwanted, with the reason in limit. */
 void sched_events_refuse(struct sched_events *events, int error);

@@ -52,6 +52,9 @@
 #define SLOW_RING_BYTES (1u << 20)
 /* some 10,000 switches with their stacks */
 #define SWITCH_RING_BYTES (8u << 20)
+/* some 4,000 switches with copied stacks: 40 ms of programs that do nothing but switch */
+#define SWITCH_COPY_RING_BYTES (32u << 20)
+#define DRAIN_EVERY       4096u        /* switches that leave the reorder window */
 #define REST_BOUND_NS     UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
 #define END_BOUND_NS      UINT64_C(8000000000)
 #define PAUSE_TOLD_NS     UINT64_C(10000000)
@@ -156,10 +159,21 @@ static void on_code_removed(struct live *live, const struct pending *item)
 	live->trace.processes.items[process].code_epoch++;
 }
 
+/*
+ * Switches fill the rings in some 50 ms if programs do nothing else, which is less than a flush may take:
+ * the rings are read between its parts.
+ */
+static void drain_switches(struct live *live)
+{
+	if (live->switches.table && live->started)
+		intake_drain(&live->intake);
+}
+
 static void give_out(struct live *live, uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
+	uint32_t count = 0;
 
 	reorder_window_sort(&live->window, until_ns);
 	while ((item = reorder_window_next(&live->window, &late_ns))) {
@@ -215,6 +229,8 @@ static void give_out(struct live *live, uint64_t until_ns)
 		samples_note(&live->samples, item);
 		free(item->side);
 		item->side = NULL;
+		if (++count % DRAIN_EVERY == 0)
+			drain_switches(live);
 	}
 	live->give_out_ns = clock_monotonic_ns();
 }
@@ -297,10 +313,13 @@ static void flush(struct live *live, uint64_t until_ns)
 		switch_table_flush(&live->switches);
 	live_events_tell_losses(&live->events);
 	samples_tell_cut(&live->samples);
+	drain_switches(live);
 	/* unresolved addresses stay unnamed and are counted */
 	(void)symbolizer_resolve(&live->symbolizer, clock_monotonic_ns());
+	drain_switches(live);
 	say_files_skipped(live);
 	session_writer_flush(&live->writer);
+	drain_switches(live);
 	if (!live->writer.error)
 		process_table_bury(&live->table);
 	session_writer_trim_stacks(&live->writer, live->events.relay, move_stacks, live);
@@ -357,12 +376,17 @@ static void connect_parts(struct live *live)
 	live->intake.arch = arch_here();
 }
 
+static uint32_t stack_bytes(const struct live_options *options, uint32_t otherwise)
+{
+	return options->stack_bytes ? options->stack_bytes : otherwise;
+}
+
 static size_t ring_bytes(const struct live_options *options, bool copies)
 {
-	uint64_t second = (uint64_t)options->frequency_hz * STACK_COPY_BYTES;
+	uint64_t second = (uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES);
 
 	if (options->off_cpu)
-		return copies ? COPY_RING_BYTES_MAX : SWITCH_RING_BYTES;
+		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
 	if (!copies)
 		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
 	return second < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
@@ -423,6 +447,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 					: "cannot record: %m");
 			goto fail;
 		}
+		if (options->off_cpu)
+			stack_unwinder_hurry(live->unwinder);
 	}
 	struct recorder_options recorder_options = {
 		.scope = options->machine     ? RECORD_MACHINE
@@ -436,7 +462,9 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.cpu_count = options->cpu_count,
 		.late_start = options->late_start,
 		.ring_bytes = ring_bytes(options, unwinds),
-		.user_stack_bytes = unwinds ? STACK_COPY_BYTES : 0,
+		.user_stack_bytes = unwinds ? stack_bytes(options, STACK_COPY_BYTES) : 0,
+		.switch_stack_bytes = stack_bytes(options, SWITCH_COPY_BYTES),
+		.waking_stack_bytes = WAKER_COPY_BYTES,
 		.user_stack_small_bytes = unwinds && options->fit_copies ? COPY_SIZE_SMALL : 0,
 		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
 		.user_only = options->user_only,

@@ -38,6 +38,8 @@ void live_options_json(const struct live_options *options, const struct recorder
 		!info->user_stack_bytes ? "fp"
 		: info->copies_vary     ? "auto"
 					: "dwarf");
+	if (info->user_stack_bytes)
+		json_u64(&j, "stack_bytes", info->user_stack_bytes);
 	json_bool(&j, "idle", !info->idle_excluded);
 	if (info->switches) {
 		json_bool(&j, "switches", true);

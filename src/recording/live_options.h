@@ -38,6 +38,7 @@ struct live_options {
 	bool kernel_only;
 	bool unwind;     /* copy user stacks, and unwind them by tables */
 	bool fit_copies; /* copy less of them where that suffices */
+	uint32_t stack_bytes; /* of these copies, a multiple of 8; 0: the default */
 	/*
 	 * listen port of the command's runtimes, which connect before their first instruction;
 	 * NULL: none. Borrowed until live_close()

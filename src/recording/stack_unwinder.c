@@ -81,6 +81,11 @@ int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const s
 	return 0;
 }
 
+void stack_unwinder_hurry(struct stack_unwinder *unwinder)
+{
+	unwind_images_hurry(unwinder->images);
+}
+
 void stack_unwinder_free(struct stack_unwinder *unwinder)
 {
 	if (!unwinder)

@@ -27,10 +27,17 @@ struct stack_unwinder;
 struct strtab;
 
 #define STACK_COPY_BYTES 16384u
+/* of a thread that blocks: it is seldom deep, and there are many of them */
+#define SWITCH_COPY_BYTES 8192u
+/* of a thread that wakes another one: enough for the function that does it */
+#define WAKER_COPY_BYTES 1024u
 
 /* -ENOTSUP: not for this processor. `strings` and `proc` are borrowed. */
 int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const struct arch *arch,
 	struct stack_unwinder **ret_unwinder);
+
+/* Images are waited for much shorter: for rings that fill in less time. */
+void stack_unwinder_hurry(struct stack_unwinder *unwinder);
 void stack_unwinder_free(struct stack_unwinder *unwinder);
 
 void stack_unwinder_note(struct stack_unwinder *unwinder, const struct perf_record *record);

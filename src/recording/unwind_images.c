@@ -76,6 +76,7 @@ struct unwind_images {
 	struct reader *reader;   /* NULL: no thread yet */
 	uint64_t tick;
 	uint64_t tables_bytes;
+	uint64_t wait_ns; /* for an answer of the reader */
 };
 
 /* ---- the thread ---- */
@@ -239,8 +240,14 @@ int unwind_images_new(const struct strtab *strings, struct unwind_images **ret_i
 		return -ENOMEM;
 	}
 	images->strings = strings;
+	images->wait_ns = UNWIND_IMAGE_WAIT_NS;
 	*ret_images = images;
 	return 0;
+}
+
+void unwind_images_hurry(struct unwind_images *images)
+{
+	images->wait_ns = UNWIND_IMAGE_HURRY_NS;
 }
 
 void unwind_images_free(struct unwind_images *images)
@@ -336,7 +343,7 @@ static void ask(struct unwind_images *images, uint32_t number, uint32_t pid,
 		reader->wanted = reader->request.path && reader->request.build_id;
 		image->state = reader->wanted ? IMAGE_WANTED : IMAGE_UNREAD;
 		pthread_cond_broadcast(&reader->changed);
-		if (reader->wanted && await_answer(reader, UNWIND_IMAGE_WAIT_NS))
+		if (reader->wanted && await_answer(reader, images->wait_ns))
 			take_answer(images, reader);
 	}
 	pthread_mutex_unlock(&reader->lock);

@@ -17,8 +17,12 @@ struct unwind_images;
 struct unwind_table;
 
 #define UNWIND_IMAGE_WAIT_NS UINT64_C(200000000)
+/* if rings fill so fast that samples would be lost meanwhile */
+#define UNWIND_IMAGE_HURRY_NS UINT64_C(2000000)
 
 int unwind_images_new(const struct strtab *strings, struct unwind_images **ret_images);
+/* From now on the caller waits for a file for UNWIND_IMAGE_HURRY_NS only. */
+void unwind_images_hurry(struct unwind_images *images);
 void unwind_images_free(struct unwind_images *images);
 
 /* The number of the mapping's file, which equal files share; 0 without memory. */

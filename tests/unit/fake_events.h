@@ -28,6 +28,7 @@ struct fake_event {
 	unsigned enabled;
 	unsigned disabled;
 	unsigned asked_for_id;
+	const char *filter; /* NULL: none */
 };
 
 /* Returns 0, or the error with which the simulated kernel refuses the event. */
@@ -112,6 +113,16 @@ int event_read_id(int fd, uint64_t *ret_id)
 		return -EBADF;
 	event->asked_for_id++;
 	*ret_id = 1000u + (uint64_t)fd;
+	return 0;
+}
+
+int event_filter(int fd, const char *filter)
+{
+	struct fake_event *event = fake_event_of(fd);
+
+	if (!event)
+		return -EBADF;
+	event->filter = filter;
 	return 0;
 }
 

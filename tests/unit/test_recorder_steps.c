@@ -811,6 +811,55 @@ static void test_thread_that_starts_meanwhile(void **state)
 	close(late_ends[0]);
 }
 
+/* Switches have copies of two sizes, of which one is on, and no idle task; wakings have small ones. */
+static void test_switches(void **state)
+{
+	struct recorder_options options = { .scope = RECORD_MACHINE,
+		.frequency_hz = 99,
+		.rights = &group,
+		.user_stack_bytes = 16384,
+		.user_stack_small_bytes = 512,
+		.switch_stack_bytes = 8192,
+		.waking_stack_bytes = 1024,
+		.user_registers = 1,
+		.switches = true,
+		.waking_stacks = true };
+	unsigned sizes[3] = { 0 };
+	struct diag diag = { 0 };
+
+	(void)state;
+	options.no_hardware = true;
+	struct recorder *recorder = open_or_fail(&options);
+	if (recorder_info(recorder)->sched.limit.error) {
+		close_and_check(recorder);
+		print_message("skipped: this user cannot read the tracepoints\n");
+		skip();
+	}
+	assert_int_equal(recorder_start(recorder, &diag), 0);
+	for (unsigned i = 0; i < fake_events.count; i++) {
+		const struct fake_event *event = &fake_events.items[i];
+		if (event->attr.type != PERF_TYPE_TRACEPOINT)
+			continue;
+		uint32_t size = event->attr.sample_stack_user;
+		sizes[0] += size == 8192;
+		sizes[1] += size == 512;
+		sizes[2] += size == 1024;
+		assert_int_equal(event->enabled, size == 512 ? 0 : 1);
+		assert_int_equal(event->filter != NULL, size != 1024);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(sizes[i], cpus.cpus.count);
+	assert_true(recorder_copy_small(recorder, true));
+	for (unsigned i = 0; i < fake_events.count; i++) {
+		const struct fake_event *event = &fake_events.items[i];
+		if (event->attr.type == PERF_TYPE_TRACEPOINT &&
+			event->attr.sample_stack_user != 1024)
+			assert_int_equal(event->disabled,
+				event->attr.sample_stack_user == 8192 ? 1 : 0);
+	}
+	close_and_check(recorder);
+}
+
 static int tear_down_all(void **state)
 {
 	(void)state;
@@ -840,6 +889,7 @@ int main(void)
 		TEST(test_without_perf_events),
 		TEST(test_start),
 		TEST(test_thread_that_starts_meanwhile),
+		TEST(test_switches),
 	};
 	return cmocka_run_group_tests(tests, NULL, tear_down_all);
 }

@@ -1,0 +1,1 @@
+spoor record --call-graph dwarf --stack-size 64K true

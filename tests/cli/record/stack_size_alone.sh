@@ -1,0 +1,1 @@
+spoor record --stack-size 4K true
