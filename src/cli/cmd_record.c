@@ -50,7 +50,7 @@
 #define OWN_TRIES          5
 /* a record of a ring has less than 64 KiB */
 #define STACK_SIZE_MAX  63488u
-#define MEMORY_LEFT_MIN    UINT64_C(64000000)
+#define MEMORY_LEFT_MIN UINT64_C(64000000)
 
 /* The words of --call-graph, in their order. */
 enum call_graph { CALL_GRAPH_FP, CALL_GRAPH_DWARF, CALL_GRAPH_AUTO };

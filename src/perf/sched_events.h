@@ -19,8 +19,8 @@ struct rights;
 enum sched_event { SCHED_EVENT_SWITCH, SCHED_EVENT_WAKING, SCHED_EVENT_COUNT };
 
 struct sched_tracepoint {
-	bool wanted;   /* it is opened */
-	bool no_stack; /* its samples have no call chain */
+	bool wanted;        /* it is opened */
+	bool no_stack;      /* its samples have no call chain */
 	const char *filter; /* for event_filter(); NULL: all of it is recorded */
 	struct tracepoint tracepoint;
 	struct tracepoint_field field; /* prev_state, pid of the woken thread */

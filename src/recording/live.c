@@ -54,10 +54,10 @@
 #define SWITCH_RING_BYTES (8u << 20)
 /* some 4,000 switches with copied stacks: 40 ms of programs that do nothing but switch */
 #define SWITCH_COPY_RING_BYTES (32u << 20)
-#define DRAIN_EVERY       4096u        /* switches that leave the reorder window */
-#define REST_BOUND_NS     UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
-#define END_BOUND_NS      UINT64_C(8000000000)
-#define PAUSE_TOLD_NS     UINT64_C(10000000)
+#define DRAIN_EVERY            4096u                /* switches that leave the reorder window */
+#define REST_BOUND_NS          UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
+#define END_BOUND_NS           UINT64_C(8000000000)
+#define PAUSE_TOLD_NS          UINT64_C(10000000)
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
 

@@ -36,8 +36,8 @@ struct live_options {
 	bool wakers;           /* with off_cpu: who woke a thread, and in which stack */
 	uint64_t min_block_ns; /* with off_cpu: shorter blocks are summed; 0: none are */
 	bool kernel_only;
-	bool unwind;     /* copy user stacks, and unwind them by tables */
-	bool fit_copies; /* copy less of them where that suffices */
+	bool unwind;          /* copy user stacks, and unwind them by tables */
+	bool fit_copies;      /* copy less of them where that suffices */
 	uint32_t stack_bytes; /* of these copies, a multiple of 8; 0: the default */
 	/*
 	 * listen port of the command's runtimes, which connect before their first instruction;
