@@ -134,7 +134,7 @@ struct spoor_event {
 	uint64_t keywords;
 	const struct spoor_field *fields;
 	uint32_t field_count;
-	uint16_t id; /* unique in its provider */
+	uint16_t id; /* with the version unique in its provider */
 	uint8_t version;
 	uint8_t level;
 	uint8_t opcode;
@@ -186,8 +186,8 @@ struct spoor_provider {
  * Registering twice has no effect. May be called before spoor_start(). -EINVAL: the name is empty
  * or contains '*', or a description is invalid. -ENODATA: it has no events,
  * because none is declared or the linker has dropped them (SPOOR_LISTED). -EEXIST: two of its events
- * have one id, another registered provider of this name has another event with such an id, or two
- * source files define an event differently; no event of the provider is registered. Programs and
+ * have one id and version, another registered provider of this name has another event with both, or
+ * two source files define an event differently; no event of the provider is registered. Programs and
  * shared objects may register the same definitions, from one header. A shared object that may
  * be unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both).
  * Unregistering waits for a running enable callback; events that were fired before keep their

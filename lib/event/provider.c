@@ -740,8 +740,8 @@ static int conflict(const struct spoor_event_info *a, const struct spoor_event_i
 }
 
 /*
- * The registered event for which readers would take this one, by its provider and id;
- * NULL: none.
+ * The registered event for which readers would take this one, by its provider, id and version;
+ * NULL: none. Two well-known ones are what readers know them to be.
  */
 static const struct event_entry *rival_of(const struct event_entry *entry)
 {
@@ -749,10 +749,14 @@ static const struct event_entry *rival_of(const struct event_entry *entry)
 		if (!node->provider ||
 			!provider_name_matches(node->provider->name, entry->info.provider))
 			continue;
-		for (uint32_t i = 0; i < node->event_count; i++)
+		for (uint32_t i = 0; i < node->event_count; i++) {
+			const struct event_entry *other = registry_entry(node->events[i]->index);
 			if (node->events[i]->id == entry->info.id &&
-				node->events[i]->index != entry->index)
-				return registry_entry(node->events[i]->index);
+				node->events[i]->version == entry->info.version &&
+				node->events[i]->index != entry->index &&
+				!(other->flags & entry->flags & ENTRY_WELL_KNOWN))
+				return other;
+		}
 	}
 	return NULL;
 }

@@ -8,7 +8,7 @@
 #   sudo                          is left out for root; others skip the example
 #   Shop.dll                      becomes the built web API
 #
-# The folder has app.nettrace, shop.nettrace, gc.nettrace, shop.rings and a Makefile before the first example of a page runs.
+# The folder has app.nettrace, shop.nettrace, gc.nettrace, shop.rings, shop.man and a Makefile before the first example of a page runs.
 own_machine=yes
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
@@ -64,6 +64,7 @@ enough || fail "nothing of the target was recorded"
 rm -f files/*.old
 cp files/app.nettrace files/shop.nettrace
 cp "$top/tests/data/nettrace/gc-dynamic.nettrace" files/gc.nettrace
+cp "$top/tests/data/manifest/shop.man" files/shop.man
 printf 'all:\n\tsleep 0.2\n' >files/Makefile
 
 # A program with libspoor that crashed and one that hangs: those of docs/libspoor/tutorial.md. A library with a sanitizer does not link with a plain program.
