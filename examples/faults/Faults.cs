@@ -1,8 +1,13 @@
 using System.Diagnostics;
 using System.IO.Compression;
 using System.Linq.Expressions;
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 
 namespace Faults;
 
@@ -229,5 +234,173 @@ sealed class Ticket
         for (var i = 0; i < 1_000; i++)
             sum += new Ticket().text.Length;
         return sum;
+    }
+}
+
+static class Journal
+{
+    static readonly byte[] line = "one more line\n"u8.ToArray();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Append()
+    {
+        var path = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName());
+        using var file = new FileStream(path, FileMode.CreateNew, FileAccess.Write, FileShare.None, bufferSize: 0, FileOptions.DeleteOnClose);
+        for (var i = 0; i < 5_000; i++)
+            file.Write(line);
+        return (int)file.Length;
+    }
+}
+
+// Other machines: what they serve is served by threads of their own, because the pool's threads belong to the fault.
+static class Remote
+{
+    public static int Listen(Action<TcpClient> serve)
+    {
+        var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start(512);
+        Run(() =>
+        {
+            while (true)
+            {
+                var client = listener.AcceptTcpClient();
+                Run(() =>
+                {
+                    using (client)
+                        serve(client);
+                });
+            }
+        });
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+
+    static void Run(Action work) => new Thread(() =>
+    {
+        try
+        {
+            work();
+        }
+        catch (Exception e) when (e is IOException or SocketException or System.Security.Authentication.AuthenticationException)
+        {
+            // The client has gone.
+        }
+    }, 256 * 1024) { IsBackground = true }.Start();
+}
+
+static class Import
+{
+    static readonly int port = Remote.Listen(client =>
+    {
+        Thread.Sleep(500);
+        client.GetStream().WriteByte(7);
+    });
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Read()
+    {
+        using var client = new TcpClient("127.0.0.1", port);
+        return client.GetStream().ReadByte();
+    }
+}
+
+static class Shipping
+{
+    public static async Task<int> QuoteAsync()
+    {
+        await Task.Delay(800);
+        return 7;
+    }
+}
+
+static class Summary
+{
+    static async Task<int> ReadSalesAsync()
+    {
+        await Task.Delay(300);
+        return 1;
+    }
+
+    static async Task<int> ReadStockAsync()
+    {
+        await Task.Delay(300);
+        return 1;
+    }
+
+    static async Task<int> ReadReturnsAsync()
+    {
+        await Task.Delay(300);
+        return 1;
+    }
+
+    static async Task<int> ReadReviewsAsync()
+    {
+        await Task.Delay(300);
+        return 1;
+    }
+
+    public static async Task<int> BuildAsync() =>
+        await ReadSalesAsync() + await ReadStockAsync() + await ReadReturnsAsync() + await ReadReviewsAsync();
+}
+
+static class Rates
+{
+    static readonly HttpClient client = new();
+
+    static readonly int port = Remote.Listen(partner =>
+    {
+        var stream = partner.GetStream();
+        var reader = new StreamReader(stream);
+        while (reader.ReadLine() is { } line)
+        {
+            if (line.Length > 0)
+                continue;
+            Thread.Sleep(700);
+            stream.Write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7"u8);
+        }
+    });
+
+    public static async Task<int> FetchAsync() => (await client.GetByteArrayAsync($"http://127.0.0.1:{port}/rates/7")).Length;
+}
+
+static class Phonebook
+{
+    public static async Task<int> FindAsync()
+    {
+        try
+        {
+            return (await Dns.GetHostAddressesAsync("partner.invalid")).Length;
+        }
+        catch (SocketException)
+        {
+            return 0;
+        }
+    }
+}
+
+static class Vault
+{
+    static readonly X509Certificate2 certificate = Certify();
+
+    static readonly int port = Remote.Listen(client =>
+    {
+        using var secure = new SslStream(client.GetStream());
+        secure.AuthenticateAsServer(certificate);
+        secure.ReadByte();
+    });
+
+    static X509Certificate2 Certify()
+    {
+        using var key = RSA.Create(2048);
+        return new CertificateRequest("CN=vault", key, HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1)
+            .CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+    }
+
+    public static async Task<int> OpenAsync()
+    {
+        using var client = new TcpClient();
+        await client.ConnectAsync(IPAddress.Loopback, port);
+        await using var secure = new SslStream(client.GetStream(), false, (_, _, _, _) => true);
+        await secure.AuthenticateAsClientAsync("vault");
+        return 7;
     }
 }

@@ -16,6 +16,13 @@
 //   /keep-native allocates native memory in Faults.Images.Import           native-memory-growth
 //   /handles     opens files and forgets them in Faults.Log.Open           handle-leak
 //   /finalize    makes objects with a slow finalizer, Faults.Ticket        finalizer-backlog
+//   /write       writes lines one by one in Faults.Journal.Append          small-writes
+//   /read        reads from a slow socket in Faults.Import.Read            sync-io-on-pool
+//   /delay       awaits a delay in Faults.Shipping.QuoteAsync              async-delay
+//   /slow        awaits many things in Faults.Summary.BuildAsync           slow-requests
+//   /partner     calls a slow server in Faults.Rates.FetchAsync            slow-dependency
+//   /lookup      looks up a name in Faults.Phonebook.FindAsync             dns
+//   /secure      opens a TLS connection in Faults.Vault.OpenAsync          tls
 //
 // Usage: dotnet Faults.dll [PORT-FILE]. It listens on a free port of 127.0.0.1 and writes the number into PORT-FILE, or to stdout.
 using Faults;
@@ -45,6 +52,13 @@ Route("/keep", History.Add);
 Route("/keep-native", Images.Import);
 Route("/handles", Log.Open);
 Route("/finalize", Ticket.Print);
+Route("/write", Journal.Append);
+Route("/read", Import.Read);
+RouteAsync("/delay", Shipping.QuoteAsync);
+RouteAsync("/slow", Summary.BuildAsync);
+RouteAsync("/partner", Rates.FetchAsync);
+RouteAsync("/lookup", Phonebook.FindAsync);
+RouteAsync("/secure", Vault.OpenAsync);
 
 await app.StartAsync();
 
@@ -62,5 +76,7 @@ else
 await app.WaitForShutdownAsync();
 
 void Route(string path, Func<int> work) => app.MapGet(path, () => Results.Text(work().ToString()));
+
+void RouteAsync(string path, Func<Task<int>> work) => app.MapGet(path, async () => Results.Text((await work()).ToString()));
 
 public sealed record Answer(string Text, int Count);

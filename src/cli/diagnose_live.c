@@ -21,6 +21,7 @@
 #include "cli/record_outputs.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "code/managed_wait.h"
 #include "diagnose/facts.h"
 #include "diagnose/process_growth.h"
 #include "dotnet/guard.h"
@@ -36,6 +37,8 @@
 #define PROCESSES_MAX   64u
 #define COUNTERS        "System.Runtime:0x0:4:EventCounterIntervalSec=1"
 #define WORKER_NAME     ".NET TP Worker"
+#define WORKER_START    "System.Threading.PortableThreadPool.WorkerThread."
+#define THREAD_START    "System.Threading.Thread.Start"
 #define FINALIZER_NAME  ".NET Finalizer"
 
 struct watching {
@@ -133,6 +136,51 @@ static bool copy_frames(struct facts *facts, const struct thread_dump *dump, uin
 	return true;
 }
 
+/* The framework's method that the program's own called, if it waits for a file or socket; else 0. */
+static uint32_t find_io(struct facts *facts, const struct thread_dump *dump,
+	const struct dump_thread *thread)
+{
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
+	const struct dump_frame *called = NULL;
+	bool is_io = false;
+
+	if (thread->state == 'R' || thread->mode != THREAD_NATIVE || thread->moved)
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct dump_frame *frame = &dump->frames.items[frames[i]];
+		const char *name = strtab_get(&dump->texts, frame->name);
+		if (!dump_frame_is_managed(frame))
+			continue;
+		if (managed_wait_is_runner(name) ||
+			own_method(name, strtab_get(&dump->texts, frame->module)))
+			break;
+		is_io |= managed_wait_is_io(name);
+		called = frame;
+	}
+	return is_io ? facts_add_method(facts,
+			       strtab_get(&dump->texts,
+				       called->short_name ? called->short_name : called->name))
+		     : 0;
+}
+
+/* A thread has the name of the one that started it until it gets its own. */
+static bool is_worker(const struct thread_dump *dump, const struct dump_thread *thread)
+{
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
+	bool is_other = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name =
+			strtab_get(&dump->texts, dump->frames.items[frames[i]].name);
+		if (strncmp(name, WORKER_START, sizeof(WORKER_START) - 1) == 0)
+			return true;
+		is_other |= strncmp(name, THREAD_START, sizeof(THREAD_START) - 1) == 0;
+	}
+	return !is_other && strcmp(strtab_get(&dump->texts, thread->name), WORKER_NAME) == 0;
+}
+
 static bool copy_dump(struct facts *facts, const struct thread_dump *dump,
 	struct stack_looks *looks)
 {
@@ -145,11 +193,13 @@ static bool copy_dump(struct facts *facts, const struct thread_dump *dump,
 			.waits_for = strtab_add_z(&facts->texts, waits),
 			.lock_owner = thread->lock_owner,
 			.cpu_ns = thread->cpu_ns,
-			.is_worker = strcmp(name, WORKER_NAME) == 0,
+			.is_worker = is_worker(dump, thread),
 			.is_finalizer = strcmp(name, FINALIZER_NAME) == 0 && thread->managed_count,
 			.is_idle = thread->idle,
 			.waits_for_lock = thread->waits_for_lock,
-			.waits_for_task = strcmp(waits, "for a task") == 0 };
+			.waits_for_task = strcmp(waits, "for a task") == 0,
+			.io = strcmp(waits, "for a task") == 0 ? 0
+							       : find_io(facts, dump, thread) };
 		if (thread->serves_session)
 			continue;
 		if (!look_add_thread(looks, &copy) ||

@@ -68,6 +68,17 @@ bool managed_wait_is_runner(const char *name)
 	return false;
 }
 
+bool managed_wait_is_io(const char *name)
+{
+	static const char *const io[] = { "System.IO.", "System.Net.Sockets.", "Interop+Sys.",
+		"System.ConsolePal." };
+
+	for (size_t i = 0; i < sizeof(io) / sizeof(io[0]); i++)
+		if (begins_with(name, io[i]))
+			return true;
+	return false;
+}
+
 const struct managed_wait *managed_wait_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {

@@ -15,6 +15,9 @@ struct managed_wait {
 /* `name` with its namespace and arguments, "System.Threading.Monitor.Enter(object)". NULL: none. */
 const struct managed_wait *managed_wait_of(const char *name);
 
+/* Whether the method reads or writes files, sockets or terminals, for all its callers. */
+bool managed_wait_is_io(const char *name);
+
 /* Whether the method runs work items, timers or threads: its callers only started what waits. */
 bool managed_wait_is_runner(const char *name);
 

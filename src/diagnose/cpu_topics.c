@@ -19,6 +19,7 @@ enum topic {
 	TOPIC_COLLECT,
 	TOPIC_LOCK,
 	TOPIC_START,
+	TOPIC_WRITE,
 	TOPIC_RUNTIME,
 	TOPIC_TIERING, /* the JIT compiler's own thread, which optimizes hot methods */
 	TOPIC_COUNT
@@ -35,6 +36,7 @@ static const struct {
 	[TOPIC_COLLECT] = { PLACE_collector, -1 },
 	[TOPIC_LOCK] = { PLACE_locker, FACT_lock_share },
 	[TOPIC_START] = { PLACE_starter, FACT_start_share },
+	[TOPIC_WRITE] = { PLACE_writer, FACT_write_share },
 	[TOPIC_RUNTIME] = { PLACE_allocator, FACT_runtime_share },
 	[TOPIC_TIERING] = { -1, -1 },
 };
@@ -54,11 +56,19 @@ static const struct {
 	{ "System.Threading.Lock.TryEnter", NULL, TOPIC_LOCK },
 	{ "System.Threading.SpinLock.", NULL, TOPIC_LOCK },
 	{ "System.Diagnostics.Process.Start", NULL, TOPIC_START },
+	{ "System.IO.RandomAccess.Write", NULL, TOPIC_WRITE },
+	{ "System.IO.Strategies.OSFileStreamStrategy.Write", NULL, TOPIC_WRITE },
+	{ "System.ConsolePal.Write", NULL, TOPIC_WRITE },
+	{ "Interop+Sys.Write(", NULL, TOPIC_WRITE },
 	{ "System.Linq.Expressions.Compiler.", NULL, TOPIC_JIT },
 	{ "System.Reflection.Emit.", NULL, TOPIC_JIT },
 	{ "System.Text.RegularExpressions.RegexCompiler.", NULL, TOPIC_JIT },
 	{ NULL, "libclrjit", TOPIC_JIT },
 };
+
+/* Functions of the kernel that write to files. */
+static const char *const kernel_writes[] = { "ksys_write", "ksys_pwrite64", "vfs_write", "do_writev",
+	"do_pwritev" };
 
 /* Code that works for its caller: the caller decides the topic. */
 static const char *const neutral_modules[] = { "libc.so", "libc-", "libm.so", "libpthread", "ld-",
@@ -124,6 +134,10 @@ static bool find_marker(const struct gathering *g, const struct function *functi
 	const char *method = text_of(g, function->full_name);
 	const char *module = module_of(g, function);
 
+	if (function->kind == FUNCTION_KERNEL && BEGINS_WITH_ANY(method, kernel_writes)) {
+		*ret_topic = TOPIC_WRITE;
+		return true;
+	}
 	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
 		if (markers[i].method
 				? is_managed(function) && begins_with(method, markers[i].method)

@@ -9,6 +9,8 @@
 
 #define NS_PER_S     1e9
 #define BYTES_PER_MB 1e6
+/* A block of the usual file systems: a buffer of this size makes one write of many. */
+#define SMALL_WRITE_BYTES 4096.0
 
 /* What a reading has of one thing; negative: not known. */
 typedef double reading(const struct process_use *use);
@@ -46,6 +48,18 @@ static void set_demand(struct process_facts *process, const struct process_use *
 		facts_set(process, FACT_wait_share, wait_s / (cpu_s + wait_s));
 }
 
+static void set_writes(struct process_facts *process, const struct process_use *first,
+	const struct process_use *last, double span_s)
+{
+	if (!first->has_writes || !last->has_writes || last->write_calls < first->write_calls ||
+		last->written_bytes < first->written_bytes)
+		return;
+	double calls = (double)(last->write_calls - first->write_calls);
+	double size = calls > 0 ? (double)(last->written_bytes - first->written_bytes) / calls : 0;
+	facts_set(process, FACT_small_write_rate, size < SMALL_WRITE_BYTES ? calls / span_s : 0);
+	facts_set(process, FACT_write_size, size);
+}
+
 void process_growth_gather(struct process_facts *process, const struct process_use *uses,
 	uint32_t count)
 {
@@ -55,6 +69,7 @@ void process_growth_gather(struct process_facts *process, const struct process_u
 	double span_s = (double)(last->time_ns - uses[0].time_ns) / NS_PER_S;
 
 	set_demand(process, &uses[0], last, span_s);
+	set_writes(process, &uses[0], last, span_s);
 	if (private_bytes(last) > 0)
 		facts_set(process, FACT_private, private_bytes(last));
 	if (descriptors(last) >= 0)

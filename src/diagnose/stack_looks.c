@@ -19,12 +19,17 @@ static bool is_busy_worker(const struct look_thread *thread)
 
 static bool is_blocked_worker(const struct look_thread *thread)
 {
-	return is_busy_worker(thread) && thread->waits_for;
+	return is_busy_worker(thread) && (thread->waits_for || thread->io);
 }
 
 static bool is_worker_at_task(const struct look_thread *thread)
 {
 	return is_busy_worker(thread) && thread->waits_for_task;
+}
+
+static bool is_worker_at_io(const struct look_thread *thread)
+{
+	return is_busy_worker(thread) && thread->io;
 }
 
 static bool is_at_work(const struct look_thread *thread)
@@ -132,7 +137,7 @@ static int set_workers(struct facts *facts, struct process_facts *process,
 	double busy = count_threads(looks, is_busy_worker);
 	double blocked = count_threads(looks, is_blocked_worker);
 	double at_task = count_threads(looks, is_worker_at_task);
-	const struct look_thread *blocker;
+	const struct look_thread *blocker = NULL;
 
 	facts_set(process, FACT_workers, busy / looks->count);
 	facts_set(process, FACT_blocked_workers, blocked / looks->count);
@@ -144,10 +149,23 @@ static int set_workers(struct facts *facts, struct process_facts *process,
 	if (process->known[FACT_cpu_count])
 		facts_set(process, FACT_blocked_per_cpu,
 			blocked / looks->count / process->numbers[FACT_cpu_count]);
-	int error = set_place(facts, looks, is_blocked_worker, &process->places[PLACE_blocker],
-		&blocker);
+	double at_io = count_threads(looks, is_worker_at_io);
+	facts_set(process, FACT_io_workers, at_io / looks->count);
+	if (busy > 0)
+		facts_set(process, FACT_io_share, at_io / busy);
+	const struct look_thread *reader = NULL;
+	struct place *io = &process->places[PLACE_io_waiter];
+	int error = set_place(facts, looks, is_worker_at_io, io, &reader);
+	if (reader)
+		io->callee = reader->io;
+	if (!error)
+		error = set_place(facts, looks, is_blocked_worker, &process->places[PLACE_blocker],
+			&blocker);
 	if (blocker)
-		process->words[WORD_blocked_for] = blocker->waits_for;
+		process->words[WORD_blocked_for] =
+			blocker->waits_for
+				? blocker->waits_for
+				: strtab_add_z(&facts->texts, "for a read or write");
 	return error ? error
 		     : set_place(facts, looks, is_worker_at_task,
 			       &process->places[PLACE_task_waiter], NULL);

@@ -40,6 +40,7 @@ struct look_thread {
 	bool is_idle;
 	bool waits_for_lock;
 	bool waits_for_task;
+	uint32_t io; /* the framework's method of files or sockets that it waits in; 0: none */
 };
 
 struct stack_looks {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -49,6 +50,30 @@ bool process_use_parse_statm(const char *text, size_t len, uint64_t *ret_pages)
 		return false;
 	*ret_pages = resident > shared ? resident - shared : 0;
 	return true;
+}
+
+/* The number behind `name` at the begin of a line. */
+static bool find_number(const char *text, size_t len, const char *name, uint64_t *ret_value)
+{
+	const char *end = text + len;
+	size_t name_len = strlen(name);
+
+	for (const char *at = text; at < end; at++) {
+		if ((size_t)(end - at) > name_len && memcmp(at, name, name_len) == 0) {
+			at += name_len;
+			return take_number(&at, end, ret_value);
+		}
+		at = memchr(at, '\n', (size_t)(end - at));
+		if (!at)
+			return false;
+	}
+	return false;
+}
+
+bool process_use_parse_io(const char *text, size_t len, uint64_t *ret_calls, uint64_t *ret_bytes)
+{
+	return find_number(text, len, "syscw: ", ret_calls) &&
+	       find_number(text, len, "wchar: ", ret_bytes);
 }
 
 static ssize_t read_file(const struct proc_reader *proc, const char *path, char *text)
@@ -114,6 +139,10 @@ int process_use_read(struct proc_reader *proc, uint32_t pid, struct process_use 
 		return n == -ENOENT ? -ESRCH : (int)n;
 	if (process_use_parse_statm(text, (size_t)n, &pages))
 		ret_use->private_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	(void)snprintf(path, sizeof(path), "%u/io", pid); /* fits */
+	n = read_file(proc, path, text);
+	ret_use->has_writes = n > 0 && process_use_parse_io(text, (size_t)n, &ret_use->write_calls,
+					       &ret_use->written_bytes);
 	add_threads(proc, pid, ret_use);
 	count_descriptors(proc, pid, ret_use);
 	return 0;

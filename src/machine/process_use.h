@@ -1,6 +1,6 @@
 /*
  * What a process uses of the machine at one moment, read from /proc. Two readings tell how it
- * changed. Visibility is the only right that this needs, but for the descriptors.
+ * changed. Visibility is the only right that this needs, but for the descriptors and writes.
  */
 #ifndef SPOOR_MACHINE_PROCESS_USE_H
 #define SPOOR_MACHINE_PROCESS_USE_H
@@ -17,8 +17,11 @@ struct process_use {
 	uint64_t wait_ns;       /* that they were ready to run and had no CPU */
 	uint64_t private_bytes; /* resident memory that no file has; 0: unknown */
 	uint64_t descriptors;   /* open ones */
+	uint64_t write_calls;   /* system calls that write to files, pipes and terminals */
+	uint64_t written_bytes; /* by them */
 	bool has_wait;          /* cpu_ns and wait_ns are known */
 	bool has_descriptors;
+	bool has_writes;
 };
 
 /* -ESRCH: the process has ended. */
@@ -32,5 +35,8 @@ bool process_use_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu
 
 /* statm: "SIZE RESIDENT SHARED ...", in pages; the resident pages that are not shared. */
 bool process_use_parse_statm(const char *text, size_t len, uint64_t *ret_pages);
+
+/* io: lines "wchar: BYTES" and "syscw: CALLS" among others. */
+bool process_use_parse_io(const char *text, size_t len, uint64_t *ret_calls, uint64_t *ret_bytes);
 
 #endif

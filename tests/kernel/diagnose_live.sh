@@ -38,6 +38,9 @@ if [ "$(id -u)" = 0 ]; then
 	json x.json '.processes[0].facts | .circle_threads == 2 and .circle_share > 0'
 fi
 
+served write 2 small-writes Faults.Journal.Append
+served read 8 sync-io-on-pool Faults.Import.Read
+
 # A healthy program has no finding, except that this machine is busy.
 serve healthy 2
 code_of "$spoor" diagnose -p $subject --duration 6s -o x.nettrace --json

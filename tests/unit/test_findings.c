@@ -186,9 +186,9 @@ static void test_page(void **state)
 	diagnosis_text(&diagnosis, 80, &f.out);
 	assert_string_equal(bytes_z(&f.out),
 		"shop (4711)  no finding: CPU 34 % of 2 CPUs, over 10.0 s\n"
-		"         not judged from a recording: sync-over-async, deadlock,\n"
-		"         finalizer-backlog, native-memory-growth, handle-leak: spoor diagnose -p\n"
-		"         4711 looks at the stacks and memory\n");
+		"         not judged from a recording: sync-over-async, sync-io-on-pool,\n"
+		"         small-writes, deadlock, finalizer-backlog, native-memory-growth,\n"
+		"         handle-leak: spoor diagnose -p 4711 looks at the stacks and memory\n");
 	bytes_reset(&f.out);
 	judge_all(process);
 	diagnosis_text(&diagnosis, 80, &f.out);

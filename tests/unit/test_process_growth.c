@@ -31,6 +31,16 @@ static void test_parsers(void **state)
 	assert_true(process_use_parse_statm("900 100 200", 11, &pages));
 	assert_int_equal(pages, 0);
 	assert_false(process_use_parse_statm("900 100", 7, &pages));
+
+	uint64_t calls;
+	uint64_t bytes;
+	static const char io[] = "rchar: 1\nwchar: 7000\nsyscr: 2\nsyscw: 70\nread_bytes: 0\n";
+	assert_true(process_use_parse_io(io, sizeof(io) - 1, &calls, &bytes));
+	assert_int_equal(calls, 70);
+	assert_int_equal(bytes, 7000);
+	assert_false(process_use_parse_io(io, 20, &calls, &bytes));
+	assert_false(process_use_parse_io("wchar: 7\nsyscw: ", 16, &calls, &bytes));
+	assert_false(process_use_parse_io("", 0, &calls, &bytes));
 }
 
 static void test_growth(void **state)
@@ -45,6 +55,9 @@ static void test_growth(void **state)
 			.wait_ns = i * S / 5,
 			.private_bytes = 100 * MB + i * 20 * MB,
 			.descriptors = 10 + 100 * i,
+			.write_calls = 5000 * i,
+			.written_bytes = 100000 * i,
+			.has_writes = true,
 			.has_wait = true,
 			.has_descriptors = true };
 	process_growth_gather(&process, uses, 4);
@@ -53,6 +66,11 @@ static void test_growth(void **state)
 	assert_true(process.numbers[FACT_private_growth] == 60e6);
 	assert_true(process.numbers[FACT_descriptor_growth] == 300);
 	assert_true(process.numbers[FACT_descriptor_rate] == 100);
+	assert_true(process.numbers[FACT_small_write_rate] == 5000);
+	assert_true(process.numbers[FACT_write_size] == 20);
+	uses[3].written_bytes = 15000 * 4096;
+	process_growth_gather(&process, uses, 4);
+	assert_true(process.numbers[FACT_small_write_rate] == 0);
 	/* It fell once: no leak. Unknown readings give no growth. */
 	uses[2].private_bytes = 110 * MB;
 	uses[1].has_descriptors = false;

@@ -82,17 +82,27 @@ static void test_workers(void **state)
 			(struct look_thread){
 				.tid = 20, .is_worker = true, .waits_for_lock = true },
 			"Shop.Reserve");
+		add(&f,
+			(struct look_thread){ .tid = 24,
+				.is_worker = true,
+				.io = strtab_add_z(&f.facts.texts, "FileStream.Read") },
+			"Shop.Import");
 		add(&f, (struct look_thread){ .tid = 21, .is_worker = true }, "Shop.Run");
 		add(&f, (struct look_thread){ .tid = 22, .is_worker = true, .is_idle = true },
 			NULL);
 		add(&f, (struct look_thread){ .tid = 23, .waits_for_task = true }, "Shop.Main");
 	}
 	gather(&f);
-	assert_true(number(&f, FACT_workers) == 5);
-	assert_true(number(&f, FACT_blocked_workers) == 4);
-	assert_true(number(&f, FACT_blocked_share) == 0.8);
-	assert_true(number(&f, FACT_blocked_per_cpu) == 2);
-	assert_true(number(&f, FACT_task_share) == 0.6);
+	assert_true(number(&f, FACT_workers) == 6);
+	assert_true(number(&f, FACT_blocked_workers) == 5);
+	assert_true(number(&f, FACT_blocked_share) == 5.0 / 6);
+	assert_true(number(&f, FACT_blocked_per_cpu) == 2.5);
+	assert_true(number(&f, FACT_task_share) == 0.5);
+	assert_true(number(&f, FACT_io_workers) == 1);
+	assert_true(number(&f, FACT_io_share) == 1.0 / 6);
+	assert_string_equal(method_of(&f, PLACE_io_waiter), "Shop.Import");
+	assert_string_equal(strtab_get(&f.facts.texts, f.process->places[PLACE_io_waiter].callee),
+		"FileStream.Read");
 	assert_string_equal(method_of(&f, PLACE_task_waiter), "Shop.Load");
 	assert_string_equal(method_of(&f, PLACE_blocker), "Shop.Load");
 	assert_int_equal(f.process->places[PLACE_blocker].frame_count, 2);
