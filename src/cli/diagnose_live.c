@@ -172,8 +172,7 @@ static bool is_worker(const struct thread_dump *dump, const struct dump_thread *
 	bool is_other = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const char *name =
-			strtab_get(&dump->texts, dump->frames.items[frames[i]].name);
+		const char *name = strtab_get(&dump->texts, dump->frames.items[frames[i]].name);
 		if (strncmp(name, WORKER_START, sizeof(WORKER_START) - 1) == 0)
 			return true;
 		is_other |= strncmp(name, THREAD_START, sizeof(THREAD_START) - 1) == 0;
@@ -198,8 +197,7 @@ static bool copy_dump(struct facts *facts, const struct thread_dump *dump,
 			.is_idle = thread->idle,
 			.waits_for_lock = thread->waits_for_lock,
 			.waits_for_task = strcmp(waits, "for a task") == 0,
-			.io = strcmp(waits, "for a task") == 0 ? 0
-							       : find_io(facts, dump, thread) };
+			.io = strcmp(waits, "for a task") == 0 ? 0 : find_io(facts, dump, thread) };
 		if (thread->serves_session)
 			continue;
 		if (!look_add_thread(looks, &copy) ||

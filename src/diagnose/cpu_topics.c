@@ -67,8 +67,8 @@ static const struct {
 };
 
 /* Functions of the kernel that write to files. */
-static const char *const kernel_writes[] = { "ksys_write", "ksys_pwrite64", "vfs_write", "do_writev",
-	"do_pwritev" };
+static const char *const kernel_writes[] = { "ksys_write", "ksys_pwrite64", "vfs_write",
+	"do_writev", "do_pwritev" };
 
 /* Code that works for its caller: the caller decides the topic. */
 static const char *const neutral_modules[] = { "libc.so", "libc-", "libm.so", "libpthread", "ld-",

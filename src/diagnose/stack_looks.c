@@ -163,9 +163,8 @@ static int set_workers(struct facts *facts, struct process_facts *process,
 			&blocker);
 	if (blocker)
 		process->words[WORD_blocked_for] =
-			blocker->waits_for
-				? blocker->waits_for
-				: strtab_add_z(&facts->texts, "for a read or write");
+			blocker->waits_for ? blocker->waits_for
+					   : strtab_add_z(&facts->texts, "for a read or write");
 	return error ? error
 		     : set_place(facts, looks, is_worker_at_task,
 			       &process->places[PLACE_task_waiter], NULL);
