@@ -551,6 +551,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),
 		.stack_kinds = run->events.stack_kinds,
+		.activity_max = values->events.activities,
 		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
@@ -642,6 +643,7 @@ static const char *events_option(const struct record_values *values)
 	return values->events.providers.list.count  ? "--providers"
 	       : values->events.profiles.list.count ? "--profile"
 	       : values->events.stacks              ? "--event-stacks"
+	       : values->events.activities          ? "--activities"
 						    : NULL;
 }
 

@@ -70,9 +70,10 @@ int record_events_choose(struct record_events *events, const struct record_event
 		result = add_runtime(events, values, diag);
 	events->switches = events->stack_kinds & STACKS_OF_SWITCHES;
 	events->stack_kinds &= STACKS_OF_ALL;
-	if (result == 0 && events->stack_kinds && !events->providers.items.count)
+	if (result == 0 && (events->stack_kinds || values->activities) &&
+		!events->providers.items.count)
 		result = provider_list_add_text(&events->providers, PROVIDER_CLR_NAME ":0x0:0",
-			"--event-stacks", diag);
+			values->activities ? "--activities" : "--event-stacks", diag);
 	if (result == 0 && events->providers.items.count > PROVIDERS_MAX)
 		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers",
 			PROVIDERS_MAX);

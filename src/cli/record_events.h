@@ -6,6 +6,7 @@
 #define SPOOR_CLI_RECORD_EVENTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/bytes.h"
 #include "cli/options.h"
@@ -17,6 +18,7 @@ struct record_events_values {
 	struct texts profiles;
 	struct texts providers;
 	bool stacks;
+	uint64_t activities;
 };
 
 struct record_events {

@@ -21,6 +21,7 @@
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "base/text.h"
+#include "dotnet/activity_providers.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
@@ -71,6 +72,7 @@ static const uint32_t verbose_ids[] = {
 enum step {
 	STEP_LIVE = DOTNET_STREAM_LIVE,
 	STEP_STACKS = DOTNET_STREAM_STACKS,
+	STEP_ACTIVITIES = DOTNET_STREAM_ACTIVITIES,
 	STEP_SAMPLES = DOTNET_STREAM_SAMPLES,
 	STEP_RUNDOWN = DOTNET_STREAM_RUNDOWN,
 	STEP_METHODS = DOTNET_STREAM_METHODS,
@@ -97,6 +99,7 @@ struct dotnet_client {
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
 	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
+	bool activities;      /* a session for them is wanted */
 	bool sampled;         /* the runtime's own sampler is wanted */
 	bool untold;          /* no events for newly compiled methods */
 	/* the live session is opened before the first method is compiled */
@@ -113,6 +116,7 @@ struct dotnet_client {
 	uint32_t denied[DENIED_MAX];             /* events of the runtime's own provider */
 	struct ipc_provider stacked;             /* of the session with stacks */
 	uint32_t stacked_ids[STACK_EVENTS_MAX];
+	struct activity_providers activity;
 	enum reason_kind reason_kind;
 	/* `reason` is the peer's silence, and is cleared when it answers */
 	bool silent;
@@ -302,7 +306,8 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 {
 	enum dotnet_stream stream = session->stream;
 	bool stacked = eventpipe_collect_command(session->pipe) == IPC_COLLECT_TRACING_2 ||
-		       stream == DOTNET_STREAM_SAMPLES || stream == DOTNET_STREAM_STACKS;
+		       stream == DOTNET_STREAM_SAMPLES || stream == DOTNET_STREAM_STACKS ||
+		       stream == DOTNET_STREAM_ACTIVITIES;
 	const char *stacks = stacked ? "with stacks" : "no stacks";
 	uint32_t live_count = live_providers(client, client->live);
 	cleanup(bytes_done) struct bytes text = { 0 };
@@ -314,6 +319,8 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 	if (stream == DOTNET_STREAM_STACKS)
 		bytes_printf(&text, "events %s:0x%" PRIx64 ":%" PRIu32, client->stacked.name,
 			client->stacked.keywords, client->stacked.level);
+	if (stream == DOTNET_STREAM_ACTIVITIES)
+		bytes_text(&text, "activities");
 	if (stream == DOTNET_STREAM_METHODS)
 		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
 			(unsigned)LIVE_KEYWORDS, METHODS_LEVEL);
@@ -381,6 +388,12 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 		options.providers = &client->stacked;
 		options.no_stacks = false;
 		break;
+	case STEP_ACTIVITIES:
+		activity_providers(&client->activity);
+		options.providers = client->activity.providers;
+		options.provider_count = ACTIVITY_PROVIDERS;
+		options.no_stacks = false;
+		break;
 	case STEP_SAMPLES:
 		options.providers = &sampler;
 		options.no_stacks = false;
@@ -439,6 +452,10 @@ static enum step step_behind(const struct dotnet_client *client)
 			return STEP_STACKS;
 		/* fall through */
 	case STEP_STACKS:
+		if (client->activities)
+			return STEP_ACTIVITIES;
+		/* fall through */
+	case STEP_ACTIVITIES:
 		if (client->sampled)
 			return STEP_SAMPLES;
 		return client->from_start ? STEP_DONE : STEP_RUNDOWN;
@@ -639,6 +656,19 @@ void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds)
 	client->stack_kinds = kinds;
 }
 
+void dotnet_client_activities(struct dotnet_client *client)
+{
+	client->activities = true;
+}
+
+void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns)
+{
+	struct eventpipe *pipe = client->sessions[DOTNET_STREAM_ACTIVITIES].pipe;
+
+	if (pipe && eventpipe_state(pipe) == EVENTPIPE_STREAMING)
+		eventpipe_stop(pipe, now_ns);
+}
+
 bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id)
 {
 	const struct stack_events events = stacked_events(client);
@@ -648,7 +678,7 @@ bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t eve
 
 bool dotnet_client_is_prepared(const struct dotnet_client *client)
 {
-	return client->state != DOTNET_ASKING || client->step > STEP_STACKS;
+	return client->state != DOTNET_ASKING || client->step > STEP_ACTIVITIES;
 }
 
 void dotnet_client_untold(struct dotnet_client *client)
@@ -736,6 +766,7 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 {
 	uint64_t live = bytes_of(client, DOTNET_STREAM_LIVE);
 	uint64_t stacks = bytes_of(client, DOTNET_STREAM_STACKS);
+	uint64_t activities = bytes_of(client, DOTNET_STREAM_ACTIVITIES);
 
 	client->now_ns = now_ns;
 	if (client->state == DOTNET_ENDED || take_round(client, now_ns))
@@ -752,9 +783,11 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 		return client->state;
 	client->behind = is_behind(client, DOTNET_STREAM_LIVE) ||
 			 is_behind(client, DOTNET_STREAM_STACKS) ||
+			 is_behind(client, DOTNET_STREAM_ACTIVITIES) ||
 			 is_behind(client, DOTNET_STREAM_SAMPLES);
 	rest(client, DOTNET_STREAM_LIVE, live, now_ns);
 	rest(client, DOTNET_STREAM_STACKS, stacks, now_ns);
+	rest(client, DOTNET_STREAM_ACTIVITIES, activities, now_ns);
 	take_rundown(client);
 	judge_state(client, now_ns);
 	judge_end(client, now_ns);

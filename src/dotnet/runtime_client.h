@@ -12,7 +12,8 @@
  *
  * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that
  * are compiled from now on; after dotnet_client_stacks(), open a session for the events that carry
- * a stack; after dotnet_client_sample(), open a session with the runtime's own
+ * a stack; after dotnet_client_activities(), one for activities, which the caller ends when it has
+ * enough of them; after dotnet_client_sample(), open a session with the runtime's own
  * sampler, separate so that its many events fill only their own buffer; open a session for the
  * rundown and stop it immediately, which makes the runtime report all methods that exist. At the
  * end of the rundown the names are known; the live session runs until the stop.
@@ -53,6 +54,7 @@ struct poll_set;
 enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
 	DOTNET_STREAM_STACKS,  /* events with stacks, after dotnet_client_stacks() */
+	DOTNET_STREAM_ACTIVITIES, /* with stacks, after dotnet_client_activities() */
 	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,
 	/* methods compiled during it, if the live session does not report them */
@@ -107,6 +109,15 @@ void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds);
 
 /* True if the runtime's event of this id arrives with its stack, in the session for it. */
 bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id);
+
+/*
+ * Activities (dotnet/activity_providers.h) come with stacks, in a session of their own. Before its
+ * first turn.
+ */
+void dotnet_client_activities(struct dotnet_client *client);
+
+/* Ends that session, the others continue. A second call has no effect. */
+void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns);
 
 /*
  * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes

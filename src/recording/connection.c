@@ -213,6 +213,9 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 		dotnet_client_sample(connection->client);
 	if (!connection->names_only)
 		dotnet_client_stacks(connection->client, connection->managed->stack_kinds);
+	if (!connection->names_only &&
+		connection->activity_count < connection->managed->activity_max)
+		dotnet_client_activities(connection->client);
 }
 
 void connection_advance_hold(struct connection *connection, uint64_t now_ns)

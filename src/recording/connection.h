@@ -70,6 +70,7 @@ struct connection {
 	uint64_t reported_ns[DOTNET_STREAM_COUNT];
 	/* the stream's number in the relay; -1: not relayed */
 	int relayed[DOTNET_STREAM_COUNT];
+	uint64_t activity_count; /* events of the session for activities */
 	uint32_t process;
 	uint32_t pid;
 	uint32_t inner_pid; /* its pid in its own namespace */
@@ -104,6 +105,7 @@ struct managed {
 	uint32_t provider_count;
 	size_t pending_max;
 	unsigned stack_kinds;     /* enum stacks_of */
+	uint64_t activity_max;    /* events of activities of a process; 0: no session for them */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;
 	VEC(uint8_t) wanted;           /* by schema: enum wish */

@@ -13,6 +13,7 @@
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"
 #include "symbolize/symbolizer.h"
+#include "trace/activity_event.h"
 #include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/trace.h"
@@ -160,6 +161,21 @@ static bool on_stack_event(void *context, const struct event *event)
 		&connection->managed->trace->schemas.items[event->schema_index]);
 }
 
+/*
+ * Called by the relay for an event of the session for activities. Runtimes before .NET 10 send more,
+ * which cost the process as much.
+ */
+static bool on_activity(void *context, const struct event *event)
+{
+	struct connection *connection = context;
+	const struct trace *trace = connection->managed->trace;
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+
+	connection->activity_count++;
+	return activity_event_of(trace_text(trace, schema->provider), schema->event_id).kind !=
+	       ACTIVITY_NONE;
+}
+
 /* Adds the methods of one stream's events to the codemap. */
 static int take_events(struct connection *connection, enum dotnet_stream stream)
 {
@@ -241,6 +257,7 @@ static int relay_through(struct connection *connection, enum dotnet_stream strea
 	static bool (*const takers[])(void *context, const struct event *event) = {
 		[DOTNET_STREAM_LIVE] = on_event,
 		[DOTNET_STREAM_STACKS] = on_stack_event,
+		[DOTNET_STREAM_ACTIVITIES] = on_activity,
 		[DOTNET_STREAM_SAMPLES] = on_sample,
 	};
 	struct managed *managed = connection->managed;

@@ -37,8 +37,10 @@ int live_events_open(struct live_events *events, struct process_table *table)
 	if (result == 0)
 		managed_relay(table->managed, events->relay, options->providers,
 			options->provider_count, WAITING_MAX);
-	if (result == 0)
+	if (result == 0) {
 		managed_stacks(table->managed, options->stack_kinds);
+		managed_activities(table->managed, options->activity_max);
+	}
 	return result;
 }
 

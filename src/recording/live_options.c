@@ -54,6 +54,8 @@ void live_options_json(const struct live_options *options, const struct recorder
 		json_z(&j, "providers", options->providers_text);
 	if (options->stack_kinds)
 		json_bool(&j, "event_stacks", true);
+	if (options->activity_max)
+		json_u64(&j, "activities", options->activity_max);
 	json_bool(&j, "arguments", !options->no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);

@@ -56,6 +56,7 @@ struct live_options {
 	uint32_t provider_count;
 	const char *providers_text;      /* `providers` as text, for the file */
 	unsigned stack_kinds;            /* enum stacks_of: events with stacks; needs providers */
+	uint64_t activity_max;           /* events of activities of a process; needs providers */
 	uint32_t event_rate;             /* see event_bound.h; 0: no bound */
 	bool no_arguments;               /* write no command lines to the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */

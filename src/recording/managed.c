@@ -58,6 +58,11 @@ void managed_stacks(struct managed *managed, unsigned kinds)
 	managed->stack_kinds = kinds;
 }
 
+void managed_activities(struct managed *managed, uint64_t max)
+{
+	managed->activity_max = max;
+}
+
 void managed_sample(struct managed *managed, managed_sampled *sampled, void *context)
 {
 	managed->sampled_context = context;
@@ -260,6 +265,8 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 			if (connection->relayed[s] >= 0 &&
 				!dotnet_client_behind(connection->client))
 				relay_caught_up(managed->relay, connection->relayed[s], now_ns);
+		if (managed->activity_max && connection->activity_count >= managed->activity_max)
+			dotnet_client_end_activities(connection->client, now_ns);
 		connection_look(connection, state, now_ns);
 		if (connection->client && state == DOTNET_ASKING)
 			asking++;

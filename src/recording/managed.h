@@ -66,6 +66,12 @@ void managed_relay(struct managed *managed, struct relay *relay,
 void managed_stacks(struct managed *managed, unsigned kinds);
 
 /*
+ * Activities (trace/activity_events.def) are recorded as well, with stacks, until a process has sent
+ * `max` events of them. Called after managed_relay(), before the first managed_watch().
+ */
+void managed_activities(struct managed *managed, uint64_t max);
+
+/*
  * Lets the runtimes sample their managed threads, and reports each sample: `stack` is an index of
  * the trace's stack table, `runs` is true if the thread was in managed code. Called after
  * managed_relay(), before the first managed_watch().
