@@ -6,6 +6,7 @@
 #include "analysis/profile.h"
 #include "analysis/recording.h"
 #include "analysis/runtime_event.h"
+#include "trace/activity_event.h"
 #include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/event_count.h"
@@ -20,7 +21,12 @@ static unsigned takers_of_source(const struct trace *trace, const struct schema 
 	bool is_end = strcmp(trace_text(trace, schema->name), "RequestStop") == 0;
 
 	const char *provider = trace_text(trace, schema->provider);
+	enum activity_kind activity = activity_event_of(provider, schema->event_id).kind;
 
+	if (activity == ACTIVITY_AWAIT)
+		return 1u << ANSWER_ASYNC;
+	if (activity != ACTIVITY_NONE && activity != ACTIVITY_REQUEST)
+		return 1u << ANSWER_HTTP;
 	return ((is_begin && schema->event_id == REQUEST_START) ||
 		       (is_end && schema->event_id == REQUEST_STOP)) &&
 			       (strcmp(provider, REQUEST_PROVIDER) == 0 ||
@@ -84,6 +90,8 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 
 /* An event that a thread that waits does not write. */
 #define RUNS (1u << ANSWER_COUNT)
+
+#define ACTIVITIES (1u << ANSWER_REQUESTS | 1u << ANSWER_HTTP | 1u << ANSWER_ASYNC)
 
 static unsigned wanted_of(const struct answers *answers, uint32_t schema_index)
 {
@@ -153,6 +161,10 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return blocks_event(&answers->blocks, event);
 	case ANSWER_REQUESTS:
 		return requests_event(&answers->requests, event, answers->trace);
+	case ANSWER_HTTP:
+		return calls_event(&answers->calls, event, answers->trace);
+	case ANSWER_ASYNC:
+		return awaits_event(&answers->awaits, event);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -170,6 +182,7 @@ int answers_event(struct answers *answers, const struct event *event)
 		answers->begin_ns =
 			trace->recording.sync_ns ? trace->recording.sync_ns : event->time_ns;
 		answers->collections.trace = answers->stacks.trace = trace;
+		answers->activity_spans.trace = trace;
 	}
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
 		event->thread_index >= trace->threads.count)
@@ -207,6 +220,8 @@ int answers_event(struct answers *answers, const struct event *event)
 	}
 	if (takers != RUNS && at_ns > answers->last_ns)
 		answers->last_ns = at_ns;
+	if (takers & ACTIVITIES)
+		error = activity_spans_add(&answers->activity_spans, thread->process, at_ns);
 	for (unsigned i = 0; i < ANSWER_COUNT && !error; i++)
 		if (takers & 1u << i)
 			error = pass(answers, (enum answer)i, &runtime_event);
@@ -231,6 +246,11 @@ static int settle(struct answers *answers, uint64_t end_ns)
 		error = waits_settle(&answers->locks, end_ns);
 	if (!error)
 		error = waits_settle(&answers->handles, end_ns);
+	if (!error)
+		error = calls_settle(&answers->calls, &answers->activity_spans, end_ns);
+	if (!error)
+		error = awaits_settle(&answers->awaits, &answers->activity_spans, end_ns);
+	requests_settle(&answers->requests, &answers->activity_spans, end_ns);
 	return error ? error : thread_pool_settle(&answers->thread_pool);
 }
 
@@ -247,6 +267,10 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 		return &answers->handles.tally;
 	case ANSWER_OFF_CPU:
 		return &answers->blocks.blocked;
+	case ANSWER_HTTP:
+		return &answers->calls.tally;
+	case ANSWER_ASYNC:
+		return &answers->awaits.tally;
 	case ANSWER_THREAD_TIME:
 	case ANSWER_GC:
 		return &answers->collections.triggers;
@@ -340,6 +364,7 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		error = waits_add_blocks(&answers->handles, &answers->blocks, WAITS_FOR_OTHERS);
 	if (!error)
 		error = thread_time_finish(&answers->thread_time, &times);
+	calls_finish(&answers->calls, profile);
 	if (!error)
 		error = requests_finish(&answers->requests, profile);
 	return error;
@@ -358,6 +383,9 @@ void answers_done(struct answers *answers)
 	thread_time_done(&answers->thread_time);
 	blocks_done(&answers->blocks);
 	requests_done(&answers->requests);
+	activity_spans_done(&answers->activity_spans);
+	calls_done(&answers->calls);
+	awaits_done(&answers->awaits);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

@@ -17,9 +17,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/activity_spans.h"
 #include "analysis/allocations.h"
+#include "analysis/awaits.h"
 #include "analysis/blocked_profile.h"
 #include "analysis/blocks.h"
+#include "analysis/calls.h"
 #include "analysis/collections.h"
 #include "analysis/compilations.h"
 #include "analysis/event_stacks.h"
@@ -47,6 +50,8 @@ enum answer {
 	ANSWER_THREAD_TIME, /* with ANSWER_OFF_CPU */
 	ANSWER_OFF_CPU,
 	ANSWER_REQUESTS,
+	ANSWER_HTTP,
+	ANSWER_ASYNC,
 	ANSWER_COUNT,
 };
 
@@ -79,6 +84,9 @@ struct answers {
 	struct blocks blocks;
 	enum blocked_form blocked_form; /* of answers_fill_profile(), set by the caller */
 	struct requests requests;
+	struct activity_spans activity_spans; /* of requests, calls and awaits */
+	struct calls calls;
+	struct awaits awaits;
 };
 
 /* 0, or -ENOMEM. */

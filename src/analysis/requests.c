@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/activity_spans.h"
 #include "analysis/profile.h"
 #include "analysis/runtime_event.h"
 #include "base/bytes.h"
@@ -155,22 +156,13 @@ static int begin(struct requests *requests, const struct runtime_event *event,
 	return map_put(&requests->open, begun.id, place) ? 0 : -ENOMEM;
 }
 
-static unsigned size_of(uint64_t ns)
+static void add_slow(struct requests_process *process, uint64_t lasts_ns)
 {
-	unsigned power = ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
-	unsigned part = power >= 4 ? (unsigned)(ns >> (power - 4)) & (REQUEST_SIZES_A_HALF - 1) : 0;
-
-	return power * REQUEST_SIZES_A_HALF + part;
-}
-
-/* The middle of a size. */
-static uint64_t middle_of(unsigned size)
-{
-	unsigned power = size / REQUEST_SIZES_A_HALF;
-	double part = (double)(size % REQUEST_SIZES_A_HALF) + 0.5;
-
-	return (uint64_t)((double)(UINT64_C(1) << power) *
-			  (1 + (power >= 4 ? part / REQUEST_SIZES_A_HALF : 0)));
+	process->total_ns += lasts_ns;
+	if (lasts_ns < REQUEST_SLOW_NS)
+		return;
+	process->slow_count++;
+	process->slow_ns += lasts_ns;
 }
 
 static int end(struct requests *requests, const struct runtime_event *event,
@@ -187,13 +179,8 @@ static int end(struct requests *requests, const struct runtime_event *event,
 	struct request_begun *begun = &requests->begun.items[place - 1];
 	struct request_route *row = &requests->rows.items[begun->row];
 	uint64_t lasts_ns = event->at_ns > begun->at_ns ? event->at_ns - begun->at_ns : 0;
-	row->count++;
-	row->total_ns += lasts_ns;
-	row->sizes[size_of(lasts_ns)]++;
-	if (lasts_ns >= row->longest_ns) {
-		row->longest_ns = lasts_ns;
-		row->longest_at_ns = begun->at_ns;
-	}
+	durations_add(&row->durations, begun->at_ns, lasts_ns);
+	add_slow(process, lasts_ns);
 	process->count++;
 	process->unfinished--;
 	map_remove(&requests->open, id, place);
@@ -224,21 +211,6 @@ int requests_event(struct requests *requests, const struct runtime_event *event,
 	return event->is_selected ? begin(requests, event, &fields) : 0;
 }
 
-/* The duration that this share of the requests does not exceed. */
-static uint64_t percentile(const struct request_route *row, double share)
-{
-	uint64_t below = 0;
-
-	for (unsigned i = 0; i < REQUEST_SIZES; i++) {
-		below += row->sizes[i];
-		if (below && (double)below >= share * (double)row->count) {
-			uint64_t ns = middle_of(i);
-			return ns < row->longest_ns ? ns : row->longest_ns;
-		}
-	}
-	return 0;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	const struct request_route *x = a;
@@ -246,8 +218,8 @@ static int compare_rows(const void *a, const void *b)
 
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
-	if (x->total_ns != y->total_ns)
-		return x->total_ns > y->total_ns ? -1 : 1;
+	if (x->durations.total_ns != y->durations.total_ns)
+		return x->durations.total_ns > y->durations.total_ns ? -1 : 1;
 	return x->route < y->route ? -1 : x->route > y->route;
 }
 
@@ -259,6 +231,23 @@ static int compare_processes(const void *a, const void *b)
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return x->process < y->process ? -1 : x->process > y->process;
+}
+
+void requests_settle(struct requests *requests, const struct activity_spans *spans, uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < requests->begun.count; i++) {
+		const struct request_begun *begun = &requests->begun.items[i];
+		const struct request_route *row =
+			begun->id ? &requests->rows.items[begun->row] : NULL;
+		struct requests_process *process = row ? process_of(requests, row->process) : NULL;
+		uint64_t from_ns = 0;
+		uint64_t to_ns = end_ns;
+		if (!process)
+			continue;
+		activity_spans_get(spans, process->process, &from_ns, &to_ns);
+		if (to_ns > begun->at_ns)
+			add_slow(process, to_ns - begun->at_ns);
+	}
 }
 
 int requests_finish(struct requests *requests, const struct profile *profile)
@@ -282,8 +271,6 @@ int requests_finish(struct requests *requests, const struct profile *profile)
 				continue;
 			if (!process.row_count++)
 				process.row_at = r;
-			row->p50_ns = percentile(row, 0.5);
-			row->p99_ns = percentile(row, 0.99);
 		}
 		requests->processes.items[kept++] = process;
 	}

@@ -4,6 +4,7 @@
  * Microsoft.AspNetCore.Hosting, which have the id of its activity. Of a process one of them counts.
  *
  *   requests_event(&requests, &event)             for each event, in file order
+ *   requests_settle(&requests, &spans, end_ns)    once
  *   requests_finish(&requests, &profile)          once
  *   requests_done(&requests)
  *
@@ -16,11 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/durations.h"
 #include "analysis/timeline.h"
 #include "base/map.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 
+struct activity_spans;
 struct profile;
 struct runtime_event;
 struct trace;
@@ -28,9 +31,8 @@ struct trace;
 #define REQUEST_PROVIDER         "Microsoft-AspNetCore-Server-Kestrel"
 #define REQUEST_PROVIDER_HOSTING "Microsoft.AspNetCore.Hosting"
 #define REQUEST_ROUTES_MAX       500u
-#define REQUEST_SIZES_A_HALF \
-	16u /* sizes of durations for each power of two: percentiles are within 3 % */
-#define REQUEST_SIZES (64u * REQUEST_SIZES_A_HALF)
+/* A person notices the delay. */
+#define REQUEST_SLOW_NS UINT64_C(500000000)
 
 /* Ids of both providers. */
 enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
@@ -38,13 +40,7 @@ enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
 struct request_route {
 	uint32_t process;
 	uint32_t route; /* in `routes`: "GET /orders" */
-	uint64_t count; /* requests that ended */
-	uint64_t total_ns;
-	uint64_t p50_ns; /* set by requests_finish(), as the next one */
-	uint64_t p99_ns;
-	uint64_t longest_ns;
-	uint64_t longest_at_ns; /* since the recording's begin */
-	uint32_t sizes[REQUEST_SIZES];
+	struct durations durations; /* of the requests that ended */
 };
 
 /* A process with at least one request. */
@@ -55,6 +51,10 @@ struct requests_process {
 	uint32_t row_count;
 	uint64_t count;
 	uint64_t unfinished;  /* they had not ended at the end of the recording */
+	/* of all requests; of those that have not ended, the observed time */
+	uint64_t total_ns;
+	uint64_t slow_count; /* lasted REQUEST_SLOW_NS or longer */
+	uint64_t slow_ns;
 	struct timeline line; /* requests begun, from the begin of the selected time */
 };
 
@@ -78,6 +78,7 @@ struct requests {
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */
 int requests_event(struct requests *requests, const struct runtime_event *event,
 	const struct trace *trace);
+void requests_settle(struct requests *requests, const struct activity_spans *spans, uint64_t end_ns);
 int requests_finish(struct requests *requests, const struct profile *profile);
 
 void requests_done(struct requests *requests);

@@ -223,6 +223,15 @@ static void add_json_function(struct json *j, const char *name, const struct rep
 		json_null(j, name);
 }
 
+uint64_t answer_observed_ns(const struct answers *answers, uint32_t process)
+{
+	uint64_t from_ns = answers->from_ns;
+	uint64_t to_ns = answers->to_ns;
+
+	activity_spans_get(&answers->activity_spans, process, &from_ns, &to_ns);
+	return to_ns - from_ns;
+}
+
 void answer_json_stack(struct json *j, const struct answers *answers, const struct report *report,
 	uint32_t stack)
 {

@@ -55,6 +55,9 @@ void answer_head(struct bytes *out, const struct report *report, uint32_t proces
 /* An amount for a second of `span_ns`: "120". */
 void answer_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
 
+/* The time in which requests, calls and awaits of the process were observed. */
+uint64_t answer_observed_ns(const struct answers *answers, uint32_t process);
+
 /* A time for each second: "993 ms". */
 void answer_time_rate(struct bytes *out, uint64_t amount, uint64_t span_ns);
 

@@ -5,7 +5,9 @@
 #include "base/json.h"
 #include "render/frame_label.h"
 #include "report/allocations_report.h"
+#include "report/awaits_report.h"
 #include "report/blocks_report.h"
+#include "report/calls_report.h"
 #include "report/collections_report.h"
 #include "report/compilations_report.h"
 #include "report/exceptions_report.h"
@@ -25,6 +27,8 @@ const struct answer_report *const answer_reports[ANSWER_COUNT] = {
 	[ANSWER_THREAD_TIME] = &thread_time_report,
 	[ANSWER_OFF_CPU] = &blocks_report,
 	[ANSWER_REQUESTS] = &requests_report,
+	[ANSWER_HTTP] = &calls_report,
+	[ANSWER_ASYNC] = &awaits_report,
 };
 
 static void add_none(struct bytes *out, const struct answer_report *kind,

@@ -204,13 +204,41 @@ static void sum_requests(const struct summary_page *page, struct summary *s)
 	s->cost_ns = 0.25; /* they are no cost, so after all that are */
 	text_add_count(&s->text, process->count);
 	bytes_text(&s->text, ", ");
-	answer_rate(&s->text, process->count, page->answers->span_ns);
+	answer_rate(&s->text, process->count,
+		answer_observed_ns(page->answers, process->process));
 	bytes_text(&s->text, " a second; ");
 	text_add_safe_z(&s->text, strtab_get(&requests->routes, row->route));
 	bytes_text(&s->text, ": median ");
-	add_time(&s->text, row->p50_ns);
+	add_time(&s->text, durations_percentile(&row->durations, 0.5));
 	bytes_text(&s->text, ", 99 % ");
-	add_time(&s->text, row->p99_ns);
+	add_time(&s->text, durations_percentile(&row->durations, 0.99));
+}
+
+static void sum_calls(const struct summary_page *page, struct summary *s)
+{
+	const struct calls *calls = &page->answers->calls;
+	const struct call_row *most = NULL;
+
+	s->process_count = calls->processes.count;
+	if (!s->process_count)
+		return;
+	const struct calls_process *process = &calls->processes.items[0];
+	s->process = process->process;
+	s->cost_ns = 0.2; /* they are no cost, so after all that are */
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct call_row *row = &calls->rows.items[process->row_at + i];
+		if (!most || row->durations.total_ns > most->durations.total_ns)
+			most = row;
+	}
+	text_add_things(&s->text, process->count, "call", "calls");
+	if (!most || !most->durations.count)
+		return;
+	bytes_printf(&s->text, "; %s to ", call_kind_words(most->kind));
+	text_add_safe_z(&s->text, strtab_get(&calls->targets, most->target));
+	bytes_text(&s->text, ": median ");
+	add_time(&s->text, durations_percentile(&most->durations, 0.5));
+	bytes_text(&s->text, ", 99 % ");
+	add_time(&s->text, durations_percentile(&most->durations, 0.99));
 }
 
 static void sum_up(const struct summary_page *page, struct summary *s)
@@ -237,6 +265,10 @@ static void sum_up(const struct summary_page *page, struct summary *s)
 	case ANSWER_REQUESTS:
 		sum_requests(page, s);
 		break;
+	case ANSWER_HTTP:
+		sum_calls(page, s);
+		break;
+	case ANSWER_ASYNC: /* idle methods await as well */
 	case ANSWER_WAITS: /* idle threads wait as well */
 	case ANSWER_OFF_CPU:
 	case ANSWER_THREAD_TIME:

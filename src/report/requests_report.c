@@ -19,12 +19,14 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	const struct requests_process *process = &requests->processes.items[at];
 	uint32_t shown = process->row_count < row_count ? process->row_count : row_count;
 
+	uint64_t observed_ns = answer_observed_ns(answers, process->process);
+
 	answer_head(out, report, process->process);
 	text_add_things(out, process->count, "request", "requests");
 	bytes_text(out, " in ");
-	text_add_duration(out, (double)answers->span_ns / 1e9);
+	text_add_duration(out, (double)observed_ns / 1e9);
 	bytes_text(out, ", ");
-	answer_rate(out, process->count, answers->span_ns);
+	answer_rate(out, process->count, observed_ns);
 	bytes_text(out, " a second\n");
 	if (process->unfinished) {
 		bytes_text(out, "  not ended    ");
@@ -36,12 +38,12 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		"\n    requests     total       p50       p99   longest        at  route\n");
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct request_route *row = &requests->rows.items[process->row_at + i];
-		answer_count_cell(out, 10, row->count);
-		answer_duration_cell(out, 8, row->total_ns);
-		answer_duration_cell(out, 8, row->p50_ns);
-		answer_duration_cell(out, 8, row->p99_ns);
-		answer_duration_cell(out, 8, row->longest_ns);
-		answer_duration_cell(out, 8, row->longest_at_ns);
+		answer_count_cell(out, 10, row->durations.count);
+		answer_duration_cell(out, 8, row->durations.total_ns);
+		answer_duration_cell(out, 8, durations_percentile(&row->durations, 0.5));
+		answer_duration_cell(out, 8, durations_percentile(&row->durations, 0.99));
+		answer_duration_cell(out, 8, row->durations.longest_ns);
+		answer_duration_cell(out, 8, row->durations.longest_at_ns);
 		bytes_text(out, "  ");
 		text_add_safe_z(out, route_of(requests, row));
 		bytes_text(out, "\n");
@@ -57,6 +59,7 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 	const struct requests_process *process = &requests->processes.items[at];
 
 	answer_json_process(j, report, process->process);
+	json_u64(j, "observed_ns", answer_observed_ns(answers, process->process));
 	json_u64(j, "request_count", process->count);
 	json_u64(j, "unfinished_count", process->unfinished);
 	answer_json_timeline(j, answers, &process->line);
@@ -65,12 +68,12 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 		const struct request_route *row = &requests->rows.items[process->row_at + r];
 		json_object(j, NULL);
 		json_z(j, "route", route_of(requests, row));
-		json_u64(j, "count", row->count);
-		json_u64(j, "total_ns", row->total_ns);
-		json_u64(j, "p50_ns", row->p50_ns);
-		json_u64(j, "p99_ns", row->p99_ns);
-		json_u64(j, "longest_ns", row->longest_ns);
-		json_u64(j, "longest_at_ns", row->longest_at_ns);
+		json_u64(j, "count", row->durations.count);
+		json_u64(j, "total_ns", row->durations.total_ns);
+		json_u64(j, "p50_ns", durations_percentile(&row->durations, 0.5));
+		json_u64(j, "p99_ns", durations_percentile(&row->durations, 0.99));
+		json_u64(j, "longest_ns", row->durations.longest_ns);
+		json_u64(j, "longest_at_ns", row->durations.longest_at_ns);
 		json_end(j);
 	}
 	json_end(j);

@@ -1,7 +1,9 @@
 /*
  * Payloads of runtime events for all analyses. Each event takes a head of four bytes (id, low byte;
  * version in the upper half of the second, whose lowest bit is bit 8 of the id, and whose next one
- * is set for events of the provider of requests; milliseconds; payload size), then its payload. Reports must be made, and JSON must be valid.
+ * is set for events of an event source, whose number is then in place of the version; milliseconds,
+ * with bits of the stack and the activity; payload size), then its payload. Reports must be made, and
+ * JSON must be valid.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +23,12 @@
 #define NS_PER_MS  1000000u
 #define IS_REQUEST 2u
 
+static const char *const sources[] = { REQUEST_PROVIDER, REQUEST_PROVIDER_HOSTING, "System.Net.Http",
+	"System.Net.NameResolution", "System.Net.Security", "System.Net.Sockets",
+	"System.Threading.Tasks.TplEventSource" };
+
+#define SOURCES (sizeof(sources) / sizeof(sources[0]))
+
 static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 {
 	uint8_t low = cursor_u8(c);
@@ -32,10 +40,11 @@ static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 	if (!schema)
 		abort();
 	schema->provider_kind = high & IS_REQUEST ? PROVIDER_OTHER : PROVIDER_CLR;
-	schema->provider = trace_add_text(trace, REQUEST_PROVIDER);
+	schema->provider = trace_add_text(trace, sources[(high >> 4) % SOURCES]);
 	schema->name = trace_add_text(trace, low == REQUEST_START ? "RequestStart" : "RequestStop");
 	schema->event_id = low | (high & 1u) << 8;
-	schema->version = high >> 4;
+	schema->version = high & IS_REQUEST ? 0 : high >> 4;
+	const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 1, at_ms & 4u };
 	if (size > cursor_left(c))
 		size = (uint8_t)cursor_left(c);
 	const struct event event = { .time_ns = NS_PER_MS * (1u + at_ms),
@@ -44,6 +53,7 @@ static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 			at_ms & 2u ? stack_table_intern(&trace->stacks, (uint64_t[]){ at_ms }, 1)
 				   : 0,
 		.schema_index = trace->schemas.count - 1,
+		.activity = high & IS_REQUEST && at_ms & 8u ? activity : NULL,
 		.payload = cursor_take(c, size),
 		.payload_size = size };
 

@@ -43,12 +43,12 @@ static void test_routes(void **state)
 	assert_int_equal(process->row_count, 2);
 	const struct request_route *row = &requests->rows.items[process->row_at];
 	assert_string_equal(strtab_get(&requests->routes, row->route), "GET /orders/*/lines");
-	assert_int_equal(row->count, 2);
-	assert_int_equal(row->total_ns, 60 * MS);
-	assert_int_equal(row->longest_ns, 50 * MS);
-	assert_int_equal(row->longest_at_ns, 10 * MS);
+	assert_int_equal(row->durations.count, 2);
+	assert_int_equal(row->durations.total_ns, 60 * MS);
+	assert_int_equal(row->durations.longest_ns, 50 * MS);
+	assert_int_equal(row->durations.longest_at_ns, 10 * MS);
 	assert_string_equal(strtab_get(&requests->routes, row[1].route), "GET /health");
-	assert_int_equal(row[1].count, 1);
+	assert_int_equal(row[1].durations.count, 1);
 	fixture_end(&f);
 }
 
@@ -89,8 +89,8 @@ static void test_hosting(void **state)
 	assert_int_equal(requests->processes.items[0].unfinished, 0);
 	assert_string_equal(strtab_get(&requests->routes, requests->rows.items[0].route),
 		"GET /orders/*");
-	assert_int_equal(requests->rows.items[0].total_ns, 70 * MS);
-	assert_int_equal(requests->rows.items[1].total_ns, 20 * MS);
+	assert_int_equal(requests->rows.items[0].durations.total_ns, 70 * MS);
+	assert_int_equal(requests->rows.items[1].durations.total_ns, 20 * MS);
 	fixture_end(&f);
 
 	fixture_begin(&f, ANSWER_REQUESTS);
@@ -100,7 +100,7 @@ static void test_hosting(void **state)
 	pass(&f, 20, false, "a", "/alloc");
 	fixture_finish(&f);
 	assert_int_equal(f.answers.requests.processes.items[0].count, 1);
-	assert_int_equal(f.answers.requests.rows.items[0].total_ns, 10 * MS);
+	assert_int_equal(f.answers.requests.rows.items[0].durations.total_ns, 10 * MS);
 	fixture_end(&f);
 }
 
@@ -117,10 +117,10 @@ static void test_percentiles(void **state)
 	}
 	fixture_finish(&f);
 	const struct request_route *row = &f.answers.requests.rows.items[0];
-	assert_int_equal(row->count, 100);
-	assert_true(row->p50_ns > 48 * MS && row->p50_ns < 52 * MS);
-	assert_true(row->p99_ns > 95 * MS && row->p99_ns <= 100 * MS);
-	assert_int_equal(row->longest_ns, 100 * MS);
+	assert_int_equal(row->durations.count, 100);
+	assert_true(durations_percentile(&row->durations, 0.5) > 48 * MS && durations_percentile(&row->durations, 0.5) < 52 * MS);
+	assert_true(durations_percentile(&row->durations, 0.99) > 95 * MS && durations_percentile(&row->durations, 0.99) <= 100 * MS);
+	assert_int_equal(row->durations.longest_ns, 100 * MS);
 	fixture_end(&f);
 }
 
