@@ -36,6 +36,8 @@
 #define LOOK_TIMEOUT_NS UINT64_C(2000000000)
 #define PROCESSES_MAX   64u
 #define COUNTERS        "System.Runtime:0x0:4:EventCounterIntervalSec=1"
+/* Events with stacks take a process some 10 us each: less than 50 ms of its CPU time. */
+#define ACTIVITIES      "4000"
 #define WORKER_NAME     ".NET TP Worker"
 #define WORKER_START    "System.Threading.PortableThreadPool.WorkerThread."
 #define THREAD_START    "System.Threading.Thread.Start"
@@ -68,8 +70,10 @@ static int run_recorder(const struct diagnose_live *live)
 	/* a verb's argv is not const; it does not write there */
 	char *words[] = { (char *)"record", (char *)"-q", (char *)"-p", (char *)bytes_z(&pids),
 		(char *)"--duration", duration, (char *)"-o", (char *)live->path,
-		(char *)"--providers", (char *)COUNTERS, (char *)"--event-stacks", NULL };
-	int code = verb_find("record")->run(verb_find("record"), 11, words);
+		(char *)"--providers", (char *)COUNTERS, (char *)"--event-stacks",
+		(char *)"--activities", (char *)ACTIVITIES, NULL };
+	int code = verb_find("record")->run(verb_find("record"),
+		(int)(sizeof(words) / sizeof(words[0])) - 1, words);
 	bytes_done(&pids);
 	return code;
 }

@@ -85,11 +85,15 @@ static uint32_t copy_name(struct facts *facts, const struct symbolmap *names, ui
 
 uint32_t facts_add_method(struct facts *facts, const char *name)
 {
+	static const char *const parts[] = { " (async)", " (state machine)" };
 	size_t len = strcspn(name, "(");
 
-	/* "Get (async)" has no arguments, "(interface dispatch stub)" is no method. */
+	/* "Get (async)" is the method's own code, "(interface dispatch stub)" is no method. */
 	if (!len || name[len - 1] == ' ')
 		len = strlen(name);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (text_ends_with(name, parts[i]))
+			len = strlen(name) - strlen(parts[i]);
 	return strtab_add(&facts->texts, name, len);
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/answers.h"
 #include "analysis/collections.h"
 #include "analysis/profile.h"
+#include "diagnose/activity_facts.h"
 #include "diagnose/cpu_topics.h"
 #include "diagnose/event_places.h"
 #include "diagnose/facts.h"
@@ -321,5 +322,7 @@ int facts_gather(struct facts *facts, const struct profile *profile, const struc
 		error = set_children(facts, profile->trace);
 	if (!error)
 		error = cpu_topics_gather(facts, profile, report->names);
-	return error ? error : event_places_gather(facts, answers, report->names);
+	if (!error)
+		error = event_places_gather(facts, answers, report->names);
+	return error ? error : activity_facts_gather(facts, answers, report->names);
 }

@@ -75,6 +75,8 @@ static int compare(const void *a, const void *b)
 		return x->process < y->process ? -1 : 1;
 	if (x->rule->outside != y->rule->outside)
 		return x->rule->outside ? 1 : -1;
+	if (x->rule->symptom != y->rule->symptom)
+		return x->rule->symptom ? 1 : -1;
 	/* growth may be more than all */
 	if (fmin(x->cost, 1) != fmin(y->cost, 1))
 		return x->cost > y->cost ? -1 : 1;

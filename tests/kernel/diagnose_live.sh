@@ -1,5 +1,6 @@
 #!/bin/sh
-# spoor diagnose of running processes finds what needs more than a recording: blocked pool threads, locks, growing memory and descriptors, a slow finalizer;
+# spoor diagnose of running processes finds what needs more than a recording: blocked pool threads, locks, growing memory and descriptors, a slow finalizer, small
+# writes, and what requests await: delays, slow servers, name lookups, TLS handshakes;
 # it names the user's method, leaves a recording for the commands that it proposes, and no session.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
@@ -40,6 +41,12 @@ fi
 
 served write 2 small-writes Faults.Journal.Append
 served read 8 sync-io-on-pool Faults.Import.Read
+
+served delay 4 async-delay Faults.Shipping.QuoteAsync
+served slow 4 slow-requests Faults.Summary.BuildAsync
+served partner 4 slow-dependency Faults.Rates.FetchAsync
+served lookup 4 dns Faults.Phonebook.FindAsync
+served secure 4 tls Faults.Vault.OpenAsync
 
 # A healthy program has no finding, except that this machine is busy.
 serve healthy 2

@@ -188,7 +188,8 @@ static void test_page(void **state)
 		"shop (4711)  no finding: CPU 34 % of 2 CPUs, over 10.0 s\n"
 		"         not judged from a recording: sync-over-async, sync-io-on-pool,\n"
 		"         small-writes, deadlock, finalizer-backlog, native-memory-growth,\n"
-		"         handle-leak: spoor diagnose -p 4711 looks at the stacks and memory\n");
+		"         handle-leak, slow-dependency, dns, tls, async-delay, slow-requests:\n"
+		"         spoor diagnose -p 4711 looks at the stacks, memory and requests\n");
 	bytes_reset(&f.out);
 	judge_all(process);
 	diagnosis_text(&diagnosis, 80, &f.out);
