@@ -60,9 +60,9 @@ static int begin(struct awaits *awaits, const struct runtime_event *event)
 		.in_activity = event->event->activity != NULL,
 		.is_open = true };
 	int error = event_stacks_add(event->stacks, event->process, event->event, &begun->stack);
-	return error                                                             ? error
+	return error                                                            ? error
 	       : map_add(&awaits->by_task, key_of(event->process, task), place) ? 0
-										 : -ENOMEM;
+										: -ENOMEM;
 }
 
 static int add(struct awaits *awaits, const struct await_begun *begun, uint64_t end_ns,
@@ -75,10 +75,9 @@ static int add(struct awaits *awaits, const struct await_begun *begun, uint64_t 
 			(begun->in_activity ? (unsigned)AWAIT_IN_ACTIVITY : 0),
 		.stack = begun->stack,
 		.detail = outer ? awaits->begun.items[outer - 1].stack : 0 };
-	const struct tally_amount amount = { .amount = lasts_ns,
-		.at_ns = begun->at_ns,
-		.from_ns = begun->from_ns,
-		.lasts = true };
+	const struct tally_amount amount = {
+		.amount = lasts_ns, .at_ns = begun->at_ns, .from_ns = begun->from_ns, .lasts = true
+	};
 
 	return tally_add(&awaits->tally, &key, &amount);
 }
@@ -262,8 +261,8 @@ int awaits_methods(const struct awaits *awaits, const struct symbolmap *names,
 	}
 	take_self(&sums, ret_methods);
 	if (ret_methods->list.count > 1)
-		qsort(ret_methods->list.items, ret_methods->list.count,
-			sizeof(struct await_method), compare_methods);
+		qsort(ret_methods->list.items, ret_methods->list.count, sizeof(struct await_method),
+			compare_methods);
 	vec_done(&sums.list);
 	map_done(&sums.index);
 	return error;

@@ -204,10 +204,9 @@ static int add(struct calls *calls, const struct call_begun *begun, uint64_t las
 		.kind = row->kind,
 		.text = row->target,
 		.stack = begun->stack };
-	const struct tally_amount amount = { .amount = lasts_ns,
-		.at_ns = begun->at_ns,
-		.from_ns = begun->from_ns,
-		.lasts = true };
+	const struct tally_amount amount = {
+		.amount = lasts_ns, .at_ns = begun->at_ns, .from_ns = begun->from_ns, .lasts = true
+	};
 
 	return tally_add(&calls->tally, &key, &amount);
 }
@@ -244,8 +243,9 @@ static void fail(struct calls *calls, const struct runtime_event *event, enum ac
 
 int calls_event(struct calls *calls, const struct runtime_event *event, const struct trace *trace)
 {
-	const struct activity_event what = activity_event_of(
-		trace_text(trace, event->schema->provider), event->schema->event_id);
+	const struct activity_event what =
+		activity_event_of(trace_text(trace, event->schema->provider),
+			event->schema->event_id);
 
 	if (!event->event->activity)
 		return 0;
@@ -327,8 +327,7 @@ void calls_finish(struct calls *calls, const struct profile *profile)
 		if (!process.count || !profile_wants_process(profile, process.process))
 			continue;
 		for (uint32_t r = 0; r < calls->rows.count; r++)
-			if (calls->rows.items[r].process == process.process &&
-				!process.row_count++)
+			if (calls->rows.items[r].process == process.process && !process.row_count++)
 				process.row_at = r;
 		calls->processes.items[kept++] = process;
 	}

@@ -35,9 +35,9 @@ struct call_row {
 	uint32_t process;
 	uint32_t target; /* in `targets`: "shop.example:443" */
 	enum activity_kind kind;
-	uint64_t failed;            /* of those that ended */
-	uint64_t unfinished;        /* they had not ended at the end of the recording */
-	uint64_t unfinished_ns;     /* that these lasted at least, until the end of the observation */
+	uint64_t failed;        /* of those that ended */
+	uint64_t unfinished;    /* they had not ended at the end of the recording */
+	uint64_t unfinished_ns; /* that these lasted at least, until the end of the observation */
 	struct durations durations; /* of those that ended */
 };
 

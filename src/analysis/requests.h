@@ -39,7 +39,7 @@ enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
 
 struct request_route {
 	uint32_t process;
-	uint32_t route; /* in `routes`: "GET /orders" */
+	uint32_t route;             /* in `routes`: "GET /orders" */
 	struct durations durations; /* of the requests that ended */
 };
 
@@ -50,7 +50,7 @@ struct requests_process {
 	uint32_t row_at;   /* its routes, longest total first */
 	uint32_t row_count;
 	uint64_t count;
-	uint64_t unfinished;  /* they had not ended at the end of the recording */
+	uint64_t unfinished; /* they had not ended at the end of the recording */
 	/* of all requests; of those that have not ended, the observed time */
 	uint64_t total_ns;
 	uint64_t slow_count; /* lasted REQUEST_SLOW_NS or longer */
@@ -78,7 +78,8 @@ struct requests {
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */
 int requests_event(struct requests *requests, const struct runtime_event *event,
 	const struct trace *trace);
-void requests_settle(struct requests *requests, const struct activity_spans *spans, uint64_t end_ns);
+void requests_settle(struct requests *requests, const struct activity_spans *spans,
+	uint64_t end_ns);
 int requests_finish(struct requests *requests, const struct profile *profile);
 
 void requests_done(struct requests *requests);

@@ -37,11 +37,11 @@
 #define PROCESSES_MAX   64u
 #define COUNTERS        "System.Runtime:0x0:4:EventCounterIntervalSec=1"
 /* Events with stacks take a process some 10 us each: less than 50 ms of its CPU time. */
-#define ACTIVITIES      "4000"
-#define WORKER_NAME     ".NET TP Worker"
-#define WORKER_START    "System.Threading.PortableThreadPool.WorkerThread."
-#define THREAD_START    "System.Threading.Thread.Start"
-#define FINALIZER_NAME  ".NET Finalizer"
+#define ACTIVITIES     "4000"
+#define WORKER_NAME    ".NET TP Worker"
+#define WORKER_START   "System.Threading.PortableThreadPool.WorkerThread."
+#define THREAD_START   "System.Threading.Thread.Start"
+#define FINALIZER_NAME ".NET Finalizer"
 
 struct watching {
 	struct diagnose_live *live;

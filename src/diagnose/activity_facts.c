@@ -191,8 +191,8 @@ static int set_awaits(const struct gathering *g, double slow_s)
 
 	facts_set(g->row, FACT_delay_share, 0);
 	if (process && slow_s > 0)
-		error = awaits_methods(awaits, g->names, process,
-			AWAIT_IS_LONG | AWAIT_IN_ACTIVITY, &methods);
+		error = awaits_methods(awaits, g->names, process, AWAIT_IS_LONG | AWAIT_IN_ACTIVITY,
+			&methods);
 	const struct await_method *innermost = error ? NULL : find_innermost(&methods, slow_s);
 	if (innermost)
 		error = show(g, innermost->stack, PLACE_slow);

@@ -106,10 +106,12 @@ static void add_not_judged(const struct diagnosis *diagnosis, const struct proce
 	}
 	if (line.len) {
 		if (diagnosis->running)
-			bytes_text(&line, ": its stacks, memory and requests could not be read often enough");
+			bytes_text(&line,
+				": its stacks, memory and requests could not be read often enough");
 		else
 			bytes_printf(&line,
-				": spoor diagnose -p %" PRIu32 " looks at the stacks, memory and requests",
+				": spoor diagnose -p %" PRIu32
+				" looks at the stacks, memory and requests",
 				process->pid);
 		bytes_printf(out, "%*s", INDENT, "");
 		add_wrapped(out, bytes_z(&line), INDENT, columns);

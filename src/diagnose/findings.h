@@ -46,7 +46,7 @@ struct rule {
 	unsigned generality;
 	/* about the machine around the process: after all findings about the process itself */
 	bool outside;
-	bool symptom; /* of any other finding, so after those about the process */
+	bool symptom;   /* of any other finding, so after those about the process */
 	enum fact cost; /* a share; unknown is 0 */
 	enum cost_of cost_of;
 	double confidence; /* far beyond the thresholds */

@@ -19,9 +19,10 @@ void activity_providers(struct activity_providers *ret)
 {
 	*ret = (struct activity_providers){ .providers = {
 #define ACTIVITY_PROVIDER(provider, text, mask, limit) \
-	[ACTIVITY_PROVIDER_##provider] = { .name = (text), .keywords = UINT64_C(mask), .level = (limit) },
+	[ACTIVITY_PROVIDER_##                          \
+		provider] = { .name = (text), .keywords = UINT64_C(mask), .level = (limit) },
 #include "trace/activity_events.def"
-						    } };
+					    } };
 
 	_Static_assert(ROW_COUNT <= ACTIVITY_IDS_MAX, "there is room for all of them");
 	for (uint32_t i = 0; i < ROW_COUNT; i++) {

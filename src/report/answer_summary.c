@@ -204,8 +204,7 @@ static void sum_requests(const struct summary_page *page, struct summary *s)
 	s->cost_ns = 0.25; /* they are no cost, so after all that are */
 	text_add_count(&s->text, process->count);
 	bytes_text(&s->text, ", ");
-	answer_rate(&s->text, process->count,
-		answer_observed_ns(page->answers, process->process));
+	answer_rate(&s->text, process->count, answer_observed_ns(page->answers, process->process));
 	bytes_text(&s->text, " a second; ");
 	text_add_safe_z(&s->text, strtab_get(&requests->routes, row->route));
 	bytes_text(&s->text, ": median ");

@@ -23,8 +23,8 @@
 #define NS_PER_MS  1000000u
 #define IS_REQUEST 2u
 
-static const char *const sources[] = { REQUEST_PROVIDER, REQUEST_PROVIDER_HOSTING, "System.Net.Http",
-	"System.Net.NameResolution", "System.Net.Security", "System.Net.Sockets",
+static const char *const sources[] = { REQUEST_PROVIDER, REQUEST_PROVIDER_HOSTING,
+	"System.Net.Http", "System.Net.NameResolution", "System.Net.Security", "System.Net.Sockets",
 	"System.Threading.Tasks.TplEventSource" };
 
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))

@@ -9,8 +9,8 @@ enum { BEGINS = 10, ENDS = 11, AWAITS = 2, BLOCKS = 1 };
 #define MAIN (JIT + 0x210)
 #define GONE (JIT + 0x610)
 
-static void pass(struct fixture *f, uint64_t at_ms, uint16_t id, const uint32_t *numbers, uint32_t count,
-	bool in_activity)
+static void pass(struct fixture *f, uint64_t at_ms, uint16_t id, const uint32_t *numbers,
+	uint32_t count, bool in_activity)
 {
 	const uint8_t ids[EVENT_ACTIVITY_SIZE] = { 1 };
 	struct bytes payload = { 0 };
@@ -23,7 +23,8 @@ static void pass(struct fixture *f, uint64_t at_ms, uint16_t id, const uint32_t 
 	fixture_event(f, at_ms, &schema, in_activity ? ids : NULL, &payload);
 }
 
-static void begin_await(struct fixture *f, uint64_t at_ms, uint64_t frame, uint32_t task, uint32_t after)
+static void begin_await(struct fixture *f, uint64_t at_ms, uint64_t frame, uint32_t task,
+	uint32_t after)
 {
 	fixture_stack(f, &frame, 1);
 	pass(f, at_ms, BEGINS, (uint32_t[]){ 1, 0, task, AWAITS, after }, 5, true);

@@ -10,8 +10,8 @@ static const char *const names = "System.Net.NameResolution";
 static const char *const security = "System.Net.Security";
 static const char *const sockets = "System.Net.Sockets";
 
-static void pass(struct fixture *f, uint64_t at_ms, const char *provider, uint16_t id, uint8_t activity,
-	struct bytes *payload)
+static void pass(struct fixture *f, uint64_t at_ms, const char *provider, uint16_t id,
+	uint8_t activity, struct bytes *payload)
 {
 	const uint8_t ids[EVENT_ACTIVITY_SIZE] = { activity };
 	struct bytes none = { 0 };

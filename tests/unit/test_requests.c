@@ -118,8 +118,10 @@ static void test_percentiles(void **state)
 	fixture_finish(&f);
 	const struct request_route *row = &f.answers.requests.rows.items[0];
 	assert_int_equal(row->durations.count, 100);
-	assert_true(durations_percentile(&row->durations, 0.5) > 48 * MS && durations_percentile(&row->durations, 0.5) < 52 * MS);
-	assert_true(durations_percentile(&row->durations, 0.99) > 95 * MS && durations_percentile(&row->durations, 0.99) <= 100 * MS);
+	assert_true(durations_percentile(&row->durations, 0.5) > 48 * MS &&
+		    durations_percentile(&row->durations, 0.5) < 52 * MS);
+	assert_true(durations_percentile(&row->durations, 0.99) > 95 * MS &&
+		    durations_percentile(&row->durations, 0.99) <= 100 * MS);
 	assert_int_equal(row->durations.longest_ns, 100 * MS);
 	fixture_end(&f);
 }
