@@ -13,4 +13,4 @@ skip() {
 	skip "a sanitizer must be loaded before the runtime that loads libspoor"
 . "$top/tests/programs"
 program managed-listener
-timeout 250 dotnet "$program" "$build/libspoor.so" "$build/examples/libfiring.so"
+SPOOR_LIBRARY=$build/libspoor.so timeout 250 dotnet "$program" "$build/examples/libfiring.so"

@@ -8,16 +8,15 @@
 // last one, and the last background one: a session may end within them); first_gc (number of the first); dynamic <name> <count>; dynamic_outside
 // (dynamic events of gc/ outside of any collection); undecoded (dynamic events of gc/ whose bytes the list does not describe exactly);
 // "line <name> <field>=<value>..." for each dynamic event, and "raw <name> <hex>" before it; heap_nodes, heap_edges of a snapshot.
-using System.Buffers.Binary;
 using System.Diagnostics.Tracing;
 using System.Globalization;
 using System.Text;
-using System.Text.RegularExpressions;
 using Microsoft.Diagnostics.NETCore.Client;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Analysis;
 using Microsoft.Diagnostics.Tracing.Parsers;
 using Microsoft.Diagnostics.Tracing.Parsers.Clr;
+using Spoor;
 
 const string runtime = "Microsoft-Windows-DotNETRuntime";
 switch (args)
@@ -32,7 +31,7 @@ switch (args)
         await Task.WhenAll(one, two);
         return 0;
     case ["facts", var file, var list]:
-        return Facts(file, Schema.Read(list));
+        return Facts(file, CollectorEventList.Parse(File.ReadAllText(list)));
     default:
         Console.Error.WriteLine("watch record PID FILE SECONDS KEYWORDS:LEVEL [PRIVATE-KEYWORDS:LEVEL] | sessions PID FILE1 FILE2 | facts FILE LIST");
         return 2;
@@ -54,7 +53,7 @@ static async Task Record(int pid, string file, TimeSpan time, string[] wants)
     await copy;
 }
 
-static int Facts(string file, Dictionary<string, Schema> schemas)
+static int Facts(string file, CollectorEventList list)
 {
     var counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
     var dynamics = new SortedDictionary<string, long>(StringComparer.Ordinal);
@@ -64,7 +63,6 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     int last = -1, background = -1;
     using var source = new EventPipeEventSource(file);
     source.NeedLoadedDotNetRuntimes();
-    // The analysis needs the events of every parser, and parses dynamic events itself.
     source.Clr.GCStart += data =>
     {
         starts++;
@@ -80,17 +78,15 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     };
     source.Clr.GCBulkNode += data => nodes += data.Count;
     source.Clr.GCBulkEdge += data => edges += data.Count;
-    source.AllEvents += data =>
+    source.AllEvents += data => counts[data.EventName] = counts.GetValueOrDefault(data.EventName) + 1;
+    new SpoorTraceEventParser(source, list).CollectorEvent += data =>
     {
-        counts[data.EventName] = counts.GetValueOrDefault(data.EventName) + 1;
-        if (data.ProviderName != runtime || !data.EventName.StartsWith("GC/") || !IsDynamic(data, out var name, out var bytes))
+        dynamics[data.Name] = dynamics.GetValueOrDefault(data.Name) + 1;
+        if (!data.Name.StartsWith("Spoor"))
             return;
-        dynamics[name] = dynamics.GetValueOrDefault(name) + 1;
-        if (!name.StartsWith("Spoor"))
-            return;
-        lines.Add($"raw {name} {Convert.ToHexStringLower(bytes)}");
-        if (schemas.TryGetValue(Regex.Replace(name, "_V[0-9]+$", ""), out var schema) && schema.Decode(bytes) is { } text)
-            lines.Add($"line {name}{text}");
+        lines.Add($"raw {data.Name} {Convert.ToHexStringLower(data.Data)}");
+        if (data.IsDecoded && data.Fields.Count() == data.Description!.Fields.Count)
+            lines.Add($"line {data.Name}{Line(data)}");
         else
             undecoded++;
     };
@@ -123,97 +119,17 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     return 0;
 }
 
-// Event 39 has name, size, bytes and instance id. A parser may have changed its id.
-static bool IsDynamic(TraceEvent data, out string name, out byte[] bytes)
+// The fields as "Name=value ..." for comparison with what trace/gc_dynamic.c reads.
+static string Line(CollectorEvent data) => string.Concat(data.Fields.Select(field => $" {field.Key}=" + field.Value switch
 {
-    (name, bytes) = ("", []);
-    if (!data.EventName.Contains("Dynamic") && (int)data.ID != 39 && (int)data.ID < 65500)
-        return false;
-    var payload = data.EventData().AsSpan();
-    var end = 0;
-    while (end + 1 < payload.Length && (payload[end] | payload[end + 1]) != 0)
-        end += 2;
-    if (end + 6 > payload.Length)
-        return false;
-    name = Encoding.Unicode.GetString(payload[..end]);
-    var size = BinaryPrimitives.ReadInt32LittleEndian(payload[(end + 2)..]);
-    if (size < 0 || end + 6 + size > payload.Length)
-        return false;
-    bytes = payload.Slice(end + 6, size).ToArray();
-    return true;
-}
+    string text => $"\"{text}\"",
+    object[] values => $"[{string.Join(",", values.Select(Number))}]",
+    var value => Number(value),
+}));
 
-// An entry of gc_events.def, parsed here independently of the C table.
-class Schema
+static string Number(object value) => value switch
 {
-    readonly List<(string Type, string Name)> fields = [];
-    int version;
-
-    public static Dictionary<string, Schema> Read(string path)
-    {
-        var result = new Dictionary<string, Schema>();
-        var text = Regex.Replace(File.ReadAllText(path), @"/\*.*?\*/", "", RegexOptions.Singleline);
-        foreach (Match entry in Regex.Matches(text, @"^GC_DYNAMIC\((\w+),\s*(\d+),\s*\d+,\s*\w+,\s*""[^""]*""((?:\s*,\s*\(\s*\w+\s*,\s*\w+\s*\))*)\s*\)", RegexOptions.Multiline))
-        {
-            var schema = new Schema { version = int.Parse(entry.Groups[2].Value) };
-            foreach (Match field in Regex.Matches(entry.Groups[3].Value, @"\(\s*(\w+)\s*,\s*(\w+)\s*\)"))
-                schema.fields.Add((field.Groups[1].Value, field.Groups[2].Value));
-            result[entry.Groups[1].Value] = schema;
-        }
-        return result;
-    }
-
-    // " Name=value ...", or null when the bytes are not exactly these fields.
-    public string? Decode(byte[] bytes)
-    {
-        var text = new StringBuilder();
-        var reader = new BinaryReader(new MemoryStream(bytes));
-        try
-        {
-            if (reader.ReadUInt16() != version)
-                return null;
-            foreach (var (type, name) in fields)
-            {
-                text.Append(' ').Append(name).Append('=');
-                if (type == "text16")
-                {
-                    text.Append('"');
-                    for (var c = reader.ReadUInt16(); c != 0; c = reader.ReadUInt16())
-                        text.Append((char)c);
-                    text.Append('"');
-                }
-                else if (type.EndsWith('s'))
-                {
-                    var values = new List<string>();
-                    for (var left = reader.ReadUInt16(); left > 0; left--)
-                        values.Add(Number(reader, type[..^1]));
-                    text.Append('[').Append(string.Join(",", values)).Append(']');
-                }
-                else
-                {
-                    text.Append(Number(reader, type));
-                }
-            }
-        }
-        catch (EndOfStreamException)
-        {
-            return null;
-        }
-        return reader.BaseStream.Position == bytes.Length ? text.ToString() : null;
-    }
-
-    static string Number(BinaryReader reader, string type) => type switch
-    {
-        "u8" => reader.ReadByte().ToString(),
-        "u16" => reader.ReadUInt16().ToString(),
-        "u32" => reader.ReadUInt32().ToString(),
-        "u64" or "ptr" or "size" => reader.ReadUInt64().ToString(),
-        "i8" => reader.ReadSByte().ToString(),
-        "i16" => reader.ReadInt16().ToString(),
-        "i32" => reader.ReadInt32().ToString(),
-        "i64" => reader.ReadInt64().ToString(),
-        "f32" => reader.ReadSingle().ToString("G9", CultureInfo.InvariantCulture),
-        "f64" => reader.ReadDouble().ToString("G17", CultureInfo.InvariantCulture),
-        _ => throw new InvalidDataException("a type that is not known: " + type),
-    };
-}
+    float number => number.ToString("G9", CultureInfo.InvariantCulture),
+    double number => number.ToString("G17", CultureInfo.InvariantCulture),
+    _ => value.ToString()!,
+};
