@@ -286,6 +286,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	sum_kinds(report, names, profile);
 	read_unwinding(report, trace);
 	report->frames = profile->frame_count;
+	report->has_blocks = count_named(trace, "blocks") > 0;
 	report->named_frames = profile->named_frame_count;
 	/* Other writers say nothing about an end. */
 	report->events_counted = profile->counted;

@@ -1,6 +1,7 @@
 /* See text.h. */
 #include "base/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,11 @@ void text_add_escaped(struct bytes *out, const char *text, size_t len)
 void text_add_safe_z(struct bytes *out, const char *text)
 {
 	text_add_safe(out, text, strlen(text));
+}
+
+const char *text_program(void)
+{
+	return strchr(program_invocation_name, '/') ? program_invocation_name : "spoor";
 }
 
 void text_add_url(struct bytes *out, const char *url, size_t len)

@@ -27,6 +27,9 @@ size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 void text_add_safe(struct bytes *out, const char *text, size_t len);
 void text_add_safe_z(struct bytes *out, const char *text);
 
+/* "spoor", or the path by which it was started: the begin of commands that a user may paste. */
+const char *text_program(void);
+
 /* A URL made safe, without the user's name and password. */
 void text_add_url(struct bytes *out, const char *url, size_t len);
 

@@ -128,7 +128,7 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 	if (recovered->broken)
 		bytes_printf(&line, ", %s",
 			TEXT_THINGS(recovered->broken, "record broken", "records broken"));
-	bytes_text(&line, "\nnext       spoor events ");
+	bytes_printf(&line, "\nnext       %s events ", text_program());
 	text_add_shell_word(&line, output);
 	fprintf(stderr, "%s\n", bytes_z(&line));
 }

@@ -419,7 +419,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		bytes_text(&text, "the stopping event did not occur\n");
 	if ((run->to_file || (run->values->raw && run->raw_files == 1)) &&
 		strcmp(run->outputs.path, "-") != 0) {
-		bytes_text(&text, "next       spoor events ");
+		bytes_printf(&text, "next       %s events ", text_program());
 		text_add_shell_word(&text, run->outputs.path);
 		bytes_text(&text, " --summary\n");
 	}

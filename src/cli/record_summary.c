@@ -34,9 +34,9 @@ static void add_names(const struct live_counts *counts, struct bytes *out)
 
 	if (!counts->frames)
 		return;
-	bytes_printf(out, "names      %.1f %% of %s",
-		100.0 * (double)(counts->frames - unnamed) / (double)counts->frames,
-		TEXT_THINGS(counts->frames, "frame", "frames"));
+	bytes_text(out, "names      ");
+	label_names(out, counts->frames - unnamed, counts->frames,
+		counts->blocks ? " of samples and blocks" : "");
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++) {
 		double percent = 100.0 * (double)counts->unnamed[i] / (double)counts->frames;
 		if (!counts->unnamed[i])
@@ -111,8 +111,8 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	}
 	if (strcmp(outputs->path, "-") != 0 && !reported && !outputs->temporary) {
 		bool events_only = !counts->samples && counts->events;
-		bytes_text(out,
-			events_only ? "next       spoor events " : "next       spoor report ");
+		bytes_printf(out, "next       %s %s ", text_program(),
+			events_only ? "events" : "report");
 		text_add_shell_word(out, outputs->path);
 		bytes_text(out, events_only ? " --summary\n" : "\n");
 	}

@@ -117,8 +117,8 @@ void words_next(uint32_t pid, const char *const *names)
 		return;
 	fflush(stdout); /* a failure is noticed when it is flushed at the end */
 	for (size_t i = 0; names[i]; i++)
-		fprintf(stderr, "%sspoor %s -p %u%s\n", i ? "       " : "next   ", names[i], pid,
-			strcmp(names[i], "record") == 0 ? " --duration 10s" : "");
+		fprintf(stderr, "%s%s %s -p %u%s\n", i ? "       " : "next   ", text_program(),
+			names[i], pid, strcmp(names[i], "record") == 0 ? " --duration 10s" : "");
 }
 
 int words_finish_output(void)

@@ -172,8 +172,8 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		bytes_text(out, "\n");
 	}
 	if (entries.list.count && is_plain(entries.list.items[0].provider))
-		bytes_printf(out, "\nnext   spoor counters -p %u --counters %s\n", offer->pid,
-			entries.list.items[0].provider);
+		bytes_printf(out, "\nnext   %s counters -p %u --counters %s\n", text_program(),
+			offer->pid, entries.list.items[0].provider);
 	vec_done(&entries.list);
 }
 

@@ -208,7 +208,7 @@ static void add_next(const struct heap_report *report, const struct heap_text_op
 	const char *name = heap_graph_type_name(report->graph, report->types.items[0].type, room,
 		sizeof(room));
 
-	bytes_text(out, "\nnext   spoor heap roots ");
+	bytes_printf(out, "\nnext   %s heap roots ", text_program());
 	text_add_shell_word(out, report->file);
 	bytes_text(out, " ");
 	text_add_shell_word(out, name);

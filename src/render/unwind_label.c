@@ -11,6 +11,21 @@ static const char *const words[UNWIND_END_COUNT] = {
 #undef UNWIND_END
 };
 
+void label_names(struct bytes *out, uint64_t named, uint64_t frames, const char *of)
+{
+	uint64_t tenths = (named * 2000 + frames) / (2 * frames);
+
+	/* A share below 100 % is not rounded up to 100 %. */
+	if (tenths == 1000 && named < frames)
+		tenths = 999;
+	if (tenths == 1000)
+		bytes_text(out, "100 % of ");
+	else
+		bytes_printf(out, "%u.%u %% of ", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
+	text_add_things(out, frames, "frame", "frames");
+	bytes_text(out, of);
+}
+
 void label_unwinding(struct bytes *out, uint64_t stacks, const uint64_t *ends)
 {
 	const char *separator = "; ";

@@ -141,7 +141,7 @@ static void add_symbols_needed(struct report_page *page)
 		page_share(frames, report->frames) < 0.0005)
 		return;
 	text_add_things(page->out, frames, "native frame has", "native frames have");
-	bytes_text(page->out, " no symbols: spoor symbols fetch ");
+	bytes_printf(page->out, " no symbols: %s symbols fetch ", text_program());
 	text_add_shell_word(page->out, report->file);
 	bytes_text(page->out, "\n");
 }
@@ -334,12 +334,9 @@ static void add_trust(struct report_page *page)
 	}
 	label_loss(out, report);
 	if (report->frames) {
-		double named = page_share(report->named_frames, report->frames);
-		/* A share below 100 % is not rounded up to 100 %. */
-		if (named < 1 && named > 0.9995)
-			named = 0.9995 - 0.00001;
-		bytes_printf(out, "; names for %.*f %% of ", named < 1 ? 1 : 0, 100 * named);
-		text_add_things(out, report->frames, "frame", "frames");
+		bytes_text(out, "; names for ");
+		label_names(out, report->named_frames, report->frames,
+			report->has_blocks ? " of samples" : "");
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");

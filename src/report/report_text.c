@@ -313,9 +313,7 @@ static void begin_next(struct report_page *page, bool first, const char *verb)
 {
 	const struct report *report = page->report;
 
-	bytes_text(page->out, first ? "\nnext   spoor " : "       spoor ");
-	bytes_text(page->out, verb);
-	bytes_text(page->out, " ");
+	bytes_printf(page->out, "%s%s %s ", first ? "\nnext   " : "       ", text_program(), verb);
 	text_add_shell_word(page->out,
 		report->file && strcmp(report->file, "-") != 0 ? report->file : "FILE");
 }
@@ -331,7 +329,7 @@ static void add_next(struct report_page *page, bool tree)
 		begin_next(page, true, "events");
 		bytes_text(out, " --summary");
 	} else if (!report->samples) {
-		bytes_text(out, "\nnext   spoor doctor");
+		bytes_printf(out, "\nnext   %s doctor", text_program());
 	} else {
 		uint32_t busiest = report->processes.count ? report->processes.items[0].process : 0;
 		uint32_t pid = report->trace->processes.items[busiest].pid;

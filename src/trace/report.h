@@ -128,6 +128,7 @@ struct report {
 	uint64_t kind_ns[FUNCTION_KIND_COUNT];
 	uint64_t frames; /* of the samples */
 	uint64_t named_frames;
+	bool has_blocks;       /* the recorder wrote blocks, whose stacks are not counted above */
 	uint64_t lost_samples; /* of the whole recording */
 	bool loss_unknown;     /* more was lost than the numbers say */
 	bool killed;           /* the recorder did not end it */

@@ -24,7 +24,7 @@ unnamed() {
 
 unnamed absent
 "$spoor" report x.nettrace >out 2>err || fail "report"
-has out 'native frames have no symbols: spoor symbols fetch x\.nettrace$'
+has out "native frames have no symbols: $spoor symbols fetch x\.nettrace\$"
 [ ! -e cache ] || fail "a report makes a cache folder"
 
 # A file that is no symbol file, or has no symbol table, is refused.

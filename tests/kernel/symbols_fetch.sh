@@ -17,7 +17,7 @@ url=http://127.0.0.1:$(cat port)
 
 "$spoor" record -q -F 499 -o x.nettrace -- ./bare spin 300 2>err || fail "record"
 "$spoor" report x.nettrace >out 2>err || fail "report"
-has out 'native frames have no symbols: spoor symbols fetch x\.nettrace$'
+has out "native frames have no symbols: $spoor symbols fetch x\.nettrace\$"
 unnamed() {
 	"$spoor" symbols list --json x.nettrace >list.json 2>err || fail "symbols list"
 	json list.json '.images[] | select(.image == "bare") | .symbols == "absent" and .frames_named == 0'

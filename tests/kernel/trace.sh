@@ -15,7 +15,7 @@ begin two paced 600000
 trace_of -p "$one,$two" --duration 4s -o both.nettrace
 expect_code 0 "two programs"
 has err 'providers +Microsoft-Windows-DotNETRuntime +0x000000100003801d +informational +--profile \(the default\)'
-has err '^next +spoor events both\.nettrace --summary$'
+has err "^next +$spoor events both\.nettrace --summary\$"
 paste_next err
 has step.out 'Microsoft-DotNETCore-SampleProfiler'
 has err '^tracing +Managed \([0-9]+\), Managed \([0-9]+\)'

@@ -4,6 +4,8 @@
  */
 #include "unit/test.h"
 
+#include <errno.h>
+
 #include "analysis/group.h"
 #include "analysis/recording.h"
 #include "analysis/top.h"
@@ -555,6 +557,7 @@ static void test_on_stack_replacement(void **state)
 
 int main(void)
 {
+	program_invocation_name = (char[]){ "spoor" }; /* the pages name it */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_columns),
