@@ -586,6 +586,15 @@ void c_add_constants(struct bytes *out, const struct man_provider *p, struct c_n
 		add_map(out, p, map, names);
 }
 
+/* LTTng has no arrays of these. */
+static bool has_no_sequence(const struct man_field *field)
+{
+	enum in_kind kind = in_types[field->type].kind;
+
+	return field->count.kind && (kind == KIND_TEXT16 || kind == KIND_TEXT8 ||
+					    kind == KIND_GUID || kind == KIND_SYSTEMTIME);
+}
+
 bool c_is_packed(const struct man_template *tmpl)
 {
 	unsigned parameters = 0;
@@ -596,7 +605,7 @@ bool c_is_packed(const struct man_template *tmpl)
 	{
 		parameters++;
 		if (field->type == IN_NONE || field->length.kind ||
-			field->count.kind == AMOUNT_FIELD)
+			field->count.kind == AMOUNT_FIELD || has_no_sequence(field))
 			return true;
 	}
 	return parameters > TRACEPOINT_PARAMETERS_MAX;

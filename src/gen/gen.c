@@ -71,6 +71,8 @@ int gen_files(const struct manifest *manifest, unsigned wanted, struct gen_files
 	vec_each(p, &manifest->providers) {
 		if (wanted & 1u << GEN_LIBSPOOR)
 			gen_write_libspoor(manifest, p, ret_files);
+		if (wanted & 1u << GEN_LTTNG)
+			gen_write_lttng(manifest, p, ret_files);
 	}
 	if (wanted & 1u << GEN_MARKDOWN)
 		gen_write_markdown(manifest, ret_files);

@@ -247,6 +247,136 @@ def compare_spoor(expected, path):
     return wrong
 
 
+def encode(fields, values):
+    """ETW's layout."""
+    out = b""
+    for field in fields:
+        kind, value = field["type"], values[field["name"]]
+        length = field.get("length")
+        if kind == "struct":
+            for row in value if field.get("count") else [value]:
+                out += encode(field["fields"], row)
+        elif kind in ("Binary", "SID"):
+            out += bytes(value)
+        else:
+            for one in value if field.get("count") else [value]:
+                out += encode_one(kind, one, length)
+    return out
+
+
+def encode_one(kind, value, length):
+    if kind in SIZES:
+        return (value % (1 << (8 * SIZES[kind]))).to_bytes(SIZES[kind], "little")
+    if kind in ("Float", "Double"):
+        return struct.pack("<f" if kind == "Float" else "<d", value)
+    if kind == "Boolean":
+        return struct.pack("<I", int(value))
+    if kind == "Pointer":
+        return struct.pack("<Q", value)
+    if kind == "FILETIME":
+        return struct.pack("<Q", value[1])
+    if kind == "SYSTEMTIME":
+        return struct.pack("<8H", *value.values())
+    if kind == "GUID":
+        a, b, c, d, e = value.split("-")
+        return struct.pack("<IHH", int(a, 16), int(b, 16), int(c, 16)) + bytes.fromhex(d + e)
+    if kind == "UnicodeString":
+        raw = value.encode("utf-16-le")
+        return raw.ljust(2 * length, b"\0") if isinstance(length, int) else raw + (b"" if length else b"\0\0")
+    if kind == "AnsiString":
+        raw = value.encode()
+        return raw.ljust(length, b"\0") if isinstance(length, int) else raw + (b"" if length else b"\0")
+    raise SystemExit("no bytes for " + kind)
+
+
+TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],=])|([^\s{}\[\],="]+))')
+
+
+class Text:
+    """The fields of an event as babeltrace2 prints them."""
+
+    def __init__(self, text):
+        self.tokens = [m.group(1) or m.group(2) or m.group(3) for m in TOKEN.finditer(text)]
+        self.at = 0
+
+    def take(self):
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def value(self):
+        token = self.take()
+        if token == "{":
+            found = {}
+            while self.tokens[self.at] != "}":
+                name = self.take()
+                self.take()
+                found[name] = self.value()
+                if self.tokens[self.at] == ",":
+                    self.take()
+            self.take()
+            return found
+        if token == "[":
+            found = []
+            while self.tokens[self.at] != "]":
+                for _ in range(4):
+                    self.take()  # [ number ] =
+                found.append(self.value())
+                if self.tokens[self.at] == ",":
+                    self.take()
+            self.take()
+            return found
+        if token.startswith('"'):
+            return json.loads(token)
+        return int(token, 0) if re.match(r"-?(0[xX])?[0-9A-Fa-f]+$", token) else float(token)
+
+
+def in_tracepoint(field, value):
+    kind = field["type"]
+    if kind == "GUID":
+        return list(encode_one(kind, value, None))
+    if kind == "SYSTEMTIME":
+        return list(value.values())
+    if kind == "FILETIME":
+        return value[1]
+    if kind == "Boolean":
+        return [int(v) for v in value] if isinstance(value, list) else int(value)
+    return value
+
+
+def compare_babeltrace(expected, path):
+    found = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            match = re.match(r"\[[^]]*\] \([^)]*\) \S+ (\w+:\w+): ({.*})$", line)
+            if match:
+                found.setdefault(match.group(1), []).append(match.group(2))
+    wrong = 0
+    for want in expected:
+        event = want["event"]
+        name = "%s:%s" % (want["short"], event["symbol"])
+        got = found.get(name, [])
+        if len(got) != 1:
+            print("%s was read %d times" % (name, len(got)))
+            wrong += 1
+            continue
+        shown = Text("{ all = [ [0] = " + got[0].replace("}, {", "}, [1] = {") + " ] }").value()["all"][-1]
+        shown = {k: v for k, v in shown.items() if k != "cpu_id"}
+        if event["packed"]:
+            blob = bytes(v % 256 for v in shown.get("__data__", []))
+            wanted = encode(event["fields"], want["values"])
+            if blob != wanted or shown.get("length") != len(wanted) or list(shown)[2:] != ["__data__"]:
+                print("%s: wanted %s, read %s" % (name, wanted.hex(), shown))
+                wrong += 1
+            continue
+        values = {f.get("nameInC", f["name"]): in_tracepoint(f, want["values"][f["name"]]) for f in event["fields"]}
+        shown = {k: v for k, v in shown.items() if not re.match(r"_.*_length$", k)}
+        if values != shown or list(values) != list(shown):
+            print("%s: wanted %s, read %s" % (name, values, shown))
+            wrong += 1
+    print("%d events compared, %d differences" % (len(expected), wrong))
+    return wrong
+
+
 def main():
     if sys.argv[1] == "make":
         with open(sys.argv[2], encoding="utf-8") as f:
@@ -254,7 +384,7 @@ def main():
         return
     with open(sys.argv[3], encoding="utf-8") as f:
         expected = json.load(f)
-    compare = {"spoor": compare_spoor}[sys.argv[2]]
+    compare = {"spoor": compare_spoor, "babeltrace": compare_babeltrace}[sys.argv[2]]
     sys.exit(1 if compare(expected, sys.argv[4]) else 0)
 
 

@@ -26,7 +26,7 @@ compiles() {
 
 # fires NAME MANIFEST: each of its events once, with libspoor, and reads them back.
 fires() {
-	"$spoor" gen -q "$2" -o "$1" 2>err || fail "$2 is refused"
+	"$spoor" gen -q "$2" -o "$1" --only libspoor --only json 2>err || fail "$2 is refused"
 	compiles "$1"
 	mkdir "$1.program"
 	python3 "$fire" make "$1/events.json" libspoor "$1.program/main.c" "$1.program/expected.json" || fail "no program for $1"
@@ -64,7 +64,7 @@ for event in sorted(ours ^ key):
 sys.exit(ours != key or len(key) != 515)
 END
 	echo "ClrEtwAll: 515 events are those of the answer key"
-	"$spoor" gen -q "$corpus/NativeRuntimeEventSource.man" -o native 2>err || fail "the manifest that .NET prints is refused"
+	"$spoor" gen -q "$corpus/NativeRuntimeEventSource.man" -o native --only libspoor 2>err || fail "the manifest that .NET prints is refused"
 	compiles native
 else
 	echo "left out: the manifests at $corpus"
@@ -72,7 +72,7 @@ fi
 
 # The same manifest gives the same bytes, wherever it is.
 cp "$top/tests/data/manifest/shop.man" .
-"$spoor" gen -q shop.man -o again || fail "shop.man is refused in another folder"
+"$spoor" gen -q shop.man -o again --only libspoor --only json || fail "shop.man is refused in another folder"
 diff -r shop again >out || fail "the same manifest gives other bytes"
 
 # A disabled event is one load and a branch, as a hand-written one: the same instructions, apart from names.
