@@ -60,3 +60,43 @@ timeout 60 "$work/project/build/shared"
 timeout 60 "$work/project/build/fixed"
 sed -i 's/spoor 0.1/spoor 9.0/' "$work/project/CMakeLists.txt"
 ! cmake -S "$work/project" -B "$work/project/newer" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$root" >/dev/null 2>&1 || fail "find_package(spoor 9.0) is content with this version"
+
+# spoor_generate_events(): the events of a manifest are compiled into a target, again when the manifest changes, and not otherwise.
+spoor=$build/spoor
+if [ -x "$spoor" ]; then
+	mkdir "$work/events"
+	cp "$here/../data/manifest/shop.man" "$work/events"
+	cat >"$work/events/main.c" <<'END'
+#include "acmeshop.h"
+int main(void)
+{
+	acmeshop_OrderTaken();
+	return spoor_provider_register(&acmeshop);
+}
+END
+	cat >"$work/events/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(events LANGUAGES C)
+find_package(spoor 0.1 REQUIRED)
+add_executable(main main.c)
+spoor_generate_events(main shop.man)
+target_link_libraries(main PRIVATE spoor::static)
+END
+	for generator in Ninja 'Unix Makefiles'; do
+		case $generator in
+		Ninja) command -v ninja >/dev/null || continue ;;
+		*) command -v make >/dev/null || continue ;;
+		esac
+		rm -rf "$work/events/build"
+		cmake -G "$generator" -S "$work/events" -B "$work/events/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$root" -DSPOOR_PROGRAM="$spoor" >"$work/log" 2>&1 ||
+			fail "spoor_generate_events: $(cat "$work/log")"
+		cmake --build "$work/events/build" >"$work/log" 2>&1 || fail "$generator: $(cat "$work/log")"
+		timeout 60 "$work/events/build/main" || fail "the program with generated events ($generator)"
+		cmake --build "$work/events/build" >"$work/log" 2>&1 || fail "$generator again: $(cat "$work/log")"
+		! grep -q 'Building C\|Generating' "$work/log" || fail "$generator makes the events again: $(cat "$work/log")"
+		sed -i 's/OrderPacked/OrderBoxed/' "$work/events/shop.man"
+		cmake --build "$work/events/build" >"$work/log" 2>&1 || fail "$generator after a change: $(cat "$work/log")"
+		grep -q OrderBoxed "$work/events/build/main_events/acmeshop.h" || fail "$generator does not see that the manifest changed"
+		sed -i 's/OrderBoxed/OrderPacked/' "$work/events/shop.man"
+	done
+fi

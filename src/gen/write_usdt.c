@@ -1,0 +1,262 @@
+/*
+ * USDT probes for each provider: a header with functions that fire them, a source file with the
+ * probes, and the provider in DTrace's language. A probe costs a test of its semaphore while nobody
+ * traces it.
+ *
+ * Tracers fetch arguments from registers and memory, so the functions that fire are not inline, and
+ * pass no constant. Floating numbers go as their bits, since tracers read no such registers. A
+ * template with a struct, or more arguments than a probe has, is one blob in ETW's layout and its
+ * length.
+ */
+#include "gen/gen.h"
+
+#include <string.h>
+
+#include "gen/c_code.h"
+
+#define PROBE_ARGUMENTS_MAX 12u
+/* With more, the compiler may also leave an argument in memory. */
+#define REGISTER_ARGUMENTS_MAX 6u
+#define SMALL_BYTES            1024u
+
+static uint32_t argument_count(const struct man_template *tmpl)
+{
+	uint32_t count = 0;
+
+	if (tmpl)
+		vec_each(field, &tmpl->fields)
+			count += field->parent == MANIFEST_NONE;
+	return count;
+}
+
+static bool is_blob(const struct man_template *tmpl)
+{
+	if (!tmpl)
+		return false;
+	vec_each(field, &tmpl->fields)
+		if (field->type == IN_NONE)
+			return true;
+	return argument_count(tmpl) > PROBE_ARGUMENTS_MAX;
+}
+
+/* ---- DTrace's file ---- */
+
+static const char *dtrace_type(const struct man_field *field)
+{
+	const struct in_type_facts *type = &in_types[field->type];
+
+	if (field->count.kind)
+		return "uintptr_t";
+	switch (type->kind) {
+	case KIND_TEXT16:
+	case KIND_TEXT8:
+		return "char *";
+	case KIND_FLOATING:
+		return type->size == 4 ? "uint32_t" : "uint64_t";
+	case KIND_BOOLEAN:
+		return "int32_t";
+	case KIND_TIME:
+		return "uint64_t";
+	case KIND_INTEGER:
+		return type->element;
+	default:
+		return "uintptr_t";
+	}
+}
+
+static void write_dtrace(const struct manifest *manifest, const struct man_provider *p,
+	struct bytes *out)
+{
+	gen_add_head(out, manifest);
+	bytes_printf(out, "provider %s {\n", p->prefix);
+	vec_each(event, &p->events) {
+		const struct man_template *tmpl = manifest_template(p, event);
+		const char *comma = "";
+		bytes_printf(out, "\tprobe %s(", event->symbol);
+		if (is_blob(tmpl)) {
+			bytes_text(out, "uint32_t, uintptr_t");
+		} else if (tmpl) {
+			vec_each(field, &tmpl->fields) {
+				bytes_printf(out, "%s%s", comma, dtrace_type(field));
+				comma = ", ";
+			}
+		}
+		bytes_text(out, ");\n");
+	}
+	bytes_text(out, "};\n");
+}
+
+/* ---- The functions that fire ---- */
+
+static void add_function(struct bytes *out, const struct man_provider *p,
+	const struct man_event *event, const char *ending)
+{
+	const struct man_template *tmpl = manifest_template(p, event);
+
+	bytes_printf(out, "void %s_usdt_%s%s(", p->prefix, event->symbol, ending);
+	if (tmpl)
+		c_add_parameters(out, p, tmpl, NULL);
+	else
+		bytes_text(out, "void");
+	bytes_text(out, ")");
+}
+
+static void write_header(const struct manifest *manifest, const struct man_provider *p,
+	struct bytes *out)
+{
+	gen_add_head(out, manifest);
+	bytes_printf(out,
+		"#ifndef %s_usdt_h_\n#define %s_usdt_h_\n\n"
+		"#include <spoor/generated.h>\n\n"
+		"#ifdef __cplusplus\nextern \"C\" {\n#endif\n",
+		p->prefix, p->prefix);
+	c_add_structs(out, p);
+	vec_each(event, &p->events) {
+		bytes_printf(out,
+			"\n/* Tracers count themselves in it. */\n"
+			"extern unsigned short %s_%s_semaphore SPOOR_HIDDEN;\n",
+			p->prefix, event->symbol);
+		add_function(out, p, event, "_write_");
+		bytes_printf(out,
+			" SPOOR_HIDDEN;\n"
+			"static inline bool %s_usdt_%s_enabled(void)\n{\n"
+			"\treturn __builtin_expect(__atomic_load_n(&%s_%s_semaphore, __ATOMIC_RELAXED) != 0, 0);\n}\n"
+			"static inline ",
+			p->prefix, event->symbol, p->prefix, event->symbol);
+		add_function(out, p, event, "");
+		bytes_printf(out, "\n{\n\tif (%s_usdt_%s_enabled())\n\t\t%s_usdt_%s_write_(",
+			p->prefix, event->symbol, p->prefix, event->symbol);
+		c_add_arguments(out, manifest_template(p, event), NULL);
+		bytes_text(out, ");\n}\n");
+	}
+	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
+/* An argument as an integer or a pointer. */
+static void add_value(struct bytes *out, const struct man_field *field)
+{
+	const struct in_type_facts *type = &in_types[field->type];
+	const char *name = field->c_name;
+
+	if (field->count.kind)
+		bytes_printf(out, "(uintptr_t)%s", name);
+	else if (type->kind == KIND_FLOATING)
+		bytes_printf(out, "%s_bits_", name);
+	else if (type->kind == KIND_BOOLEAN)
+		bytes_printf(out, "(int32_t)%s", name);
+	else if (type->kind == KIND_TIME)
+		bytes_printf(out, "spoor_time_of(%s)", name);
+	else if (type->kind == KIND_INTEGER)
+		bytes_text(out, name);
+	else
+		bytes_printf(out, "(uintptr_t)%s", name);
+}
+
+static void add_probe(struct bytes *out, const struct man_provider *p,
+	const struct man_event *event, const struct man_template *tmpl)
+{
+	uint32_t count = argument_count(tmpl);
+
+	if (tmpl) {
+		vec_each(field, &tmpl->fields) {
+			const struct in_type_facts *type = &in_types[field->type];
+			if (type->kind != KIND_FLOATING || field->count.kind)
+				continue;
+			bytes_printf(out,
+				"\tuint%u_t %s_bits_;\n\tmemcpy(&%s_bits_, &%s, sizeof(%s_bits_));\n",
+				8 * type->size, field->c_name, field->c_name, field->c_name,
+				field->c_name);
+		}
+	}
+	bytes_printf(out, "\tDTRACE_PROBE%.0u(%s, %s", count, p->prefix, event->symbol);
+	if (tmpl) {
+		vec_each(field, &tmpl->fields) {
+			bytes_text(out, ", ");
+			add_value(out, field);
+		}
+	}
+	bytes_text(out, ");\n");
+}
+
+static void add_blob(struct bytes *out, const struct man_provider *p, const struct man_event *event,
+	const struct man_template *tmpl)
+{
+	bytes_text(out, "\tconst size_t spoor_size_ = ");
+	c_add_size(out, p, tmpl, C_LAYOUT_ETW);
+	bytes_printf(out,
+		";\n"
+		"\tuint8_t spoor_small_[%u];\n"
+		"\tuint8_t *const spoor_bytes_ = spoor_size_ <= sizeof(spoor_small_) ? spoor_small_ : (uint8_t *)malloc(spoor_size_);\n\n"
+		"\tif (spoor_bytes_) {\n"
+		"\t\tuint8_t *spoor_at_ = spoor_bytes_;\n"
+		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
+		SMALL_BYTES);
+	c_add_puts(out, p, tmpl, C_LAYOUT_ETW);
+	bytes_printf(out,
+		"\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
+		"\t\tDTRACE_PROBE2(%s, %s, (uint32_t)spoor_size_, (uintptr_t)spoor_bytes_);\n"
+		"\t\tif (spoor_bytes_ != spoor_small_)\n"
+		"\t\t\tfree(spoor_bytes_);\n"
+		"\t}\n",
+		p->prefix, event->symbol);
+}
+
+static void write_source(const struct manifest *manifest, const struct man_provider *p,
+	struct bytes *out)
+{
+	bool in_memory = false;
+
+	gen_add_head(out, manifest);
+	bytes_printf(out,
+		"#include \"%s_usdt.h\"\n\n"
+		"#include <stdlib.h>\n\n"
+		"#define _SDT_HAS_SEMAPHORES 1\n"
+		"#define STAP_SDT_ARG_CONSTRAINT r\n"
+		"#include <sys/sdt.h>\n\n",
+		p->prefix);
+	vec_each(event, &p->events)
+		bytes_printf(out,
+			"__attribute__((section(\".probes\"))) unsigned short %s_%s_semaphore;\n",
+			p->prefix, event->symbol);
+	vec_each(tmpl, &p->templates) {
+		bool used = false;
+		vec_each(event, &p->events)
+			used |= manifest_template(p, event) == tmpl;
+		if (used && tmpl->fields.count)
+			c_add_struct_writers(out, p, tmpl, C_LAYOUT_ETW);
+	}
+	vec_each(event, &p->events) {
+		const struct man_template *tmpl = manifest_template(p, event);
+		bool more = !is_blob(tmpl) && argument_count(tmpl) > REGISTER_ARGUMENTS_MAX;
+		if (more != in_memory)
+			bytes_printf(out,
+				"\n#undef STAP_SDT_ARG_CONSTRAINT\n#define STAP_SDT_ARG_CONSTRAINT %s\n",
+				more ? "rm" : "r");
+		in_memory = more;
+		bytes_text(out, "\n__attribute__((noinline)) ");
+		add_function(out, p, event, "_write_");
+		bytes_text(out, "\n{\n");
+		if (is_blob(tmpl))
+			add_blob(out, p, event, tmpl);
+		else
+			add_probe(out, p, event, tmpl);
+		bytes_text(out, "}\n");
+	}
+}
+
+void gen_write_usdt(const struct manifest *manifest, const struct man_provider *p,
+	struct gen_files *files)
+{
+	/* An empty provider is no C and no DTrace. */
+	if (!p->events.count)
+		return;
+	struct bytes *out = gen_file_add(files, p->prefix, "_usdt.d");
+	if (out)
+		write_dtrace(manifest, p, out);
+	out = gen_file_add(files, p->prefix, "_usdt.h");
+	if (out)
+		write_header(manifest, p, out);
+	out = gen_file_add(files, p->prefix, "_usdt.c");
+	if (out)
+		write_source(manifest, p, out);
+}
