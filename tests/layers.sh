@@ -84,6 +84,8 @@ grep -rnE '__x86_64__|__aarch64__|__i386__|<immintrin\.h>|<x86intrin\.h>' src --
 
 # The folders of lib/, lowest first. A folder includes only folders before it.
 lib_folders='platform event pipe sink recover counter code sampler server start'
+# The sinks of <spoor/sink.h> use the public functions only.
+lib_outside='forward'
 before=
 for folder in $lib_folders; do
 	before="$before${before:+ }$folder"
@@ -93,6 +95,10 @@ done
 for folder in lib/*/; do
 	ls "$folder"*.c >/dev/null 2>&1 || continue
 	folder=${folder#lib/}
+	if is_in "${folder%/}" "$lib_outside"; then
+		grep -rnE "$quoted" "lib/$folder" | grep -vE "\"lib/$folder" | violation "lib/$folder may include only itself"
+		continue
+	fi
 	is_in "${folder%/}" "$lib_folders" || echo "lib/$folder" | violation 'a folder of lib that tests/layers.sh does not list'
 done
 

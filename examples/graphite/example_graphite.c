@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphite.h"
+#include <spoor/sink.h>
 
 SPOOR_PROVIDER(shop, "Shop")
 SPOOR_EVENT(shop, Order, 1, SPOOR_INFO, 0x1, (u32, Number), (f64, Price), (text, Item))
@@ -27,7 +27,8 @@ int main(int count, char **arguments)
 	struct spoor_want want = {
 		.size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE
 	};
-	struct graphite_options options = { .host = arguments[1],
+	struct spoor_sink_options options = { .size = sizeof(options),
+		.host = arguments[1],
 		.port = arguments[2],
 		.prefix = "example",
 		.wants = &want,
@@ -36,14 +37,14 @@ int main(int count, char **arguments)
 		.interval_ms = 200,
 		.buffer_bytes = 1 << 20,
 		.close_ms = count > 4 ? (uint32_t)strtoul(arguments[4], NULL, 10) * 1000 : 0 };
-	struct graphite *graphite;
-	struct graphite_counts counts;
+	struct spoor_sink_counts counts = { .size = sizeof(counts) };
+	struct spoor_sink *sink;
 
 	int error = spoor_start(&start);
 	if (!error)
 		error = spoor_provider_register(&shop);
 	if (!error)
-		error = graphite_open(&options, &graphite);
+		error = spoor_sink_graphite(&options, &sink);
 	if (error) {
 		fprintf(stderr, "graphite: cannot listen to this program's events: %s\n",
 			strerror(-error));
@@ -68,10 +69,10 @@ int main(int count, char **arguments)
 		spoor_histogram_record(price, i);
 		(void)poll(NULL, 0, 100);
 	}
-	graphite_close(graphite, &counts);
+	spoor_sink_close(sink, &counts);
 	printf("events %llu\nevents lost %llu\nlines %llu\nlines lost %llu\nconnections %llu\n",
 		(unsigned long long)counts.events, (unsigned long long)counts.events_lost,
-		(unsigned long long)counts.lines_sent, (unsigned long long)counts.lines_lost,
+		(unsigned long long)counts.sent, (unsigned long long)counts.lost,
 		(unsigned long long)counts.connections);
 	spoor_meter_close(meter);
 	spoor_stop();

@@ -31,6 +31,7 @@ cat >"$work/use.cc" <<'END'
 #include <spoor/code.h>
 #include <spoor/counter.h>
 #include <spoor/recover.h>
+#include <spoor/sink.h>
 SPOOR_PROVIDER(shop, "Shop")
 SPOOR_STRUCT(shop_point, (i32, x), (f64, y), (text, label), (blob, bytes), (boolean, ok), (u32_array, list), (text_array, texts))
 SPOOR_EVENT(shop, tick, 1, SPOOR_INFO, 0)
