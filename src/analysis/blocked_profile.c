@@ -8,14 +8,15 @@
 #include "analysis/blocks.h"
 #include "analysis/event_stacks.h"
 #include "analysis/profile.h"
+#include "analysis/thread_role.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
 static int add(struct profile *profile, const struct event_stacks *stacks, uint32_t process,
-	uint32_t index, const struct tally_row *row)
+	uint32_t index, const struct tally_row *row, enum thread_role role)
 {
 	struct profile_stack stack = {
-		.process = process, .weight_ns = row->amount, .count = row->count
+		.process = process, .weight_ns = row->amount, .count = row->count, .role = (uint8_t)role
 	};
 
 	if (index) {
@@ -34,7 +35,15 @@ static int add_waker(struct profile *profile, const struct blocks *blocks,
 	const struct block_waker *waker = &blocks->wakers.items[row->key.detail - 1];
 
 	return add(profile, stacks, profile->trace->threads.items[waker->thread].process,
-		waker->stack, row);
+		waker->stack, row, THREAD_OTHER);
+}
+
+static enum thread_role role_of(const struct trace *trace, const struct tally_row *row)
+{
+	const char *name = trace_text(trace, trace->threads.items[row->key.id].name);
+	enum thread_role role = thread_role_of(name);
+
+	return role == THREAD_OTHER && thread_role_is_own(name) ? THREAD_SERVICE : role;
 }
 
 static int add_all(struct profile *profile, const struct event_stacks *stacks,
@@ -44,7 +53,8 @@ static int add_all(struct profile *profile, const struct event_stacks *stacks,
 
 	for (uint32_t i = 0; i < tally->rows.list.count && !error; i++) {
 		const struct tally_row *row = &tally->rows.list.items[i];
-		error = add(profile, stacks, row->key.process, row->key.stack, row);
+		error = add(profile, stacks, row->key.process, row->key.stack, row,
+			role_of(profile->trace, row));
 	}
 	return error;
 }
@@ -96,11 +106,17 @@ int blocked_profile_mark(struct profile *profile, struct symbolmap *names)
 		if (!drop)
 			continue;
 		wait_place_find(names, functions, stack->frame_count, &place);
+		bool is_idle = place.idle || (!place.where && stack->role != THREAD_OTHER);
 		/* of our own words: it fits */
-		(void)snprintf(text, sizeof(text), "[%s]", block_cause_words(place.cause));
+		(void)snprintf(text, sizeof(text), "[%s]",
+			is_idle ? "idle" : block_cause_words(place.cause));
 		uint32_t mark = symbolmap_label(names, text, FUNCTION_BLOCKED);
 		if (!mark)
 			return -ENOMEM;
+		if (is_idle) {
+			drop = stack->frame_count;
+			stack->role = THREAD_OTHER;
+		}
 		drop--;
 		stack->at += drop;
 		stack->frame_count -= drop;

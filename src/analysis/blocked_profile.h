@@ -23,8 +23,8 @@ int blocked_profile_fill(const struct blocks *blocks, const struct event_stacks 
 	enum blocked_form form, struct profile *profile);
 
 /*
- * The scheduler's frames at the leaf become a mark of the cause, "[lock]". Stacks that are not of a
- * block stay. 0, or -ENOMEM.
+ * The scheduler's frames at the leaf become a mark of the cause, "[lock]", and whole stacks of threads
+ * without work become "[idle]". Stacks that are not of a block stay. 0, or -ENOMEM.
  */
 int blocked_profile_mark(struct profile *profile, struct symbolmap *names);
 

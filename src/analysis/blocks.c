@@ -2,11 +2,13 @@
 #include "analysis/blocks.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "analysis/event_stacks.h"
 #include "analysis/profile.h"
 #include "analysis/runtime_event.h"
+#include "analysis/thread_role.h"
+#include "base/cleanup.h"
 #include "trace/event.h"
 #include "trace/schema.h"
 #include "trace/spoor_payload.h"
@@ -64,6 +66,21 @@ static int add(struct tally *tally, const struct runtime_event *event, const str
 		      : 0;
 }
 
+static enum block_cause cause_without_stack(const struct payload_cswitch *block)
+{
+	if (block->flags & SWITCH_OFF_BEFORE)
+		return BLOCK_BEFORE;
+	switch (block->state) {
+	case SWITCH_PREEMPTED:
+		return BLOCK_PREEMPTED;
+	case SWITCH_STOPPED:
+	case SWITCH_TRACED:
+		return BLOCK_STOPPED;
+	default:
+		return BLOCK_UNKNOWN;
+	}
+}
+
 static int take_block(struct blocks *blocks, const struct runtime_event *event, uint32_t tid)
 {
 	const struct event *raw = event->event;
@@ -79,6 +96,8 @@ static int take_block(struct blocks *blocks, const struct runtime_event *event, 
 	}
 	if (!event->is_of_thread)
 		return 0;
+	if (!raw->stack_index)
+		key.kind = cause_without_stack(&block);
 	blocks->without_waker +=
 		block.flags & SWITCH_READY_UNKNOWN && block.state != SWITCH_PREEMPTED;
 	int error = event_stacks_add(event->stacks, event->process, raw, &key.stack);
@@ -130,10 +149,62 @@ static void place_rows(const struct blocks *blocks, struct tally *tally)
 	for (uint32_t i = 0; i < tally->rows.list.count; i++) {
 		struct tally_key *key = &tally->rows.list.items[i].key;
 		const struct wait_place *place = &blocks->places.items[key->stack];
+		if (!key->stack)
+			continue; /* its kind says what is known */
 		key->kind = place->cause;
 		key->text = place->wait;
 		key->place = place->where;
 	}
+}
+
+struct busy_process {
+	uint64_t busy_ns; /* without the time of idle threads */
+	uint32_t at;      /* of blocked.processes */
+};
+
+static int compare_busy(const void *a, const void *b)
+{
+	const struct busy_process *x = a;
+	const struct busy_process *y = b;
+
+	if (x->busy_ns != y->busy_ns)
+		return x->busy_ns > y->busy_ns ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static uint64_t busy_ns(const struct blocks *blocks, const struct tally_process *process)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct tally_row *row =
+			&blocks->blocked.rows.list.items[process->row_at + i];
+		sum_ns += blocks_is_idle(blocks, &row->key) ? 0 : row->amount;
+	}
+	return sum_ns;
+}
+
+/* Sorts the processes by the time that others than idle threads were blocked. */
+static int sort_by_busy(struct blocks *blocks)
+{
+	uint32_t count = blocks->blocked.processes.count;
+	struct tally_process *items = blocks->blocked.processes.items;
+	cleanup(freep) struct busy_process *order = calloc(count + 1, sizeof(*order));
+	cleanup(freep) struct tally_process *sorted = calloc(count + 1, sizeof(*sorted));
+
+	blocks->busy_count = 0;
+	if (!order || !sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		order[i] = (struct busy_process){ busy_ns(blocks, &items[i]), i };
+		blocks->busy_count += order[i].busy_ns > 0;
+	}
+	qsort(order, count, sizeof(*order), compare_busy);
+	for (uint32_t i = 0; i < count; i++)
+		sorted[i] = items[order[i].at];
+	for (uint32_t i = 0; i < count; i++)
+		items[i] = sorted[i];
+	return 0;
 }
 
 int blocks_finish(struct blocks *blocks, const struct tally_selection *selection)
@@ -158,18 +229,16 @@ int blocks_finish(struct blocks *blocks, const struct tally_selection *selection
 
 	if (!error)
 		place_rows(blocks, &blocks->runnable);
-	return error;
+	return error ? error : sort_by_busy(blocks);
 }
 
 bool blocks_is_idle(const struct blocks *blocks, const struct tally_key *key)
 {
-	static const char pool[] = ".NET TP Worker";
 	const struct wait_place *place = &blocks->places.items[key->stack];
 	const char *name = trace_text(blocks->trace, blocks->trace->threads.items[key->id].name);
 
 	/* The runtime's own threads have no managed frames while they have nothing to do. */
-	return place->idle || (!place->where && strncmp(name, ".NET ", 5) == 0 &&
-				      strncmp(name, pool, sizeof(pool) - 1) != 0);
+	return place->idle || (!place->where && thread_role_is_own(name));
 }
 
 void blocks_done(struct blocks *blocks)

@@ -17,7 +17,7 @@ enum thread_role thread_role_of(const char *name)
 		{ "GC", THREAD_COLLECTOR },
 		{ "Tiered Com", THREAD_TIERED_COMPILATION },
 		{ "Finalizer", THREAD_FINALIZER },
-		{ "EventPipe", THREAD_SAMPLER },
+		{ "EventPipe", THREAD_EVENT_PIPE },
 	};
 	static const char prefix[] = ".NET ";
 
@@ -30,6 +30,13 @@ enum thread_role thread_role_of(const char *name)
 	return THREAD_OTHER;
 }
 
+bool thread_role_is_own(const char *name)
+{
+	static const char worker[] = ".NET TP Worker";
+
+	return strncmp(name, ".NET ", 5) == 0 && strncmp(name, worker, sizeof(worker) - 1) != 0;
+}
+
 const char *thread_role_label(enum thread_role role)
 {
 	static const char *const labels[] = {
@@ -37,7 +44,8 @@ const char *thread_role_label(enum thread_role role)
 		[THREAD_COLLECTOR] = "[garbage collector]",
 		[THREAD_TIERED_COMPILATION] = "[tiered compilation]",
 		[THREAD_FINALIZER] = "[finalizer]",
-		[THREAD_SAMPLER] = "[EventPipe sampler]",
+		[THREAD_SERVICE] = "",
+		[THREAD_EVENT_PIPE] = "[EventPipe]",
 	};
 
 	return labels[role];

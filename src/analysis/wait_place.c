@@ -67,6 +67,8 @@ static const struct cause_name kernel_names[] = {
 	{ "jbd2_", BLOCK_DISK },
 	{ "balance_dirty_pages", BLOCK_DISK },
 	{ "filemap_", BLOCK_DISK },
+	{ "synchronize_rcu", BLOCK_WORK },
+	{ "__synchronize_srcu", BLOCK_WORK },
 	{ "kernel_wait4", BLOCK_CHILD },
 	{ "do_wait", BLOCK_CHILD },
 	{ "kernel_waitid", BLOCK_CHILD },
@@ -174,11 +176,12 @@ uint32_t wait_place_own(const struct symbolmap *names, const uint32_t *functions
 	return own < count ? functions[own] : 0;
 }
 
-/* By the kernel's frames, of which there are *ret_count. */
+/* By the kernel's frames, of which there are *ret_count. *ret_idle: a thread of the kernel without work. */
 static enum block_cause kernel_cause(const struct symbolmap *names, const uint32_t *functions,
-	uint32_t count, uint32_t *ret_count)
+	uint32_t count, uint32_t *ret_count, bool *ret_idle)
 {
 	enum block_cause found = BLOCK_UNKNOWN;
+	bool is_thread = false; /* of the kernel */
 	uint32_t i = 0;
 
 	for (; i < count; i++) {
@@ -190,9 +193,12 @@ static enum block_cause kernel_cause(const struct symbolmap *names, const uint32
 				trace_text(names->trace, function->name));
 		if (cause != BLOCK_UNKNOWN && (found == BLOCK_UNKNOWN || cause == BLOCK_PAGE_FAULT))
 			found = cause;
+		is_thread |= strcmp(trace_text(names->trace, function->name), "kthread") == 0 ||
+			     strcmp(trace_text(names->trace, function->name), "kthreadd") == 0;
 	}
 	*ret_count = i;
-	return found;
+	*ret_idle = found == BLOCK_UNKNOWN && is_thread;
+	return *ret_idle ? BLOCK_WORK : found;
 }
 
 /*
@@ -259,10 +265,11 @@ void wait_place_find(const struct symbolmap *names, const uint32_t *functions, u
 {
 	uint32_t user;
 	uint32_t at = 0;
-	struct wait_place place = { .cause = kernel_cause(names, functions, count, &user) };
+	struct wait_place place = { 0 };
 	uint32_t own = find_own(names, functions, count);
 	const struct managed_wait *wait = find_managed_wait(names, functions, count, &at);
 
+	place.cause = kernel_cause(names, functions, count, &user, &place.idle);
 	if (own < count)
 		place.where = functions[own];
 	if (wait && place.cause != BLOCK_PAGE_FAULT) {
@@ -309,6 +316,8 @@ const char *block_cause_words(enum block_cause cause)
 		[BLOCK_SIGNAL] = "signal",
 		[BLOCK_STOPPED] = "stopped",
 		[BLOCK_PREEMPTED] = "preempted",
+		[BLOCK_WORK] = "kernel work",
+		[BLOCK_BEFORE] = "began before the recording",
 	};
 
 	return words[cause < BLOCK_CAUSE_COUNT ? cause : BLOCK_UNKNOWN];

@@ -29,6 +29,8 @@ enum block_cause {
 	BLOCK_SIGNAL,
 	BLOCK_STOPPED,   /* by a signal or a debugger */
 	BLOCK_PREEMPTED, /* it could run on */
+	BLOCK_WORK,      /* for work of the kernel: of its threads, or what it does for a program */
+	BLOCK_BEFORE,    /* it began before the recording, so its stack is not known */
 	BLOCK_CAUSE_COUNT
 };
 
@@ -36,7 +38,7 @@ struct wait_place {
 	enum block_cause cause;
 	uint32_t wait;  /* function that waits, "Monitor.Enter", "read"; 0: not on the stack */
 	uint32_t where; /* innermost function of the program itself; 0: not on the stack */
-	bool idle;      /* a thread of a runtime that has no work */
+	bool idle;      /* a thread of a runtime, or of the kernel, that has no work */
 };
 
 /* `functions`: of the symbolmap, leaf first. */

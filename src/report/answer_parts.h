@@ -18,6 +18,8 @@ struct timeline;
 
 /* Rows of a table, if the user gives no number. */
 #define ANSWER_ROWS_DEFAULT 10u
+/* Processes in the text of a recording of all of them. */
+#define ANSWER_PROCESSES_MAX 10u
 
 /* What the report of one analysis adds to what all have in common. */
 struct answer_report {
@@ -25,6 +27,10 @@ struct answer_report {
 	/* rows a process, if the user gives no number; 0: all */
 	uint32_t row_count;
 	uint32_t (*process_count)(const struct answers *answers);
+	/* the text shows at most so many, or as many as it has rows; 0: all */
+	uint32_t process_max;
+	/* of them, the first ones, which are worth a text; NULL: all */
+	uint32_t (*shown_count)(const struct answers *answers);
 	/* process `at`, with at most `row_count` rows; 0, or -ENOMEM */
 	int (*add_process)(struct bytes *out, const struct answers *answers,
 		const struct report *report, uint32_t at, uint32_t row_count);

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "render/frame_label.h"
 #include "report/allocations_report.h"
 #include "report/awaits_report.h"
@@ -46,14 +47,23 @@ int answer_report_text(enum answer answer, const struct answers *answers,
 {
 	const struct answer_report *kind = answer_reports[answer];
 	uint32_t count = kind->process_count(answers);
+	uint32_t shown = kind->shown_count ? kind->shown_count(answers) : count;
+	uint32_t most = kind->process_max > row_count ? kind->process_max : row_count;
+	uint32_t more = kind->process_max && shown > most ? shown - most : 0;
 	int error = 0;
 
-	for (uint32_t i = 0; i < count && !error; i++) {
+	for (uint32_t i = 0; i < shown - more && !error; i++) {
 		if (i)
 			bytes_text(out, "\n");
 		error = kind->add_process(out, answers, report, i,
 			row_count ? row_count : kind->row_count);
 	}
+	if (more)
+		bytes_printf(out, "\n%s; --top shows more of them, -p and -n choose some\n",
+			TEXT_THINGS(more, "more process", "more processes"));
+	if (count > shown)
+		bytes_printf(out, "\n%s without work\n",
+			TEXT_THINGS(count - shown, "process", "processes"));
 	if (kind->lacks_wakings) {
 		answer_switch_end(out, report, count > 0, kind->lacks_wakings(answers));
 		return error;

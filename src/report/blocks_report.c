@@ -26,7 +26,13 @@ static void add_thread_name(struct bytes *out, const struct report *report, uint
 {
 	const struct thread *thread = &report->trace->threads.items[row];
 
-	text_add_safe_z(out, trace_text(report->trace, thread->name));
+	const char *name = trace_text(report->trace, thread->name);
+
+	/* A main thread without a name of its own has that of the process. */
+	text_add_safe_z(out,
+		*name ? name
+		      : trace_text(report->trace,
+				report->trace->processes.items[thread->process].name));
 	bytes_printf(out, " (%u)", thread->tid);
 }
 
@@ -162,7 +168,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	bytes_printf(out, "blocked for %s in %s", TEXT_DURATION((double)process->amount / NS_PER_S),
 		TEXT_THINGS(process->count, "wait", "waits"));
 	if (idle_ns)
-		bytes_printf(out, ", of which %s are of idle threads of the runtime",
+		bytes_printf(out, ", of which %s are of idle threads",
 			TEXT_DURATION((double)idle_ns / NS_PER_S));
 	bytes_text(out, "\n\n   blocked    share    waits   longest  for\n");
 	for (uint32_t i = 0; i < shown; i++)
@@ -259,6 +265,11 @@ static uint32_t process_count(const struct answers *answers)
 	return answers->blocks.blocked.processes.count;
 }
 
+static uint32_t busy_count(const struct answers *answers)
+{
+	return answers->blocks.busy_count;
+}
+
 static bool has_unknown_wakings(const struct answers *answers)
 {
 	return answers->blocks.without_waker > 0;
@@ -274,6 +285,8 @@ const struct answer_report blocks_report = {
 	.option = "off-cpu",
 	.row_count = ANSWER_ROWS_DEFAULT,
 	.process_count = process_count,
+	.process_max = ANSWER_PROCESSES_MAX,
+	.shown_count = busy_count,
 	.add_process = add_process,
 	.add_json = add_json,
 	.add_json_end = add_json_end,

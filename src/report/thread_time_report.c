@@ -152,6 +152,7 @@ const struct answer_report thread_time_report = {
 	.option = "thread-time",
 	.row_count = ANSWER_ROWS_DEFAULT,
 	.process_count = process_count,
+	.process_max = ANSWER_PROCESSES_MAX,
 	.add_process = add_process,
 	.add_json = add_json,
 	.add_json_end = add_json_end,

@@ -13,12 +13,17 @@ static void test_names(void **state)
 	assert_int_equal(thread_role_of(".NET BGC"), THREAD_COLLECTOR);
 	assert_int_equal(thread_role_of(".NET Tiered Com"), THREAD_TIERED_COMPILATION);
 	assert_int_equal(thread_role_of(".NET Finalizer"), THREAD_FINALIZER);
-	assert_int_equal(thread_role_of(".NET EventPipe"), THREAD_SAMPLER);
+	assert_int_equal(thread_role_of(".NET EventPipe"), THREAD_EVENT_PIPE);
 	assert_int_equal(thread_role_of(".NET TP Worker"), THREAD_OTHER);
 	assert_int_equal(thread_role_of("Server GC"), THREAD_OTHER);
 	assert_int_equal(thread_role_of(".NET "), THREAD_OTHER);
 	assert_int_equal(thread_role_of(""), THREAD_OTHER);
 	assert_string_equal(thread_role_label(THREAD_OTHER), "");
+	assert_string_equal(thread_role_label(THREAD_SERVICE), "");
+	assert_true(thread_role_is_own(".NET Finalizer"));
+	assert_true(thread_role_is_own(".NET Sockets"));
+	assert_false(thread_role_is_own(".NET TP Worker"));
+	assert_false(thread_role_is_own("shop"));
 }
 
 /* The same stack on a thread of the collector and on another one: one of them gets the label. */

@@ -198,6 +198,40 @@ static void test_waits(void **state)
 	fixture_end(&f);
 }
 
+/* Blocks without a stack: of before the recording, and of threads that could run on; and processes that only idle. */
+static void test_without_stack(void **state)
+{
+	static const uint64_t burn[] = { KERNEL + 0x108, LIBC + 0x108, JIT + 8, LIBC + 8 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	uint32_t idle = trace_thread(&f.trace, 4800, 4801);
+	uint32_t working = f.thread;
+	f.trace.threads.items[idle].name = trace_add_text(&f.trace, ".NET Finalizer");
+	f.thread = idle;
+	block(&f, 900, &(struct payload_cswitch){ .value = 900 * MS, .flags = SWITCH_OFF_BEFORE });
+	f.thread = working;
+	block(&f, 100,
+		&(struct payload_cswitch){ .value = 100 * MS,
+			.state = SWITCH_SLEEPING,
+			.flags = SWITCH_OFF_BEFORE });
+	fixture_stack(&f, burn, 4);
+	block(&f, 200, &(struct payload_cswitch){ .value = 50 * MS, .state = SWITCH_SLEEPING });
+	fixture_finish(&f);
+	const struct blocks *blocks = &f.answers.blocks;
+	assert_int_equal(blocks->blocked.processes.count, 2);
+	assert_int_equal(blocks->busy_count, 1);
+	const struct tally_process *first = &blocks->blocked.processes.items[0];
+	assert_int_equal(f.trace.processes.items[first->process].pid, 4711);
+	const struct tally_row *row = &blocks->blocked.rows.list.items[first->row_at];
+	assert_int_equal(row->amount, 100 * MS);
+	assert_int_equal(row->key.kind, BLOCK_BEFORE);
+	assert_int_equal(row[1].key.kind, BLOCK_UNKNOWN);
+	assert_int_equal(row[1].amount, 50 * MS);
+	fixture_end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_short_blocks),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_without_stack),
 	};
 
 	return cmocka_run_group_tests_name("thread_time", tests, NULL, NULL);

@@ -59,6 +59,16 @@ static const struct expected cases[] = {
 		BLOCK_LOCK, "pthread_mutex_lock", "get", false },
 	{ { KERNEL("futex_wait"), LIBC("__futex_abstimed_wait_common"), LIBC("start_thread") },
 		BLOCK_FUTEX, "__futex_abstimed_wait_common", NULL, false },
+	/* threads of the kernel: without work, and at work */
+	{ { KERNEL("__schedule"), KERNEL("schedule"), KERNEL("worker_thread"), KERNEL("kthread"),
+		  KERNEL("ret_from_fork") },
+		BLOCK_WORK, NULL, NULL, true },
+	{ { KERNEL("schedule"), KERNEL("jbd2_journal_commit_transaction"), KERNEL("kjournald2"),
+		  KERNEL("kthread") },
+		BLOCK_DISK, NULL, NULL, false },
+	{ { KERNEL("schedule"), KERNEL("wait_for_completion"), KERNEL("synchronize_rcu_normal"),
+		  LIBC("close"), NATIVE("end") },
+		BLOCK_WORK, "close", "end", false },
 	/* without kernel frames */
 	{ { LIBC("recv"), NATIVE("fetch") }, BLOCK_NETWORK, "recv", "fetch", false },
 	/* .NET, by the method that the program called */

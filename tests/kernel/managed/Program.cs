@@ -90,6 +90,9 @@ switch (args[0])
     case "throws":
         Told.Flood(ms);
         break;
+    case "waits":
+        Waiting.Run(ms);
+        break;
     default:
         return 2;
 }
