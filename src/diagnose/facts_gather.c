@@ -270,23 +270,17 @@ static int set_children(struct facts *facts, const struct trace *trace)
 	return error;
 }
 
-/* The control group of a process is known by its container, or because it is the only one. */
 static void set_throttling(struct facts *facts, const struct trace *trace)
 {
 	for (uint32_t i = 0; i < facts->processes.count; i++) {
 		struct process_facts *row = &facts->processes.items[i];
 		uint32_t process = trace_find_process(trace, row->pid);
-		uint32_t container = process ? trace->processes.items[process].container : 0;
-		for (uint32_t g = 1; g < trace->cpu_grants.count; g++) {
-			const struct cpu_grant *grant = &trace->cpu_grants.items[g];
-			if (!grant->periods ||
-				(trace->cpu_grants.count > 2 &&
-					(!container || grant->container != container)))
-				continue;
-			facts_set(row, FACT_throttled_share,
-				(double)grant->throttled_periods / (double)grant->periods);
-			facts_set(row, FACT_throttled, (double)grant->throttled_ns / NS_PER_S);
-		}
+		const struct cpu_grant *grant = process ? trace_cpu_grant(trace, process) : NULL;
+		if (!grant || !grant->periods)
+			continue;
+		facts_set(row, FACT_throttled_share,
+			(double)grant->throttled_periods / (double)grant->periods);
+		facts_set(row, FACT_throttled, (double)grant->throttled_ns / NS_PER_S);
 	}
 }
 

@@ -32,6 +32,35 @@ static void add_thread(struct bytes *out, const struct report *report,
 	bytes_printf(out, " (%u)%s\n", thread->tid, row->ended ? ", ended" : "");
 }
 
+/* Threads of a group that has used up its share are runnable until the next period. */
+static void add_limit(struct bytes *out, const struct report *report, uint32_t process)
+{
+	const struct cpu_grant *grant = trace_cpu_grant(report->trace, process);
+
+	if (!grant || !grant->throttled_periods || !grant->period_ns)
+		return;
+	bytes_printf(out,
+		"its control group is limited to %.3g CPUs and was throttled in %s of %s periods: threads that were runnable then waited for the next one\n",
+		(double)grant->quota_ns / (double)grant->period_ns,
+		TEXT_COUNT(grant->throttled_periods), TEXT_COUNT(grant->periods));
+}
+
+static void add_json_limit(struct json *j, const struct report *report, uint32_t process)
+{
+	const struct cpu_grant *grant = trace_cpu_grant(report->trace, process);
+
+	if (!grant || !grant->period_ns) {
+		json_null(j, "cpu_limit");
+		return;
+	}
+	json_object(j, "cpu_limit");
+	json_f64(j, "cpus", (double)grant->quota_ns / (double)grant->period_ns);
+	json_u64(j, "periods", grant->periods);
+	json_u64(j, "throttled_periods", grant->throttled_periods);
+	json_u64(j, "throttled_ns", grant->throttled_ns);
+	json_end(j);
+}
+
 static int add_process(struct bytes *out, const struct answers *answers,
 	const struct report *report, uint32_t at, uint32_t row_count)
 {
@@ -42,13 +71,14 @@ static int add_process(struct bytes *out, const struct answers *answers,
 		process->function_count < row_count ? process->function_count : row_count;
 
 	answer_head(out, report, process->process);
-	bytes_printf(out, "%s, %s of thread time: on CPU %s, runnable %s, blocked %s\n\n",
+	bytes_printf(out, "%s, %s of thread time: on CPU %s, runnable %s, blocked %s\n",
 		TEXT_THINGS(process->row_count, "thread", "threads"),
 		TEXT_DURATION((double)process->wall_ns / NS_PER_S),
 		TEXT_DURATION((double)process->on_cpu_ns / NS_PER_S),
 		TEXT_DURATION((double)process->runnable_ns / NS_PER_S),
 		TEXT_DURATION((double)process->blocked_ns / NS_PER_S));
-	bytes_text(out, "       wall     on CPU   runnable    blocked   switches  thread\n");
+	add_limit(out, report, process->process);
+	bytes_text(out, "\n       wall     on CPU   runnable    blocked   switches  thread\n");
 	for (uint32_t i = 0; i < threads; i++)
 		add_thread(out, report, &times->rows.items[process->row_at + i]);
 	answer_more(out, 9, process->row_count - threads, "more thread", "more threads");
@@ -119,6 +149,7 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 
 	answer_json_process(j, report, process->process);
 	json_u64(j, "wall_ns", process->wall_ns);
+	add_json_limit(j, report, process->process);
 	add_json_times(j, process->on_cpu_ns, process->runnable_ns, process->blocked_ns);
 	json_array(j, "threads");
 	for (uint32_t r = 0; r < process->row_count; r++)

@@ -177,6 +177,8 @@ static int absorb_facts(struct trace *trace, const struct event *event)
 		process->name = trace_add_text(trace, read.command);
 	if (*read.container)
 		process->container = trace_add_text(trace, read.container);
+	if (*read.cgroup)
+		process->cgroup = trace_add_text(trace, read.cgroup);
 	for (size_t i = 0; i < read.argument_count; i++) {
 		if (i)
 			bytes_u8(&joined, ' ');

@@ -321,3 +321,28 @@ void stack_table_done(struct stack_table *table)
 	vec_done(&table->frames);
 	map_done(&table->index);
 }
+
+/* Whether a control group is `ancestor` or below it. */
+static bool is_below(const char *path, const char *ancestor)
+{
+	size_t len = strlen(ancestor);
+
+	return len > 1 && strncmp(path, ancestor, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+const struct cpu_grant *trace_cpu_grant(const struct trace *trace, uint32_t process)
+{
+	const struct process *p = &trace->processes.items[process];
+	const struct cpu_grant *found = NULL;
+
+	for (uint32_t i = 1; i < trace->cpu_grants.count; i++) {
+		const struct cpu_grant *grant = &trace->cpu_grants.items[i];
+		if ((p->container && grant->container == p->container) ||
+			is_below(trace_text(trace, p->cgroup), trace_text(trace, grant->path)))
+			found = grant;
+	}
+	if (!found && trace->cpu_grants.count == 2 &&
+		!trace_options_say(trace, "\"scope\":\"machine\""))
+		found = &trace->cpu_grants.items[1];
+	return found;
+}

@@ -38,6 +38,7 @@ struct process {
 	uint32_t executable;      /* strtab: path */
 	uint32_t command;         /* strtab: command line, arguments joined with spaces */
 	uint32_t container;       /* strtab: id, or 0 */
+	uint32_t cgroup;          /* strtab: path of its control group, or 0 */
 	uint32_t main_thread;     /* index in threads; created with the process */
 	uint32_t runtime_version; /* strtab: "10.0.12" */
 	/* strtab: why no names could be requested from its runtime; 0 = they could */
@@ -218,6 +219,12 @@ uint32_t trace_add_text(struct trace *trace, const char *text);
 
 /* Whether the recorder's options have this text, such as "\"event\":\"thread-clocks\"". */
 bool trace_options_say(const struct trace *trace, const char *what);
+
+/*
+ * The CPU limit of a process: of its container, its control group, or an ancestor of that; the only one, if
+ * the recording is of chosen processes. NULL: none is known.
+ */
+const struct cpu_grant *trace_cpu_grant(const struct trace *trace, uint32_t process);
 
 /*
  * The newest process with this pid, made with its main thread when there is none;

@@ -199,6 +199,17 @@ if echo $held >"$group/cgroup.procs"; then
 	has out "^control group [^:]*/spoor_test_$$: limited to 0\\.05 CPUs, throttled [0-9.]+ % of the time \\(in [0-9]+ of [0-9]+ periods; its threads waited [0-9.]+ m?s\\)\$"
 	code_of "$spoor" report --json x.nettrace
 	json out 'any(.cpu_limits[]; .cpus == 0.05 and .periods > 0 and .throttled_periods > 0)'
+
+	# Context switches have the time in which it was runnable; the limit is named as the reason.
+	for seconds in 2 10 40; do
+		code_of "$spoor" record -q --off-cpu -p $held --duration ${seconds}s -o x.nettrace
+		expect_code 0 "switches of a process that is throttled"
+		code_of "$spoor" report --thread-time --json x.nettrace
+		! value out 'any(.processes[]; .cpu_limit.throttled_periods > 0)' | grep -q true || break
+	done
+	json out 'any(.processes[]; .cpu_limit.cpus == 0.05 and .cpu_limit.throttled_periods > 0 and .runnable_ns > .on_cpu_ns)'
+	code_of "$spoor" report --thread-time x.nettrace
+	has out '^its control group is limited to 0\.05 CPUs and was throttled in [0-9,]+ of [0-9,]+ periods'
 fi
 kill $held
 wait $held 2>/dev/null || :
