@@ -150,7 +150,7 @@ static void place_rows(const struct blocks *blocks, struct tally *tally)
 		struct tally_key *key = &tally->rows.list.items[i].key;
 		const struct wait_place *place = &blocks->places.items[key->stack];
 		if (!key->stack)
-			continue; /* its kind says what is known */
+			continue; /* its kind was set by the event */
 		key->kind = place->cause;
 		key->text = place->wait;
 		key->place = place->where;

@@ -28,7 +28,7 @@ static void add_thread_name(struct bytes *out, const struct report *report, uint
 
 	const char *name = trace_text(report->trace, thread->name);
 
-	/* A main thread without a name of its own has that of the process. */
+	/* The main thread has no name if it has that of the process. */
 	text_add_safe_z(out,
 		*name ? name
 		      : trace_text(report->trace,

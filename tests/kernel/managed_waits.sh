@@ -42,7 +42,7 @@ named || fail "a wait is not named: $(cat unnamed)"
 # Idle threads: of the runtime, and marked.
 json report.json '[.processes[].waits[] | select(.thread | startswith(".NET ") and (startswith(".NET TP") | not)) | .idle] | length > 2 and all'
 json report.json '[.processes[].waits[] | select(.idle) | .thread] | all(startswith(".NET "))'
-# At most a hundredth has no cause; threads that waited since before the recording are told apart.
+# At most a hundredth has no cause; threads that waited since before the recording have a cause of their own.
 json report.json '[.processes[].waits[] | {c: .cause, n: .blocked_ns}] | (map(select(.c == "unknown").n) | add // 0) * 100 <= (map(.n) | add)'
 "$spoor" report waits.nettrace --off-cpu >out 2>err || fail "no report"
 has out 'of which .* are of idle threads'
