@@ -29,6 +29,7 @@ struct stack_unwinder {
 	struct code_spaces spaces;
 	struct unwind_images *images;
 	struct code_space *space;    /* of the current walk */
+	bool hurries;                /* see stack_unwinder_hurry() */
 	uint64_t frames[FRAMES_MAX]; /* scratch */
 };
 
@@ -83,6 +84,7 @@ int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const s
 
 void stack_unwinder_hurry(struct stack_unwinder *unwinder)
 {
+	unwinder->hurries = true;
 	unwind_images_hurry(unwinder->images);
 }
 
@@ -149,6 +151,8 @@ void stack_unwinder_note(struct stack_unwinder *unwinder, const struct perf_reco
 void stack_unwinder_pass(struct stack_unwinder *unwinder)
 {
 	code_spaces_pass(&unwinder->spaces);
+	if (unwinder->hurries)
+		unwind_images_hurry(unwinder->images);
 }
 
 bool stack_unwinder_knows(const struct stack_unwinder *unwinder, uint32_t pid)

@@ -36,7 +36,7 @@ struct strtab;
 int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const struct arch *arch,
 	struct stack_unwinder **ret_unwinder);
 
-/* Images are waited for much shorter: for rings that fill in less time. */
+/* Images are waited for much shorter, in each pass over the rings: those may fill in less time. */
 void stack_unwinder_hurry(struct stack_unwinder *unwinder);
 void stack_unwinder_free(struct stack_unwinder *unwinder);
 

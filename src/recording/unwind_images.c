@@ -77,6 +77,7 @@ struct unwind_images {
 	uint64_t tick;
 	uint64_t tables_bytes;
 	uint64_t wait_ns; /* for an answer of the reader */
+	bool hurried;     /* wait_ns is for all answers */
 };
 
 /* ---- the thread ---- */
@@ -248,6 +249,7 @@ int unwind_images_new(const struct strtab *strings, struct unwind_images **ret_i
 void unwind_images_hurry(struct unwind_images *images)
 {
 	images->wait_ns = UNWIND_IMAGE_HURRY_NS;
+	images->hurried = true;
 }
 
 void unwind_images_free(struct unwind_images *images)
@@ -343,8 +345,11 @@ static void ask(struct unwind_images *images, uint32_t number, uint32_t pid,
 		reader->wanted = reader->request.path && reader->request.build_id;
 		image->state = reader->wanted ? IMAGE_WANTED : IMAGE_UNREAD;
 		pthread_cond_broadcast(&reader->changed);
+		uint64_t begin_ns = clock_monotonic_ns();
 		if (reader->wanted && await_answer(reader, images->wait_ns))
 			take_answer(images, reader);
+		uint64_t waited_ns = images->hurried ? clock_monotonic_ns() - begin_ns : 0;
+		images->wait_ns -= waited_ns < images->wait_ns ? waited_ns : images->wait_ns;
 	}
 	pthread_mutex_unlock(&reader->lock);
 }

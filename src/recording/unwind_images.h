@@ -17,11 +17,11 @@ struct unwind_images;
 struct unwind_table;
 
 #define UNWIND_IMAGE_WAIT_NS UINT64_C(200000000)
-/* if rings fill so fast that samples would be lost meanwhile */
-#define UNWIND_IMAGE_HURRY_NS UINT64_C(2000000)
+/* for all files of one pass over the rings, if those fill so fast that samples would be lost meanwhile */
+#define UNWIND_IMAGE_HURRY_NS UINT64_C(20000000)
 
 int unwind_images_new(const struct strtab *strings, struct unwind_images **ret_images);
-/* From now on the caller waits for a file for UNWIND_IMAGE_HURRY_NS only. */
+/* Until the next call the caller waits for files for UNWIND_IMAGE_HURRY_NS in all. */
 void unwind_images_hurry(struct unwind_images *images);
 void unwind_images_free(struct unwind_images *images);
 

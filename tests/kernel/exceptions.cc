@@ -1,6 +1,7 @@
 // A C++ program without frame pointers, for the tests of unwinding: exceptions that pass several frames, and the standard library.
 //
 //   exceptions steps    stops itself, calls each kind of code one time, and ends
+//   exceptions loop     calls them until it is killed
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -37,18 +38,29 @@ __attribute__((noinline)) std::size_t sorted(int count)
 	return words.size();
 }
 
-} // namespace
-
-int main()
+std::size_t work(int count)
 {
-	std::size_t sum = 0;
+	std::size_t sum = sorted(count);
 
-	std::raise(SIGSTOP);
-	sum += sorted(5);
 	try {
 		sum += static_cast<std::size_t>(descend(3));
 	} catch (const std::runtime_error &error) {
 		sum += std::string(error.what()).size();
 	}
+	return sum;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	std::size_t sum = 0;
+	bool loops = argc > 1 && std::string(argv[1]) == "loop";
+
+	if (!loops)
+		std::raise(SIGSTOP);
+	do
+		sum += work(loops ? 50 : 5);
+	while (loops);
 	return sum == 0;
 }
