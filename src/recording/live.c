@@ -190,6 +190,8 @@ static void give_out(struct live *live, uint64_t until_ns)
 		}
 		case PENDING_COMM:
 			process_table_comm(&live->table, item);
+			if (live->switches.table && item->flag)
+				switch_table_exec(&live->switches, item);
 			break;
 		case PENDING_FORK:
 			process_table_fork(&live->table, item);

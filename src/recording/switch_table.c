@@ -324,6 +324,24 @@ static void write_time(struct switch_table *switches, struct switch_thread *thre
 	emit(switches, SPOOR_THREAD_TIME, row, 0, EVENT_CPU_UNKNOWN);
 }
 
+void switch_table_exec(struct switch_table *switches, const struct pending *item)
+{
+	struct switch_thread *thread = thread_of(switches, item->tid);
+	uint32_t process = process_table_find(switches->table, item->pid);
+
+	if (!thread || !process || thread->process == process ||
+		thread->place == SWITCH_PLACE_ENDED)
+		return;
+	write_short_blocks(switches);
+	write_time(switches, thread, item->time_ns, true);
+	*thread = (struct switch_thread){ .process = process,
+		.pid = thread->pid,
+		.tid = thread->tid,
+		.begin_ns = item->time_ns,
+		.since_ns = item->time_ns,
+		.place = SWITCH_PLACE_ON };
+}
+
 void switch_table_exit(struct switch_table *switches, const struct pending *item)
 {
 	struct switch_thread *thread = thread_of(switches, item->tid);

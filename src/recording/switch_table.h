@@ -85,6 +85,8 @@ void switch_table_switch(struct switch_table *switches, const struct pending *it
 	uint64_t late_ns);
 void switch_table_waking(struct switch_table *switches, const struct pending *item);
 void switch_table_fork(struct switch_table *switches, const struct pending *item);
+/* After process_table_comm() of an exec, which may have begun another process in the file. */
+void switch_table_exec(struct switch_table *switches, const struct pending *item);
 void switch_table_exit(struct switch_table *switches, const struct pending *item);
 
 void switch_table_flush(struct switch_table *switches);

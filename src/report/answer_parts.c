@@ -119,6 +119,18 @@ void answer_function(struct bytes *out, const struct report *report, uint32_t fu
 	}
 }
 
+void answer_thread(struct bytes *out, const struct report *report, uint32_t row)
+{
+	const struct trace *trace = report->trace;
+	const struct thread *thread = &trace->threads.items[row];
+
+	text_add_safe_z(out,
+		trace_text(trace, thread->name
+					  ? thread->name
+					  : trace->processes.items[thread->process].name));
+	bytes_printf(out, " (%u)", thread->tid);
+}
+
 void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one, const char *many)
 {
 	const struct bytes dots = { .data = (uint8_t *)(uintptr_t) "\xe2\x80\xa6", .len = 3 };

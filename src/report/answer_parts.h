@@ -79,6 +79,9 @@ void answer_timeline(struct bytes *out, const struct answers *answers, const str
 /* "Shop.Parse.Number(string)  Shop.dll"; nothing for function 0. */
 void answer_function(struct bytes *out, const struct report *report, uint32_t function);
 
+/* "worker (4711)"; a main thread has the name of its process. */
+void answer_thread(struct bytes *out, const struct report *report, uint32_t row);
+
 /* The line about rows that are not shown: "  …  12 more types". */
 void answer_more(struct bytes *out, size_t width, uint32_t count, const char *one,
 	const char *many);

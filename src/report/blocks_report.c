@@ -22,20 +22,6 @@ static void begin_detail(struct bytes *out, const char *text)
 	bytes_printf(out, "\n%42s%s", "", text);
 }
 
-static void add_thread_name(struct bytes *out, const struct report *report, uint32_t row)
-{
-	const struct thread *thread = &report->trace->threads.items[row];
-
-	const char *name = trace_text(report->trace, thread->name);
-
-	/* The main thread has no name if it has that of the process. */
-	text_add_safe_z(out,
-		*name ? name
-		      : trace_text(report->trace,
-				report->trace->processes.items[thread->process].name));
-	bytes_printf(out, " (%u)", thread->tid);
-}
-
 /* "Monitor.Enter": the name that a person gives to a function that waits. */
 static void add_short_name(struct bytes *out, const struct report *report, uint32_t index)
 {
@@ -73,7 +59,7 @@ static void add_waker(struct bytes *out, const struct answers *answers, const st
 		label_process(out, report->trace, thread->process);
 		bytes_text(out, ", ");
 	}
-	add_thread_name(out, report, waker->thread);
+	answer_thread(out, report, waker->thread);
 	if (!where)
 		return;
 	bytes_text(out, " in ");
@@ -123,7 +109,7 @@ static void add_longest(struct bytes *out, const struct report *report, struct t
 		answer_duration_cell(out, 7, row->most);
 		answer_duration_cell(out, 8, row->most_at_ns);
 		bytes_text(out, "  ");
-		add_thread_name(out, report, (uint32_t)row->key.id);
+		answer_thread(out, report, (uint32_t)row->key.id);
 		bytes_text(out, ", ");
 		add_wait(out, report, &row->key);
 		if (row->key.place) {

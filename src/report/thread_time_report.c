@@ -22,14 +22,12 @@ static void add_times(struct bytes *out, uint64_t on_cpu_ns, uint64_t runnable_n
 static void add_thread(struct bytes *out, const struct report *report,
 	const struct thread_time_row *row)
 {
-	const struct thread *thread = &report->trace->threads.items[row->thread];
-
 	answer_duration_cell(out, 9, row->wall_ns);
 	add_times(out, row->on_cpu_ns, row->runnable_ns, row->blocked_ns);
 	answer_count_cell(out, 9, row->switches);
 	bytes_text(out, "  ");
-	text_add_safe_z(out, trace_text(report->trace, thread->name));
-	bytes_printf(out, " (%u)%s\n", thread->tid, row->ended ? ", ended" : "");
+	answer_thread(out, report, row->thread);
+	bytes_text(out, row->ended ? ", ended\n" : "\n");
 }
 
 /* Threads of a group that has used up its share are runnable until the next period. */

@@ -11,6 +11,7 @@
  *   target thread-churn MS             starts threads one after the other; each computes 2 ms
  *   target waits MS                    threads that sleep, read a pipe and take a mutex for MS ms, then compute as long; each prints its
  *   name, id, and its time on the wall and on the CPU, in ns
+ *   target switches COUNT              two threads that wait for each other COUNT times, then prints "switched"
  *   target mappings COUNT FILE MS      maps a page of FILE, executable, COUNT times, and computes
  *
  * MS is CPU time of the thread that computes (thread-churn: of the process), in milliseconds. So
@@ -271,6 +272,34 @@ static void wait_for_all(uint64_t ms)
 		pthread_join(threads_of[i], NULL);
 }
 
+static int exchange[2][2];
+
+static void pass_on(unsigned from, unsigned count)
+{
+	char byte = 'x';
+
+	for (unsigned i = 0; i < count; i++)
+		if (write(exchange[from][1], &byte, 1) != 1 ||
+			read(exchange[1 - from][0], &byte, 1) != 1)
+			fail("exchange");
+}
+
+static void *pass_back(void *count)
+{
+	pass_on(1, *(unsigned *)count);
+	return NULL;
+}
+
+static void switches(unsigned count)
+{
+	if (pipe(exchange[0]) < 0 || pipe(exchange[1]) < 0)
+		fail("pipe");
+	pthread_t thread = start_thread(pass_back, &count);
+	pass_on(0, count);
+	pthread_join(thread, NULL);
+	printf("switched\n");
+}
+
 static void mappings(unsigned count, const char *path, uint64_t ms)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -311,6 +340,8 @@ int main(int argc, char **argv)
 		thread_churn(ms);
 	} else if (!strcmp(verb, "waits") && argc == 3) {
 		wait_for_all(ms);
+	} else if (!strcmp(verb, "switches") && argc == 3) {
+		switches((unsigned)atoi(argv[2]));
 	} else if (!strcmp(verb, "mappings") && argc == 5) {
 		mappings((unsigned)atoi(argv[2]), argv[3], ms);
 	} else {

@@ -191,6 +191,31 @@ static void test_birth_and_death(void **state)
 	assert_null(nth(SPOOR_THREAD_TIME, 2));
 }
 
+/* An exec ends the life of a thread in one process of the file, and begins another: no time is in both, or in none. */
+static void test_exec(void **state)
+{
+	const struct pending item = {
+		.kind = PENDING_COMM, .time_ns = 2600, .pid = SHOP, .tid = SHOP, .flag = true
+	};
+	struct process_table *table = &fixture.live->table;
+
+	(void)state;
+	out(SHOP, 2000, SWITCH_SLEEPING);
+	in(SHOP, 2500);
+	uint32_t before = process_table_find(table, SHOP);
+	table->rows.items[before].read_ns = 0; /* the program was not looked up later */
+	process_table_comm(table, &item);
+	switch_table_exec(&switches, &item);
+	assert_int_not_equal(process_table_find(table, SHOP), before);
+	expect_time(0, BEGIN_NS, 1100, 0, 500);
+	assert_true(thread_time(0).ended);
+	out(SHOP, 2700, SWITCH_PREEMPTED);
+	in(SHOP, 2750);
+	switch_table_end(&switches, 3000);
+	expect_time(1, 2600, 350, 50, 0);
+	assert_null(nth(SPOOR_THREAD_TIME, 2));
+}
+
 /* A block that lasts at the end is written with the time of the end. */
 static void test_end(void **state)
 {
@@ -282,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_blocks, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_birth_and_death, open_machine, close_fixture),
+		cmocka_unit_test_setup_teardown(test_exec, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_end, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_lost, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_short_blocks, open_machine, close_fixture),
