@@ -15,9 +15,10 @@
 static int add(struct profile *profile, const struct event_stacks *stacks, uint32_t process,
 	uint32_t index, const struct tally_row *row, enum thread_role role)
 {
-	struct profile_stack stack = {
-		.process = process, .weight_ns = row->amount, .count = row->count, .role = (uint8_t)role
-	};
+	struct profile_stack stack = { .process = process,
+		.weight_ns = row->amount,
+		.count = row->count,
+		.role = (uint8_t)role };
 
 	if (index) {
 		stack.stack = stacks->items.items[index].stack;

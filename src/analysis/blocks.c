@@ -177,8 +177,7 @@ static uint64_t busy_ns(const struct blocks *blocks, const struct tally_process 
 	uint64_t sum_ns = 0;
 
 	for (uint32_t i = 0; i < process->row_count; i++) {
-		const struct tally_row *row =
-			&blocks->blocked.rows.list.items[process->row_at + i];
+		const struct tally_row *row = &blocks->blocked.rows.list.items[process->row_at + i];
 		sum_ns += blocks_is_idle(blocks, &row->key) ? 0 : row->amount;
 	}
 	return sum_ns;

@@ -37,7 +37,7 @@ struct blocks {
 	VEC(struct wait_place) places; /* by stack of event_stacks; set by blocks_finish() */
 	VEC(struct block_waker) wakers;
 	struct map waker_index;
-	struct map woken;       /* tid -> waker + 1, until the thread's block ends */
+	struct map woken; /* tid -> waker + 1, until the thread's block ends */
 	/* processes of `blocked` that do more than idle: they are first, those with most of it before */
 	uint32_t busy_count;
 	uint64_t without_waker; /* blocks of which no waking was recorded */

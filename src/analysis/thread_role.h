@@ -13,7 +13,7 @@ enum thread_role {
 	THREAD_COLLECTOR, /* server and background garbage collection */
 	THREAD_TIERED_COMPILATION,
 	THREAD_FINALIZER,
-	THREAD_SERVICE, /* without a label: serves the program, and runs none of its code */
+	THREAD_SERVICE,    /* without a label: serves the program, and runs none of its code */
 	THREAD_EVENT_PIPE, /* its sampler, the senders of its sessions, and the diagnostics server */
 };
 

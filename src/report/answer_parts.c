@@ -125,9 +125,8 @@ void answer_thread(struct bytes *out, const struct report *report, uint32_t row)
 	const struct thread *thread = &trace->threads.items[row];
 
 	text_add_safe_z(out,
-		trace_text(trace, thread->name
-					  ? thread->name
-					  : trace->processes.items[thread->process].name));
+		trace_text(trace, thread->name ? thread->name
+					       : trace->processes.items[thread->process].name));
 	bytes_printf(out, " (%u)", thread->tid);
 }
 

@@ -9,16 +9,20 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace
+{
 
 struct Guard {
 	std::string text;
-	~Guard() { text.clear(); }
+	~Guard()
+	{
+		text.clear();
+	}
 };
 
 __attribute__((noinline)) int descend(int depth)
 {
-	Guard guard{std::to_string(depth)};
+	Guard guard{ std::to_string(depth) };
 
 	if (depth == 0)
 		throw std::runtime_error(guard.text);
@@ -34,7 +38,8 @@ __attribute__((noinline)) std::size_t sorted(int count)
 		numbers[std::to_string(i * 7919 % 100)] = i;
 	for (const auto &each : numbers)
 		words.push_back(each.first);
-	std::sort(words.begin(), words.end(), [](const std::string &a, const std::string &b) { return b < a; });
+	std::sort(words.begin(), words.end(),
+		[](const std::string &a, const std::string &b) { return b < a; });
 	return words.size();
 }
 

@@ -213,9 +213,8 @@ static void test_without_stack(void **state)
 	block(&f, 900, &(struct payload_cswitch){ .value = 900 * MS, .flags = SWITCH_OFF_BEFORE });
 	f.thread = working;
 	block(&f, 100,
-		&(struct payload_cswitch){ .value = 100 * MS,
-			.state = SWITCH_SLEEPING,
-			.flags = SWITCH_OFF_BEFORE });
+		&(struct payload_cswitch){
+			.value = 100 * MS, .state = SWITCH_SLEEPING, .flags = SWITCH_OFF_BEFORE });
 	fixture_stack(&f, burn, 4);
 	block(&f, 200, &(struct payload_cswitch){ .value = 50 * MS, .state = SWITCH_SLEEPING });
 	fixture_finish(&f);
