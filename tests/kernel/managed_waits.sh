@@ -55,3 +55,7 @@ has_no out 'TimerQueue\.TimerThread'
 json out '[.processes[].waits[]] | any(.method == "Waiting.Enter()" and .kind == "lock") and all(.kind == "lock")'
 "$spoor" report waits.nettrace --waits --json >out 2>err || fail "no waits"
 json out '[.processes[].waits[]] | any(.method == "Waiting.Take()" and .kind == "event") and any(.kind == "task") and all(.kind != "lock")'
+# diagnose knows by them that threads wait for locks, although no events of locks were recorded; one of the two is held nearly all the time.
+code_of "$spoor" diagnose waits.nettrace
+has out 'lock-contention: threads wait for a lock'
+has out 'Most wait in Waiting\.(Enter|EnterRead)\.'
