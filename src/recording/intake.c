@@ -102,7 +102,9 @@ static uint64_t unwind_chain(struct intake *intake, const struct perf_record *re
 
 	if (!intake->unwinder)
 		return 0;
-	bool judged = intake->copies_vary && record->user_registers && copy_size_judges(size);
+	/* Copies of wakers have one size, and say nothing about the others. */
+	bool varies = intake->copies_vary && !intake->of_waker;
+	bool judged = varies && record->user_registers && copy_size_judges(size);
 	uint32_t small_count = judged ? unwind_small(intake, record, *chain) : 0;
 	if (!replace_frames(intake, record, intake->frames, chain, &end))
 		return 0;
@@ -110,7 +112,7 @@ static uint64_t unwind_chain(struct intake *intake, const struct perf_record *re
 		choose_copies(intake, small_count != chain->count ||
 					      memcmp(intake->small_frames, intake->frames,
 						      small_count * sizeof(uint64_t)) != 0);
-	else if (intake->copies_vary && (size->small || size->wait))
+	else if (varies && (size->small || size->wait))
 		choose_copies(intake, size->small && end != UNWIND_START);
 	chain->flags &= ~(uint32_t)(PERF_CHAIN_CUT | PERF_CHAIN_BROKEN);
 	if (end == UNWIND_COPY || end == UNWIND_FRAMES || end == UNWIND_SWITCHED)
@@ -136,16 +138,19 @@ static uint32_t take_chain(struct intake *intake, const struct perf_record *reco
 	return stack_table_intern(&intake->trace->stacks, intake->frames, ret_chain->count);
 }
 
+/* Unwinding a stack is expensive, so that other processes are recognized before. */
+static bool is_foreign(struct intake *intake, uint32_t pid)
+{
+	return intake->unwinder && !stack_unwinder_knows(intake->unwinder, pid) &&
+	       process_table_is_foreign(intake->table, pid);
+}
+
 static void take_sample(struct intake *intake, const struct perf_record *record)
 {
 	struct perf_callchain chain;
 
 	/* the idle task, or a thread that has exited */
-	if (!record->pid || record->pid == UINT32_MAX)
-		return;
-	/* Unwinding a stack is expensive, so that other processes are recognized before. */
-	if (intake->unwinder && !stack_unwinder_knows(intake->unwinder, record->pid) &&
-		process_table_is_foreign(intake->table, record->pid))
+	if (!record->pid || record->pid == UINT32_MAX || is_foreign(intake, record->pid))
 		return;
 	uint64_t end;
 	uint32_t stack_index = take_chain(intake, record, &chain, &end);
@@ -197,9 +202,11 @@ static void take_waking(struct intake *intake, const struct perf_record *record)
 
 	if (!woken || pid_filter_has(&intake->other_threads, woken))
 		return;
+	intake->of_waker = true;
 	uint32_t stack_index = sched->of[SCHED_EVENT_WAKING].no_stack || !record->pid
 				       ? 0
 				       : take_chain(intake, record, &chain, NULL);
+	intake->of_waker = false;
 	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
@@ -225,7 +232,8 @@ static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_r
 		take_waking(intake, record);
 	} else if (which == SCHED_EVENT_SWITCH) {
 		struct intake_block *block = block_of(intake, ring);
-		if (block && record->pid && !pid_filter_has(intake->filter, record->pid))
+		if (block && record->pid && !pid_filter_has(intake->filter, record->pid) &&
+			!is_foreign(intake, record->pid))
 			*block = (struct intake_block){ .tid = record->tid,
 				.stack_index = take_chain(intake, record, &chain, NULL),
 				.state = sched_events_state(sched_events_value(sched, which,
