@@ -15,7 +15,7 @@ static const struct row {
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-void activity_providers(struct activity_providers *ret)
+void activity_providers(struct activity_providers *ret, bool can_filter)
 {
 	*ret = (struct activity_providers){ .providers = {
 #define ACTIVITY_PROVIDER(provider, text, mask, limit) \
@@ -25,7 +25,7 @@ void activity_providers(struct activity_providers *ret)
 					    } };
 
 	_Static_assert(ROW_COUNT <= ACTIVITY_IDS_MAX, "there is room for all of them");
-	for (uint32_t i = 0; i < ROW_COUNT; i++) {
+	for (uint32_t i = 0; can_filter && i < ROW_COUNT; i++) {
 		struct ipc_provider *provider = &ret->providers[rows[i].provider];
 		ret->ids[i] = rows[i].event_id;
 		provider->only_event_ids = true;

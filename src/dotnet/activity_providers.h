@@ -5,6 +5,7 @@
 #ifndef SPOOR_DOTNET_ACTIVITY_PROVIDERS_H
 #define SPOOR_DOTNET_ACTIVITY_PROVIDERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dotnet/ipc.h"
@@ -18,6 +19,7 @@ struct activity_providers {
 	uint32_t ids[ACTIVITY_IDS_MAX];
 };
 
-void activity_providers(struct activity_providers *ret);
+/* `can_filter`: with event ids. Runtimes before .NET 10 refuse them, and send all events of the keywords. */
+void activity_providers(struct activity_providers *ret, bool can_filter);
 
 #endif

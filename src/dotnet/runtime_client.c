@@ -389,7 +389,8 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 		options.no_stacks = false;
 		break;
 	case STEP_ACTIVITIES:
-		activity_providers(&client->activity);
+		activity_providers(&client->activity,
+			client->collect_command == IPC_COLLECT_TRACING_5);
 		options.providers = client->activity.providers;
 		options.provider_count = ACTIVITY_PROVIDERS;
 		options.no_stacks = false;

@@ -73,6 +73,16 @@ for version in 8.0 9.0; do
 	rm -f end
 
 	# Stacks: threads by name, managed methods by name, what they wait for.
+	# The sessions of diagnose: these runtimes refuse event ids.
+	begin_old starving starve 3
+	until_true grep -q starved ready.starving || fail "$what: the pool does not starve"
+	code_of timeout 250 "$spoor" diagnose -p $starving --duration 5s -o old.nettrace --json
+	expect_code 0 "$what, diagnose"
+	json out '.processes[0] | any(.findings[]; .kind == "sync-over-async" and .method == "Starved.Block") and .not_judged == []'
+	"$spoor" report -v old.nettrace >report || fail "$what: report -v"
+	has report '^opened in .*; activities, 16 MB, with stacks; rundown'
+	kill -9 $starving
+
 	begin_old posed threads 100000
 	until_true grep -q posed ready.posed || fail "$what: the program's threads do not come"
 	code_of timeout 250 "$spoor" stacks -p $posed --timeout 60s
