@@ -12,6 +12,7 @@
 #include "trace/event.h"
 #include "trace/schema.h"
 #include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 #define IS_NATIVE      1u /* ContentionFlags */
 #define IS_MONITOR     1u /* WaitSource */
@@ -54,6 +55,8 @@ static int begin(struct waits *waits, struct wait_begun *open, const struct runt
 	struct cursor c = event->payload;
 	uint8_t source = cursor_u8(&c);
 	int error = 0;
+
+	wait.tid = event->stacks->trace->threads.items[event->event->thread_index].tid;
 
 	if (is_lock)
 		wait.key.kind = source == IS_NATIVE ? WAIT_NATIVE_LOCK : WAIT_LOCK;
@@ -176,6 +179,19 @@ void waits_ran(struct waits *waits, uint32_t thread, uint64_t at_ns)
 	open->ran_last_ns = at_ns;
 }
 
+/* A wait for a lock whose owner is known may be part of a deadlock. */
+static int add_stuck(struct waits *waits, const struct wait_begun *open)
+{
+	const struct deadlock_wait wait = { .lock = open->key.id,
+		.at_ns = open->at_ns,
+		.process = open->key.process,
+		.tid = open->tid,
+		.owner = open->key.text,
+		.stack = open->key.stack };
+
+	return open->is_selected && wait.owner ? deadlocks_add(&waits->deadlocks, &wait) : 0;
+}
+
 int waits_settle(struct waits *waits, uint64_t end_ns)
 {
 	int error = 0;
@@ -188,7 +204,10 @@ int waits_settle(struct waits *waits, uint64_t end_ns)
 		uint64_t until_ns = ran_on ? open->ran_first_ns : end_ns;
 		open->key.kind |= ran_on ? WAIT_UNKNOWN : WAIT_UNFINISHED;
 		error = add(waits, open, until_ns > open->at_ns ? until_ns - open->at_ns : 0);
+		if (!error && !ran_on)
+			error = add_stuck(waits, open);
 	}
+	deadlocks_find(&waits->deadlocks);
 	vec_done(&waits->by_thread);
 	return error;
 }
@@ -300,4 +319,5 @@ void waits_done(struct waits *waits)
 	tally_done(&waits->tally);
 	vec_done(&waits->off_cpu);
 	vec_done(&waits->by_thread);
+	deadlocks_done(&waits->deadlocks);
 }

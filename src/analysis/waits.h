@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/deadlocks.h"
 #include "analysis/tally.h"
 
 struct blocks;
@@ -37,6 +38,7 @@ enum wait_source {
 
 struct wait_begun {
 	struct tally_key key;
+	uint32_t tid;
 	uint64_t at_ns;
 	uint64_t from_ns; /* see tally_amount */
 	/* events of the thread that a thread that waits does not write; 0 none */
@@ -62,6 +64,7 @@ struct waits {
 	struct tally tally;
 	VEC(struct wait_off_cpu) off_cpu; /* by process; none: no switches were recorded */
 	VEC(struct wait_begun) by_thread; /* until waits_settle() */
+	struct deadlocks deadlocks;       /* of the locks; after waits_settle() */
 };
 
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */

@@ -162,6 +162,40 @@ static int set_all(const struct gathering *g, const struct tally *tally, set_fac
 	return error;
 }
 
+static uint32_t copy_method(const struct gathering *g, uint32_t stack)
+{
+	uint32_t own = stack ? g->answers->stacks.items.items[stack].own : 0;
+
+	return own ? facts_add_method(g->facts, trace_text(g->names->trace,
+							g->names->functions.items[own].name))
+		   : 0;
+}
+
+/* Circles of waits that had not ended at the end of the recording, so all looks would show them. */
+static int set_deadlocks(const struct gathering *g)
+{
+	const struct deadlocks *deadlocks = &g->answers->locks.deadlocks;
+	int error = 0;
+
+	for (uint32_t i = 0; i < deadlocks->waits.count && !error; i++) {
+		const struct deadlock_wait *wait = &deadlocks->waits.items[i];
+		uint32_t count = wait->circle ? deadlocks_count(deadlocks, wait->circle) : 0;
+		struct process_facts *row = facts_find(g->facts,
+			g->names->trace->processes.items[wait->process].pid);
+		if (!row || !count || count <= row->numbers[FACT_circle_threads])
+			continue;
+		facts_set(row, FACT_circle_threads, count);
+		facts_set(row, FACT_circle_share, 1);
+		const struct tally_row shown = {
+			.key = { .stack = wait->stack, .place = wait->stack }
+		};
+		error = show_row(g, row, &shown, PLACE_circle);
+		row->places[PLACE_circle].callee =
+			copy_method(g, deadlocks->waits.items[wait->next].stack);
+	}
+	return error;
+}
+
 static void set_pools(const struct gathering *g)
 {
 	const struct thread_pool *pool = &g->answers->thread_pool;
@@ -188,5 +222,7 @@ int event_places_gather(struct facts *facts, const struct answers *answers,
 	set_pools(&g);
 	if (!error)
 		error = set_all(&g, &answers->allocations.tally, set_allocations);
-	return error ? error : set_all(&g, &answers->locks.tally, set_locks);
+	if (!error)
+		error = set_all(&g, &answers->locks.tally, set_locks);
+	return error ? error : set_deadlocks(&g);
 }

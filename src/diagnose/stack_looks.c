@@ -229,7 +229,8 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 		circles += length && thread->look != circle_look;
 		circle_look = length ? thread->look : circle_look;
 		stuck += thread->look == looks->count - 1 && is_stuck(looks, thread);
-		if (length <= circle)
+		/* The recording may show a circle as well. */
+		if (length <= circle || length <= process->numbers[FACT_circle_threads])
 			continue;
 		circle = length;
 		error = show_stack(facts, looks, thread, &process->places[PLACE_circle]);
@@ -244,8 +245,10 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 	facts_set(process, FACT_lock_waiters, fmax(0, waiters - stuck));
 	facts_set(process, FACT_lock_waiter_share,
 		working > 0 ? fmax(0, waiters - stuck) / working : 0);
-	facts_set(process, FACT_circle_threads, circle);
-	facts_set(process, FACT_circle_share, (double)circles / looks->count);
+	facts_set(process, FACT_circle_threads,
+		fmax(circle, process->numbers[FACT_circle_threads]));
+	facts_set(process, FACT_circle_share,
+		fmax((double)circles / looks->count, process->numbers[FACT_circle_share]));
 	return error;
 }
 

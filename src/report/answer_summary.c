@@ -163,7 +163,7 @@ static void sum_pools(const struct summary_page *page, struct summary *s)
 	s->process = process->process;
 	s->cost_ns = (double)process->starved_ns + 0.5;
 	if (process->starved_ns) {
-		bytes_text(&s->text, "starved for ");
+		bytes_text(&s->text, "starved for at least ");
 		add_time(&s->text, process->starved_ns);
 		bytes_text(&s->text, ", ");
 	}

@@ -42,6 +42,8 @@ static void add_starvations(struct bytes *out, const struct thread_pool *pool,
 		bytes_text(out, "\n");
 		return;
 	}
+	/* the first work item waited before the pool added a thread, the last one after it */
+	bytes_text(out, "at least ");
 	text_add_duration(out, (double)process->starved_ns / 1e9);
 	bytes_text(out, " in ");
 	text_add_things(out, process->starvation_count, "stretch\n", "stretches\n");

@@ -122,6 +122,41 @@ static void add_off_cpu(struct bytes *out, const struct waits *waits,
 	bytes_text(out, " woken and without a CPU\n");
 }
 
+static void add_thread(struct bytes *out, const struct report *report, uint32_t process,
+	uint32_t tid)
+{
+	const char *name = thread_name(report, process, tid);
+
+	if (*name)
+		text_add_safe_z(out, name);
+	bytes_printf(out, *name ? " (%" PRIu32 ")" : "thread %" PRIu32, tid);
+}
+
+static void add_deadlock(struct bytes *out, const struct answers *answers,
+	const struct report *report, const struct deadlocks *deadlocks, uint32_t process,
+	uint32_t circle)
+{
+	const char *label = "  deadlock     ";
+
+	for (uint32_t i = 0; i < deadlocks->waits.count; i++) {
+		const struct deadlock_wait *wait = &deadlocks->waits.items[i];
+		if (wait->circle != circle || wait->process != process)
+			continue;
+		bytes_text(out, label);
+		add_thread(out, report, process, wait->tid);
+		bytes_text(out, " waits since ");
+		text_add_duration(out, (double)wait->at_ns / 1e9);
+		bytes_printf(out, " for lock 0x%" PRIx64 " of ", wait->lock);
+		add_thread(out, report, process, wait->owner);
+		if (wait->stack) {
+			bytes_text(out, "\n                 in ");
+			answer_function(out, report, answers->stacks.items.items[wait->stack].own);
+		}
+		bytes_text(out, "\n");
+		label = "               ";
+	}
+}
+
 static void add_heading(struct bytes *out, const struct answers *answers,
 	const struct report *report, const struct waits *waits, const struct tally_process *process,
 	const struct wait_words *words)
@@ -150,6 +185,8 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 		text_add_things(out, unfinished, words->one, words->many);
 		bytes_text(out, " at the end of the recording\n");
 	}
+	for (uint32_t i = 1; i <= waits->deadlocks.circles; i++)
+		add_deadlock(out, answers, report, &waits->deadlocks, process->process, i);
 	add_off_cpu(out, waits, process);
 	if (!waits_are_switched(waits, process))
 		answer_timeline(out, answers, &process->line, answer_time_rate);
@@ -225,6 +262,37 @@ static void add_json_wait(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
+/* A list of circles, each a list of waits. */
+static void add_json_deadlocks(struct json *j, const struct answers *answers,
+	const struct report *report, uint32_t process)
+{
+	const struct deadlocks *deadlocks = &answers->locks.deadlocks;
+
+	json_array(j, "deadlocks");
+	for (uint32_t circle = 1; circle <= deadlocks->circles; circle++) {
+		bool is_open = false;
+		for (uint32_t i = 0; i < deadlocks->waits.count; i++) {
+			const struct deadlock_wait *wait = &deadlocks->waits.items[i];
+			const struct tally_key key = { .id = wait->lock };
+			if (wait->circle != circle || wait->process != process)
+				continue;
+			if (!is_open)
+				json_array(j, NULL);
+			is_open = true;
+			json_object(j, NULL);
+			json_u64(j, "tid", wait->tid);
+			json_u64(j, "owner_tid", wait->owner);
+			add_json_lock(j, &key);
+			json_u64(j, "begin_ns", wait->at_ns);
+			answer_json_stack(j, answers, report, wait->stack);
+			json_end(j);
+		}
+		if (is_open)
+			json_end(j);
+	}
+	json_end(j);
+}
+
 static void add_json_members(struct json *j, const struct answers *answers,
 	const struct report *report, const struct waits *waits, const struct tally_process *process,
 	const struct tally_rows *locks)
@@ -251,8 +319,10 @@ static void add_json_members(struct json *j, const struct answers *answers,
 		add_json_amounts(j, &locks->list.items[i]);
 		json_end(j);
 	}
-	if (waits == &answers->locks)
+	if (waits == &answers->locks) {
 		json_end(j);
+		add_json_deadlocks(j, answers, report, process->process);
+	}
 	json_array(j, "waits");
 	for (uint32_t i = 0; i < process->row_count; i++)
 		add_json_wait(j, answers, report, process,

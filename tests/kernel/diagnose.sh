@@ -53,6 +53,26 @@ expect_code 2 "--fail-on of a kind that needs the stacks"
 has err '^--fail-on deadlock: no process could be judged for it'
 kill -9 $subject $clients
 
+# A deadlock that begins during the recording is known by the owners of the locks.
+rm -f port
+start subject dotnet "$faults" "$scratch/port"
+until_true test -s port || fail "the web API does not start"
+record_opened 1 x.nettrace record -p $subject --event-stacks
+start clients "$load" "$(cat port)" 600 /deadlock=8 >/dev/null
+# deadlocked: the recording has one
+deadlocked() {
+	"$spoor" report --locks --json x.nettrace >locks.json && [ "$(value locks.json '.processes[0].deadlocks | length')" = 1 ]
+}
+until_true deadlocked || fail "no deadlock: $(cat locks.json)"
+kill -INT $recorder
+wait $recorder || fail "the recording failed: $(cat x.nettrace.err)"
+json locks.json '.processes[0].deadlocks[0] | length == 2 and .[0].tid == .[1].owner_tid and .[1].tid == .[0].owner_tid and all(.method | startswith("Faults.Accounts.Move"))'
+code_of "$spoor" report --locks x.nettrace
+has out '^  deadlock +.* waits since [0-9.]+ m?s for lock 0x[0-9a-f]+ of '
+"$spoor" diagnose x.nettrace --json >x.json || fail "diagnose"
+first deadlock Faults.Accounts.Move || fail "the first finding is no deadlock: $(cat x.json)"
+kill -9 $subject $clients
+
 # Programs of another shape: no server, no pool.
 console() {
 	rm -f go end

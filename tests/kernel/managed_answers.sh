@@ -145,7 +145,7 @@ json pool.json '.processes[0] | .starved_ns > 0 and .most_threads > .min_threads
 json pool.json '.processes[0].work | any(.activity == "sync over async" and (.method | test("^Answered.Block")))'
 json pool.json '.processes[0].work | any(.activity == "sleep" and (.method | test("^Answered.Nap")))'
 json pool.json '.processes[0] | .blocked_ns > 0.5 * .work_ns'
-has pool.text '^  starvation +[0-9.]+ m?s in '
+has pool.text '^  starvation +at least [0-9.]+ m?s in '
 has pool.text 'sync over async in Answered\.Block\(int\)'
 
 # Compiled methods.

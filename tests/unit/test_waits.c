@@ -86,6 +86,37 @@ static void test_locks(void **state)
 	fixture_end(&f);
 }
 
+/* 4711 and 4712 wait for each other; 4713 for one of them; 4714 for a thread that does not wait. */
+static void test_deadlock(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_begin(&f, ANSWER_LOCKS);
+	fixture_stack(&f, (const uint64_t[]){ JIT + 0x208 }, 1);
+	begin_lock(&f, 100, 0xa0, 4712);
+	f.thread = trace_thread(&f.trace, 4711, 4712);
+	begin_lock(&f, 110, 0xb0, 4711);
+	f.thread = trace_thread(&f.trace, 4711, 4713);
+	begin_lock(&f, 120, 0xb0, 4711);
+	f.thread = trace_thread(&f.trace, 4711, 4714);
+	begin_lock(&f, 130, 0xc0, 4715);
+	f.thread = trace_thread(&f.trace, 4711, 4716);
+	begin_lock(&f, 140, 0xd0, 4716); /* no thread waits for itself, but a file may say so */
+	end_lock(&f, 150, 10e6);
+	fixture_finish(&f);
+	const struct deadlocks *deadlocks = &f.answers.locks.deadlocks;
+	assert_int_equal(deadlocks->circles, 1);
+	assert_int_equal(deadlocks_count(deadlocks, 1), 2);
+	assert_int_equal(deadlocks->waits.count, 4);
+	assert_int_equal(deadlocks->waits.items[0].tid, 4711);
+	assert_int_equal(deadlocks->waits.items[0].next, 1);
+	assert_int_equal(deadlocks->waits.items[1].circle, 1);
+	assert_int_equal(deadlocks->waits.items[2].circle, 0);
+	assert_int_equal(deadlocks->waits.items[3].circle, 0);
+	fixture_end(&f);
+}
+
 static void test_lost(void **state)
 {
 	struct fixture f;
@@ -217,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_ran_on),
 		cmocka_unit_test(test_handles),
