@@ -166,8 +166,8 @@ static uint32_t copy_method(const struct gathering *g, uint32_t stack)
 {
 	uint32_t own = stack ? g->answers->stacks.items.items[stack].own : 0;
 
-	return own ? facts_add_method(g->facts, trace_text(g->names->trace,
-							g->names->functions.items[own].name))
+	return own ? facts_add_method(g->facts,
+			     trace_text(g->names->trace, g->names->functions.items[own].name))
 		   : 0;
 }
 
@@ -180,15 +180,14 @@ static int set_deadlocks(const struct gathering *g)
 	for (uint32_t i = 0; i < deadlocks->waits.count && !error; i++) {
 		const struct deadlock_wait *wait = &deadlocks->waits.items[i];
 		uint32_t count = wait->circle ? deadlocks_count(deadlocks, wait->circle) : 0;
-		struct process_facts *row = facts_find(g->facts,
-			g->names->trace->processes.items[wait->process].pid);
+		struct process_facts *row =
+			facts_find(g->facts, g->names->trace->processes.items[wait->process].pid);
 		if (!row || !count || count <= row->numbers[FACT_circle_threads])
 			continue;
 		facts_set(row, FACT_circle_threads, count);
 		facts_set(row, FACT_circle_share, 1);
-		const struct tally_row shown = {
-			.key = { .stack = wait->stack, .place = wait->stack }
-		};
+		const struct tally_row shown = { .key = { .stack = wait->stack,
+							 .place = wait->stack } };
 		error = show_row(g, row, &shown, PLACE_circle);
 		row->places[PLACE_circle].callee =
 			copy_method(g, deadlocks->waits.items[wait->next].stack);
