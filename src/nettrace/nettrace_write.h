@@ -23,14 +23,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "nettrace/nettrace_head_write.h"
 #include "trace/flow.h"
 
 struct trace;
-
-struct nettrace_key {
-	const char *key;
-	const char *value;
-};
 
 struct nettrace_sink_options {
 	int fd;                          /* opened by the caller for writing; stays his */
