@@ -2,42 +2,32 @@
 #include "stacks/thread_stacks.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clocks.h"
-#include "base/cursor.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "code/arch.h"
-#include "code/codemap.h"
 #include "code/frame_chain.h"
-#include "code/mapping_kind.h"
-#include "code/method_name.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
-#include "dotnet/ipc.h"
-#include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "machine/box.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
-#include "machine/thread_state.h"
-#include "pipeline/event_session.h"
 #include "stacks/frame_evidence.h"
+#include "stacks/frame_names.h"
+#include "stacks/seen_threads.h"
 #include "stacks/thread_dump.h"
+#include "stacks/thread_stacks_state.h"
 #include "symbolize/name_tables.h"
 #include "target/targets.h"
 #include "trace/clr.h"
-#include "trace/event.h"
-#include "trace/schema.h"
-#include "trace/symbolmap.h"
 #include "trace/trace.h"
 
 #define KEYWORD_CONTENTION UINT64_C(0x4000)
@@ -45,244 +35,17 @@
 #define TIMEOUT_NS         UINT64_C(5000000000)
 #define TURN_NS            UINT64_C(250000000)
 #define INTERRUPTED_NS     UINT64_C(1000000000) /* for sessions to end after an interruption */
-/* that are looked at; of a process with more, the rest is left out */
-#define THREADS_MAX 65536u
-/* a tick of the sampler has every thread in managed code: one that is missing has left it */
-#define TICKS_STALE     4u
-#define FRAMES_ROOM     512u
-#define STACK_BYTES_MAX (256u << 10) /* of a thread's stack that are read */
-#define CALL_BYTES      8u           /* before an address: room for a call */
+#define FRAMES_ROOM        512u
+#define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
+#define CALL_BYTES         8u           /* before an address: room for a call */
 /* the sampler ticks each millisecond: ten chances of a sample after /proc was read */
 #define SETTLE_NS UINT64_C(10000000)
 
 struct thread_stacks {
 	struct thread_stacks_options options;
 	struct proc_reader proc;
-	struct name_tables *tables;
-	struct map image_index; /* hash of device and inode -> image number */
-	uint32_t image_count;
+	struct frame_naming naming;
 };
-
-/* A thread's managed frames at one moment. */
-struct moment {
-	uint64_t time_ns;
-	uint64_t lock;
-	uint64_t lock_owner; /* as the process numbers it */
-	uint32_t stack;      /* in the stream's trace */
-	uint8_t mode;        /* 0: nothing is known */
-	/* the wait for the lock that it shows has ended: the next sample counts */
-	bool over;
-};
-
-/* What the stream said of a thread. */
-struct seen {
-	uint64_t inner_tid;
-	uint64_t looked_ns;   /* when /proc was read for it; 0: it was not yet */
-	struct moment before; /* the last one before that */
-	struct moment after;  /* the first one since */
-	uint32_t tick;        /* of the sampler, when it was last seen */
-};
-
-/* Whether a thread ran while it was looked at: its context switches, beside its thread_state. */
-struct steps {
-	uint64_t first; /* before the session was opened; 0 not known */
-	/* SETTLE_NS after /proc was read; 0 not known, or not read */
-	uint64_t last;
-	uint64_t last_ns;   /* just before `last` was read */
-	uint64_t looked_ns; /* just after the thread's state was read */
-};
-
-struct code_mapping {
-	uint64_t begin;
-	uint64_t end;
-	uint64_t file_offset;
-	uint64_t inode;
-	uint64_t device;
-	uint32_t path; /* strtab of the dump */
-};
-
-/* Frames that were found in a thread's stack: return addresses. */
-struct walked {
-	uint32_t first;
-	uint32_t count;
-	uint32_t skipped;     /* managed frames nearer to the leaf than these */
-	struct moment moment; /* of the managed frames that were found in the stack */
-};
-
-/* A thread's context switches before the session. */
-struct first_steps {
-	uint32_t tid;
-	uint64_t switches;
-};
-
-struct taking {
-	struct thread_stacks *stacks;
-	const struct target *target;
-	struct thread_dump *dump;
-	struct dotnet_target port;
-	struct ipc_provider providers[2];
-	struct event_session session;
-	struct codemap codemap;
-	VEC(struct seen) seen;
-	struct map seen_index; /* inner tid -> seen, plus one */
-	VEC(struct first_steps) first;
-	struct map first_index; /* tid -> first, plus one */
-	VEC(struct thread_state) states;
-	VEC(struct steps) steps;  /* parallel to states */
-	VEC(struct walked) walks; /* parallel to states */
-	VEC(uint64_t) walked_frames;
-	VEC(struct code_mapping) mappings;
-	struct bytes text; /* scratch */
-	uint64_t *stack;   /* scratch: STACK_BYTES_MAX */
-	/* of the sampler: a new one begins when a thread is sampled again */
-	uint32_t tick;
-	uint32_t looked_tick;
-	int memory_fd; /* while it is looked at */
-	bool sampled;
-	bool looked;  /* at /proc */
-	bool settled; /* the context switches were read again */
-	/* its events have another clock than we: it is in a time namespace */
-	bool own_clock;
-	bool stopping;
-	uint64_t begin_ns;
-	uint64_t settle_ns; /* when they are to be */
-};
-
-/* ---- the stream ---- */
-
-static struct seen *seen_of(struct taking *t, uint64_t inner_tid)
-{
-	uint32_t at = map_get(&t->seen_index, inner_tid);
-
-	if (at)
-		return &t->seen.items[at - 1];
-	if (t->seen.count >= THREADS_MAX)
-		return NULL;
-	struct seen *seen = vec_push(&t->seen);
-	if (!seen || !map_put(&t->seen_index, inner_tid, t->seen.count)) {
-		t->seen.count -= seen != NULL;
-		return NULL;
-	}
-	seen->inner_tid = inner_tid;
-	return seen;
-}
-
-/*
- * The runtime's samples of a thread, for the time when /proc was read; NULL: it has no managed
- * frames, or has left them.
- */
-static const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
-{
-	uint32_t at = map_get(&t->seen_index, inner_tid);
-	const struct seen *seen = at ? &t->seen.items[at - 1] : NULL;
-
-	return seen && t->looked_tick < seen->tick + TICKS_STALE ? seen : NULL;
-}
-
-/*
- * Whether an event is of a time before /proc was read for its thread. What arrived before that is.
- */
-static bool is_before(const struct taking *t, const struct seen *seen, uint64_t time_ns)
-{
-	return !t->looked || (!t->own_clock && seen->looked_ns && time_ns <= seen->looked_ns);
-}
-
-static void take_sample(struct taking *t, struct seen *seen, const struct event *event)
-{
-	struct cursor c = cursor_of(event->payload, event->payload_size);
-	uint32_t type = cursor_u32(&c);
-
-	t->sampled = true;
-	if (seen->tick == t->tick)
-		t->tick++;
-	seen->tick = t->tick;
-	if (c.short_read)
-		return;
-	struct moment moment = {
-		.time_ns = event->time_ns,
-		.stack = event->stack_index,
-		.mode = type == 2 ? THREAD_MANAGED : THREAD_NATIVE,
-	};
-
-	if (!is_before(t, seen, event->time_ns)) {
-		if (!seen->after.mode)
-			seen->after = moment;
-		return;
-	}
-	/*
-	 * The last one is nearest to what /proc shows. The runtime sends the thread's own events in
-	 * other buffers, so their order may differ from that of their times.
-	 */
-	if (event->time_ns < seen->before.time_ns)
-		return;
-	moment.lock = seen->before.lock;
-	moment.lock_owner = seen->before.lock_owner;
-	seen->before = moment;
-}
-
-/*
- * The thread begins to wait for a lock: the event's stack shows where, and its payload has the
- * lock's owner (.NET 7 and later).
- */
-static void take_contention(struct taking *t, struct seen *seen, const struct event *event)
-{
-	struct cursor c = cursor_of(event->payload, event->payload_size);
-
-	(void)cursor_u8(&c); /* flags: the kind of lock */
-	(void)cursor_u16(&c);
-	(void)cursor_u64(&c); /* LockID: the runtime's own address */
-	uint64_t object = cursor_u64(&c);
-	uint64_t owner = cursor_u64(&c);
-
-	if (c.short_read || !is_before(t, seen, event->time_ns))
-		return;
-	seen->tick = t->tick;
-	seen->before.lock = object;
-	seen->before.lock_owner = owner;
-	if (event->stack_index && event->time_ns >= seen->before.time_ns) {
-		seen->before.stack = event->stack_index;
-		seen->before.time_ns = event->time_ns;
-		seen->before.mode = THREAD_NATIVE;
-		seen->before.over = false;
-	}
-}
-
-static void end_contention(struct taking *t, struct seen *seen, const struct event *event)
-{
-	if (!is_before(t, seen, event->time_ns))
-		return;
-	seen->before.over =
-		seen->before.over || (seen->before.lock && seen->before.time_ns <= event->time_ns);
-	seen->before.lock = seen->before.lock_owner = 0;
-}
-
-static void take_event(void *user, const struct schema *schema, const struct event *event,
-	struct diag *broken)
-{
-	struct taking *t = user;
-	struct seen *seen = NULL;
-
-	(void)broken; /* a thread that is not seen has no managed frames */
-	if (schema->provider_kind == PROVIDER_CLR_RUNDOWN) {
-		/* A body that cannot be taken costs its own name only. */
-		(void)clr_absorb_method(&t->codemap, 1, schema->event_id, schema->version,
-			event->time_ns, event->payload, event->payload_size);
-		return;
-	}
-	if (event->thread_index)
-		seen = seen_of(t, t->session.trace.threads.items[event->thread_index].tid);
-	if (!seen)
-		return;
-	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE) {
-		take_sample(t, seen, event);
-	} else if (schema->provider_kind == PROVIDER_CLR &&
-		   schema->event_id == CLR_ID_ContentionStart_V1) {
-		take_contention(t, seen, event);
-	} else if (schema->provider_kind == PROVIDER_CLR &&
-		   schema->event_id == CLR_ID_ContentionStop) {
-		end_contention(t, seen, event);
-	}
-}
 
 /* ---- /proc ---- */
 
@@ -304,37 +67,12 @@ static int take_mapping(void *user, const struct proc_mapping *mapping)
 	return 0;
 }
 
-static const struct code_mapping *mapping_of(const struct taking *t, uint64_t address)
-{
-	uint32_t low = 0;
-	uint32_t high = t->mappings.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (t->mappings.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < t->mappings.count && t->mappings.items[low].begin <= address
-		       ? &t->mappings.items[low]
-		       : NULL;
-}
-
 /* ---- frames in a stack ---- */
-
-static const char *base_name(const struct taking *t, const struct code_mapping *mapping)
-{
-	const char *path = strtab_get(&t->dump->texts, mapping->path);
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 {
 	const struct taking *t = context;
-	const struct code_mapping *mapping = mapping_of(t, address);
+	const struct code_mapping *mapping = code_mapping_of(t, address);
 	uint8_t code[CALL_BYTES];
 	int64_t offset;
 
@@ -352,8 +90,8 @@ static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 static bool is_start(void *context, uint64_t address)
 {
 	const struct taking *t = context;
-	const struct code_mapping *mapping = mapping_of(t, address);
-	const char *name = mapping ? base_name(t, mapping) : "";
+	const struct code_mapping *mapping = code_mapping_of(t, address);
+	const char *name = mapping ? code_mapping_name(t, mapping) : "";
 
 	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
 	       strncmp(name, "libpthread", 10) == 0 || strncmp(name, "ld-musl", 7) == 0;
@@ -537,135 +275,6 @@ static void look(struct taking *t)
 	t->settle_ns = needs_settling(t) ? clock_monotonic_ns() + SETTLE_NS : 0;
 }
 
-/* ---- names ---- */
-
-static uint32_t add_text(struct taking *t, const char *text)
-{
-	return strtab_add_z(&t->dump->texts, text);
-}
-
-static uint32_t unnamed(struct taking *t, uint64_t address)
-{
-	bytes_reset(&t->text);
-	bytes_printf(&t->text, "0x%" PRIx64, address);
-	return add_text(t, bytes_z(&t->text));
-}
-
-/* The long name into the scratch, and the short one as a text of the dump. */
-static uint32_t add_method(struct taking *t, const struct method_name *name)
-{
-	bytes_reset(&t->text);
-	method_name_format(name, METHOD_NAME_SHORT, &t->text);
-	uint32_t short_name = add_text(t, bytes_z(&t->text));
-
-	bytes_reset(&t->text);
-	method_name_format(name, METHOD_NAME_LONG, &t->text);
-	return short_name;
-}
-
-/* A managed frame; 0: the address is in no method's code. */
-static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_ns)
-{
-	cleanup(bytes_done) struct bytes raw = { 0 };
-	struct method_name name;
-	struct dump_frame frame = { 0 };
-	size_t module_len;
-	const struct code *code = codemap_find(&t->codemap, address, time_ns);
-
-	if (!code)
-		return 0;
-	codemap_symbol_text(&t->codemap, code, true, &raw);
-	bytes_reset(&t->text);
-	if (method_name_parse(bytes_z(&raw), raw.len, &name))
-		frame.short_name = add_method(t, &name);
-	else
-		bytes_text(&t->text, bytes_z(&raw));
-	const char *module = codemap_assembly(&t->codemap, code->module_id, &module_len);
-
-	frame.name = add_text(t, bytes_z(&t->text));
-	frame.module = module_len ? strtab_add(&t->dump->texts, module, module_len)
-		       : code->kind == CODE_DYNAMIC ? add_text(t, "dynamic")
-						    : 0;
-	frame.kind = code->kind == CODE_READYTORUN ? FUNCTION_READYTORUN : FUNCTION_JIT;
-	return thread_dump_frame(t->dump, &frame);
-}
-
-/* One file, one number, for as long as we live. */
-static uint32_t image_of(struct thread_stacks *stacks, const struct code_mapping *mapping)
-{
-	uint64_t key = hash_u64(mapping->device ^ hash_u64(mapping->inode));
-	uint32_t image = map_get(&stacks->image_index, key);
-
-	if (image)
-		return image;
-	return map_put(&stacks->image_index, key, ++stacks->image_count) ? stacks->image_count : 0;
-}
-
-static uint32_t native_frame(struct taking *t, uint64_t address)
-{
-	const struct code_mapping *mapping = mapping_of(t, address);
-	struct dump_frame frame = { .kind = FUNCTION_NATIVE };
-	struct name_answer answer = { 0 };
-	const char *path = mapping ? strtab_get(&t->dump->texts, mapping->path) : "";
-	enum mapping_kind mapped = mapping_kind_of(path);
-
-	if (mapped == MAPPING_JIT) {
-		/* Code in runtime memory for which the sampled runtime sent no method is a stub. */
-		frame.name = mapping ? add_text(t, t->sampled ? "(stub)" : "(compiled at run time)")
-				     : unnamed(t, address);
-		frame.kind = !mapping     ? FUNCTION_UNKNOWN
-			     : t->sampled ? FUNCTION_STUB
-					  : FUNCTION_JIT;
-		return thread_dump_frame(t->dump, &frame);
-	}
-	const char *name = base_name(t, mapping);
-	bool managed = mapped == MAPPING_MANAGED_IMAGE;
-	uint64_t offset = address - mapping->begin + mapping->file_offset;
-	struct name_question question = {
-		.kind = managed ? ASK_METHOD : ASK_SYMBOL,
-		.image = mapping->inode ? image_of(t->stacks, mapping) : 0,
-		.place = offset,
-		.pid = t->target->pid,
-		.inner_pid = t->target->inner_pid,
-		.begin = mapping->begin,
-		.end = mapping->end,
-		.inode = mapping->inode,
-		.path = (char *)path, /* read only */
-		.build_id = (char *)"",
-	};
-	struct method_name method;
-
-	if (question.image)
-		name_tables_answer(t->stacks->tables, &question, &answer);
-	bytes_reset(&t->text);
-	if (!answer.found || !answer.name)
-		bytes_printf(&t->text, "%s+0x%" PRIx64, name, offset);
-	else if (managed && method_name_parse(answer.name, strlen(answer.name), &method))
-		frame.short_name = add_method(t, &method);
-	else
-		bytes_printf(&t->text, "%s%s%s", answer.bounds_only ? name : "",
-			answer.bounds_only ? "!" : "", answer.name);
-	free(answer.name);
-	free(answer.facts);
-	frame.name = add_text(t, bytes_z(&t->text));
-	frame.module = strtab_add(&t->dump->texts, name,
-		managed ? (size_t)(strrchr(name, '.') - name) : strlen(name));
-	if (managed)
-		frame.kind = FUNCTION_READYTORUN;
-	return thread_dump_frame(t->dump, &frame);
-}
-
-static uint32_t kernel_frame(struct taking *t, const char *name, size_t len)
-{
-	const struct dump_frame frame = {
-		.name = strtab_add(&t->dump->texts, name, len),
-		.module = add_text(t, "kernel"),
-		.kind = FUNCTION_KERNEL,
-	};
-
-	return thread_dump_frame(t->dump, &frame);
-}
-
 /* ---- the result ---- */
 
 struct building {
@@ -698,16 +307,16 @@ static void add_kernel(struct taking *t, const struct thread_state *state,
 {
 	for (const char *at = state->kernel; *at;) {
 		size_t len = strcspn(at, "\n");
-		add_frame(building, kernel_frame(t, at, len));
+		add_frame(building, frame_kernel(t, at, len));
 		at += len + (at[len] != '\0');
 	}
 	if (!building->count && *state->function)
-		add_frame(building, kernel_frame(t, state->function, strlen(state->function)));
+		add_frame(building, frame_kernel(t, state->function, strlen(state->function)));
 }
 
 static void add_gap(struct taking *t, struct building *building)
 {
-	const struct dump_frame gap = { .name = add_text(t, "[native frames]"), .gap = true };
+	const struct dump_frame gap = { .name = frame_text(t, "[native frames]"), .gap = true };
 
 	add_frame(building, thread_dump_frame(t->dump, &gap));
 }
@@ -716,11 +325,11 @@ static void add_gap(struct taking *t, struct building *building)
 static uint32_t frame_at(struct taking *t, uint64_t address, bool leaf, uint64_t time_ns)
 {
 	/* All but a running leaf are return addresses: the call is before it. */
-	uint32_t frame = leaf ? managed_frame(t, address, time_ns) : 0;
+	uint32_t frame = leaf ? frame_managed(t, address, time_ns) : 0;
 
 	if (!frame)
-		frame = managed_frame(t, address - 1, time_ns);
-	return frame ? frame : native_frame(t, address - 1);
+		frame = frame_managed(t, address - 1, time_ns);
+	return frame ? frame : frame_native(t, address - 1);
 }
 
 /* The managed frames to show for a thread; NULL: none. See frame_evidence_choose(). */
@@ -764,10 +373,10 @@ static void build_thread(struct taking *t, uint32_t number)
 	thread->inner_tid = state->thread.inner_tid;
 	thread->state = state->state;
 	thread->cpu_ns = state->cpu_ns;
-	thread->name = add_text(t, state->thread.comm);
-	thread->syscall = add_text(t, state->name);
-	thread->function = add_text(t, state->function);
-	thread->object = add_text(t, state->object);
+	thread->name = frame_text(t, state->thread.comm);
+	thread->syscall = frame_text(t, state->name);
+	thread->function = frame_text(t, state->function);
+	thread->object = frame_text(t, state->object);
 	thread->managed_count = managed_count;
 	thread->moved = moved;
 	if (moment && (number >= t->walks.count || moment != &t->walks.items[number].moment))
@@ -782,7 +391,7 @@ static void build_thread(struct taking *t, uint32_t number)
 		(thread->mode != THREAD_MANAGED || walked.count)) {
 		add_kernel(t, state, &building);
 		if (state->pc)
-			add_frame(&building, native_frame(t, state->pc));
+			add_frame(&building, frame_native(t, state->pc));
 	}
 	/* Where the walk did not get beyond managed code, native frames are missing before it. */
 	bool gap = !walked.count || walked.skipped ||
@@ -830,7 +439,7 @@ static void finish(struct taking *t)
 	if (t->settle_ns && !t->settled)
 		settle(t);
 	if (event_session_version(&t->session, version, sizeof(version)))
-		t->dump->runtime_version = add_text(t, version);
+		t->dump->runtime_version = frame_text(t, version);
 	if (t->session.pipe) {
 		reason = eventpipe_reason(t->session.pipe);
 		t->dump->refused = is_refused(t);
@@ -846,7 +455,7 @@ static void finish(struct taking *t)
 	else if (!*reason && !t->sampled)
 		reason = "its runtime sends no samples (NativeAOT, or it is stopped)";
 	if (!t->sampled || !t->states.count)
-		t->dump->unsampled_reason = add_text(t, reason);
+		t->dump->unsampled_reason = frame_text(t, reason);
 	t->dump->lost_events = event_session_lost(&t->session);
 	t->dump->took_ns = clock_monotonic_ns() - t->begin_ns;
 }
@@ -868,7 +477,7 @@ static int open_pipe(struct taking *t)
 		.target = &t->port,
 	};
 	const struct event_reading reading = {
-		.take = take_event, .user = t, .name = "the threads' stacks"
+		.take = seen_take_event, .user = t, .name = "the threads' stacks"
 	};
 
 	return event_session_open(&t->session, &door, &options, &reading);
@@ -894,7 +503,7 @@ static int begin(struct taking *t)
 	t->begin_ns = clock_monotonic_ns();
 	t->dump->utc_ns = clock_utc_ns();
 	t->dump->pid = t->target->pid;
-	t->dump->name = add_text(t, t->target->name);
+	t->dump->name = frame_text(t, t->target->name);
 	if (result < 0)
 		return result;
 	if (dotnet_target_read(t->target->pid, &t->port, &diag) < 0)
@@ -991,6 +600,7 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 	memset(dumps, 0, count * sizeof(*dumps));
 	for (size_t i = 0; result == 0 && i < count; i++) {
 		takings[i].stacks = stacks;
+		takings[i].naming = &stacks->naming;
 		takings[i].target = &targets[i];
 		takings[i].dump = &dumps[i];
 		takings[i].memory_fd = -1;
@@ -1028,8 +638,8 @@ int thread_stacks_new(const struct thread_stacks_options *options,
 
 	box_read(&box);
 	if (result == 0)
-		stacks->tables = name_tables_new(&box, NULL);
-	if (result == 0 && !stacks->tables)
+		stacks->naming.tables = name_tables_new(&box, NULL);
+	if (result == 0 && !stacks->naming.tables)
 		result = diag_set(diag, -ENOMEM, "cannot take stacks: %m");
 	if (result < 0) {
 		thread_stacks_free(stacks);
@@ -1043,8 +653,8 @@ void thread_stacks_free(struct thread_stacks *stacks)
 {
 	if (!stacks)
 		return;
-	name_tables_free(stacks->tables);
+	name_tables_free(stacks->naming.tables);
 	proc_close(&stacks->proc);
-	map_done(&stacks->image_index);
+	map_done(&stacks->naming.image_index);
 	free(stacks);
 }
