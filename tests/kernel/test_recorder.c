@@ -630,7 +630,7 @@ static void test_small_rings_wrap_and_lose(void **state)
 	assert_int_equal(recorder_info(recorder)->ring_bytes, 8192);
 	assert_int_equal(recorder_start(recorder, NULL), 0);
 	/* Drained in time, the rings lose nothing. */
-	for (unsigned i = 0; i < 20000 && seen.samples <= 1500; i++) {
+	for (unsigned i = 0; i < 200000 && seen.samples <= 1500; i++) {
 		burn(200000);
 		drain(recorder, &seen);
 	}
@@ -638,10 +638,10 @@ static void test_small_rings_wrap_and_lose(void **state)
 	assert_int_equal(seen.lost, 0);
 	/*
 	 * Without draining they lose records. The kernel reports a loss with the next record that
-	 * fits.
+	 * fits. It may have lowered the rate, also while this runs: then it takes longer.
 	 */
-	for (unsigned i = 0; i < 100 && seen.lost <= 100; i++) {
-		burn(100000000);
+	for (uint64_t cpu_ns = 100000000; cpu_ns < 30000000000 && seen.lost <= 100; cpu_ns *= 2) {
+		burn(cpu_ns);
 		drain(recorder, &seen);
 		burn(1000000);
 		drain(recorder, &seen);
