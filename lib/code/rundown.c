@@ -13,6 +13,7 @@
 #include "lib/code/code.h"
 #include "lib/sink/code_hits.h"
 #include "lib/code/method_payload.h"
+#include "lib/event/field_size.h"
 #include "lib/pipe/pipe_session.h"
 #include "lib/pipe/session_emit.h"
 #include "lib/platform/objects.h"
@@ -62,42 +63,19 @@ struct rundown {
 static struct spoor_provider rundown_provider = { .size = sizeof(rundown_provider),
 	.name = "Microsoft-Windows-DotNETRuntimeRundown" };
 
-#define U16(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_U16, 0, NULL \
-	}
-#define U32(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_U32, 0, NULL \
-	}
-#define U64(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_U64, 0, NULL \
-	}
-#define U8(n)                             \
-	{                                 \
-		n, SPOOR_TYPE_U8, 0, NULL \
-	}
-#define TEXT(n)                             \
-	{                                   \
-		n, SPOOR_TYPE_TEXT, 0, NULL \
-	}
-#define GUID(n)                             \
-	{                                   \
-		n, SPOOR_TYPE_GUID, 0, NULL \
-	}
-
-static const struct spoor_field fields_mark[] = { U16("ClrInstanceID") };
-static const struct spoor_field fields_runtime[] = { U16("ClrInstanceID"), U16("Sku"),
-	U16("BclMajorVersion"), U16("BclMinorVersion"), U16("BclBuildNumber"), U16("BclQfeNumber"),
-	U16("VMMajorVersion"), U16("VMMinorVersion"), U16("VMBuildNumber"), U16("VMQfeNumber"),
-	U32("StartupFlags"), U8("StartupMode"), TEXT("CommandLine"), GUID("ComObjectGuid"),
-	TEXT("RuntimeDllPath") };
-static const struct spoor_field fields_module[] = { U64("ModuleID"), U64("AssemblyID"),
-	U32("ModuleFlags"), U32("Reserved1"), TEXT("ModuleILPath"), TEXT("ModuleNativePath"),
-	U16("ClrInstanceID"), GUID("ManagedPdbSignature"), U32("ManagedPdbAge"),
-	TEXT("ManagedPdbBuildPath"), GUID("NativePdbSignature"), U32("NativePdbAge"),
-	TEXT("NativePdbBuildPath") };
+static const struct spoor_field fields_mark[] = { FIELD("ClrInstanceID", U16) };
+static const struct spoor_field fields_runtime[] = { FIELD("ClrInstanceID", U16), FIELD("Sku", U16),
+	FIELD("BclMajorVersion", U16), FIELD("BclMinorVersion", U16), FIELD("BclBuildNumber", U16),
+	FIELD("BclQfeNumber", U16), FIELD("VMMajorVersion", U16), FIELD("VMMinorVersion", U16),
+	FIELD("VMBuildNumber", U16), FIELD("VMQfeNumber", U16), FIELD("StartupFlags", U32),
+	FIELD("StartupMode", U8), FIELD("CommandLine", TEXT), FIELD("ComObjectGuid", GUID),
+	FIELD("RuntimeDllPath", TEXT) };
+static const struct spoor_field fields_module[] = { FIELD("ModuleID", U64),
+	FIELD("AssemblyID", U64), FIELD("ModuleFlags", U32), FIELD("Reserved1", U32),
+	FIELD("ModuleILPath", TEXT), FIELD("ModuleNativePath", TEXT), FIELD("ClrInstanceID", U16),
+	FIELD("ManagedPdbSignature", GUID), FIELD("ManagedPdbAge", U32),
+	FIELD("ManagedPdbBuildPath", TEXT), FIELD("NativePdbSignature", GUID),
+	FIELD("NativePdbAge", U32), FIELD("NativePdbBuildPath", TEXT) };
 #define RUNDOWN_EVENT(variable, id_, version_, text, keywords_, list)              \
 	static struct spoor_event variable = { .size = sizeof(struct spoor_event), \
 		.provider = &rundown_provider,                                     \

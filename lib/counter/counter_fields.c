@@ -12,34 +12,20 @@
 #include <string.h>
 
 #include "lib/counter/counter_arguments.h"
+#include "lib/event/field_size.h"
 #include "lib/event/payload.h"
 
 #define EVENT_ID_MEAN 65280u
 #define EVENT_ID_SUM  65281u
 
-#define TEXT(n)                             \
-	{                                   \
-		n, SPOOR_TYPE_TEXT, 0, NULL \
-	}
-#define I32(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_I32, 0, NULL \
-	}
-#define F32(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_F32, 0, NULL \
-	}
-#define F64(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_F64, 0, NULL \
-	}
-
-static const struct spoor_field fields_mean[] = { TEXT("Name"), TEXT("DisplayName"), F64("Mean"),
-	F64("StandardDeviation"), I32("Count"), F64("Min"), F64("Max"), F32("IntervalSec"),
-	TEXT("Series"), TEXT("CounterType"), TEXT("Metadata"), TEXT("DisplayUnits") };
-static const struct spoor_field fields_sum[] = { TEXT("Name"), TEXT("DisplayName"),
-	TEXT("DisplayRateTimeScale"), F64("Increment"), F32("IntervalSec"), TEXT("Metadata"),
-	TEXT("Series"), TEXT("CounterType"), TEXT("DisplayUnits") };
+static const struct spoor_field fields_mean[] = { FIELD("Name", TEXT), FIELD("DisplayName", TEXT),
+	FIELD("Mean", F64), FIELD("StandardDeviation", F64), FIELD("Count", I32), FIELD("Min", F64),
+	FIELD("Max", F64), FIELD("IntervalSec", F32), FIELD("Series", TEXT),
+	FIELD("CounterType", TEXT), FIELD("Metadata", TEXT), FIELD("DisplayUnits", TEXT) };
+static const struct spoor_field fields_sum[] = { FIELD("Name", TEXT), FIELD("DisplayName", TEXT),
+	FIELD("DisplayRateTimeScale", TEXT), FIELD("Increment", F64), FIELD("IntervalSec", F32),
+	FIELD("Metadata", TEXT), FIELD("Series", TEXT), FIELD("CounterType", TEXT),
+	FIELD("DisplayUnits", TEXT) };
 /* As EventSource writes it: an unnamed object that contains the object "Payload". */
 static const struct spoor_field payload_mean[] = { { "Payload", SPOOR_TYPE_STRUCT,
 	sizeof(fields_mean) / sizeof(*fields_mean), fields_mean } };

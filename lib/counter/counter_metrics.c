@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/counter/counter_arguments.h"
+#include "lib/event/field_size.h"
 #include "lib/event/payload.h"
 #include "lib/platform/platform.h"
 
@@ -24,41 +25,29 @@
 
 static struct spoor_provider metrics_provider;
 
-#define TEXT(n)                             \
-	{                                   \
-		n, SPOOR_TYPE_TEXT, 0, NULL \
-	}
-#define TIME(n)                             \
-	{                                   \
-		n, SPOOR_TYPE_TIME, 0, NULL \
-	}
-#define I32(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_I32, 0, NULL \
-	}
-#define F64(n)                             \
-	{                                  \
-		n, SPOOR_TYPE_F64, 0, NULL \
-	}
-#define SERIES                                                                              \
-	TEXT("sessionId"), TEXT("meterName"), TEXT("meterVersion"), TEXT("instrumentName"), \
-		TEXT("unit"), TEXT("tags")
+#define SERIES                                                                           \
+	FIELD("sessionId", TEXT), FIELD("meterName", TEXT), FIELD("meterVersion", TEXT), \
+		FIELD("instrumentName", TEXT), FIELD("unit", TEXT), FIELD("tags", TEXT)
 
-static const struct spoor_field fields_message[] = { TEXT("Message") };
-static const struct spoor_field fields_collection[] = { TEXT("sessionId"),
-	TIME("intervalStartTime"), TIME("intervalEndTime") };
-static const struct spoor_field fields_rate[] = { SERIES, TEXT("rate"), TEXT("value"),
-	I32("instrumentId") };
-static const struct spoor_field fields_gauge[] = { SERIES, TEXT("lastValue"), I32("instrumentId") };
-static const struct spoor_field fields_histogram[] = { SERIES, TEXT("quantiles"), I32("count"),
-	F64("sum"), I32("instrumentId") };
-static const struct spoor_field fields_instrument[] = { TEXT("sessionId"), TEXT("meterName"),
-	TEXT("meterVersion"), TEXT("instrumentName"), TEXT("instrumentType"), TEXT("unit"),
-	TEXT("description"), TEXT("instrumentTags"), TEXT("meterTags"), TEXT("meterScopeHash"),
-	I32("instrumentId"), TEXT("meterTelemetrySchemaUrl") };
-static const struct spoor_field fields_error[] = { TEXT("sessionId"), TEXT("errorMessage") };
-static const struct spoor_field fields_session[] = { TEXT("sessionId") };
-static const struct spoor_field fields_version[] = { I32("Major"), I32("Minor"), I32("Patch") };
+static const struct spoor_field fields_message[] = { FIELD("Message", TEXT) };
+static const struct spoor_field fields_collection[] = { FIELD("sessionId", TEXT),
+	FIELD("intervalStartTime", TIME), FIELD("intervalEndTime", TIME) };
+static const struct spoor_field fields_rate[] = { SERIES, FIELD("rate", TEXT), FIELD("value", TEXT),
+	FIELD("instrumentId", I32) };
+static const struct spoor_field fields_gauge[] = { SERIES, FIELD("lastValue", TEXT),
+	FIELD("instrumentId", I32) };
+static const struct spoor_field fields_histogram[] = { SERIES, FIELD("quantiles", TEXT),
+	FIELD("count", I32), FIELD("sum", F64), FIELD("instrumentId", I32) };
+static const struct spoor_field fields_instrument[] = { FIELD("sessionId", TEXT),
+	FIELD("meterName", TEXT), FIELD("meterVersion", TEXT), FIELD("instrumentName", TEXT),
+	FIELD("instrumentType", TEXT), FIELD("unit", TEXT), FIELD("description", TEXT),
+	FIELD("instrumentTags", TEXT), FIELD("meterTags", TEXT), FIELD("meterScopeHash", TEXT),
+	FIELD("instrumentId", I32), FIELD("meterTelemetrySchemaUrl", TEXT) };
+static const struct spoor_field fields_error[] = { FIELD("sessionId", TEXT),
+	FIELD("errorMessage", TEXT) };
+static const struct spoor_field fields_session[] = { FIELD("sessionId", TEXT) };
+static const struct spoor_field fields_version[] = { FIELD("Major", I32), FIELD("Minor", I32),
+	FIELD("Patch", I32) };
 
 #define METRICS_EVENT(variable, id_, text, version_, level_, keywords_, list, ...) \
 	static struct spoor_event variable = { .size = sizeof(struct spoor_event), \

@@ -1,4 +1,4 @@
-/* The size of a field's value in a payload, by its type. */
+/* A field of an event, and the size of its value in a payload, by its type. */
 #ifndef SPOOR_LIB_EVENT_FIELD_SIZE_H
 #define SPOOR_LIB_EVENT_FIELD_SIZE_H
 
@@ -6,6 +6,12 @@
 #include <stdint.h>
 
 #include <spoor/spoor.h>
+
+/* FIELD("Name", TEXT): a struct spoor_field without parts. */
+#define FIELD(name, type)                        \
+	{                                        \
+		name, SPOOR_TYPE_##type, 0, NULL \
+	}
 
 /*
  * In bytes; 0 for a type whose values differ in size. `type` is an enum spoor_type. Any thread,

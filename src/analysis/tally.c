@@ -143,7 +143,7 @@ static int compare_rows_of_processes(const void *a, const void *b)
 	return compare_amounts(x, y);
 }
 
-static int compare_processes(const void *a, const void *b)
+int tally_compare_processes(const void *a, const void *b)
 {
 	const struct tally_process *x = a;
 	const struct tally_process *y = b;
@@ -199,7 +199,7 @@ int tally_finish(struct tally *tally, const struct tally_selection *selection)
 	tally->processes.count = used;
 	if (used > 1)
 		qsort(tally->processes.items, used, sizeof(tally->processes.items[0]),
-			compare_processes);
+			tally_compare_processes);
 	return 0;
 }
 

@@ -109,6 +109,9 @@ int tally_group(const struct tally *tally, const struct tally_process *process, 
 	struct tally_rows *ret_rows);
 void tally_rows_done(struct tally_rows *rows);
 
+/* For qsort(3): the process with the most first. */
+int tally_compare_processes(const void *a, const void *b);
+
 void tally_done(struct tally *tally);
 
 #endif

@@ -257,16 +257,6 @@ static int add_process(struct waits *waits, const struct blocks *blocks,
 	return !process.row_count || vec_add(&waits->tally.processes, process) ? 0 : -ENOMEM;
 }
 
-static int compare_processes(const void *a, const void *b)
-{
-	const struct tally_process *x = a;
-	const struct tally_process *y = b;
-
-	if (x->amount != y->amount)
-		return x->amount > y->amount ? -1 : 1;
-	return x->process < y->process ? -1 : x->process > y->process;
-}
-
 int waits_add_blocks(struct waits *waits, const struct blocks *blocks, enum wait_choice choice)
 {
 	uint32_t with_events = waits->tally.processes.count;
@@ -279,7 +269,7 @@ int waits_add_blocks(struct waits *waits, const struct blocks *blocks, enum wait
 	}
 	if (waits->tally.processes.count > 1)
 		qsort(waits->tally.processes.items, waits->tally.processes.count,
-			sizeof(waits->tally.processes.items[0]), compare_processes);
+			sizeof(waits->tally.processes.items[0]), tally_compare_processes);
 	return error;
 }
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -21,6 +20,7 @@
 #include "dotnet/ipc.h"
 #include "heap/dump_place.h"
 #include "machine/dump_check.h"
+#include "machine/output_file.h"
 #include "machine/proc.h"
 
 #define BOUND_NS   UINT64_C(1800000000000) /* a large process takes minutes */
@@ -37,15 +37,12 @@ static int name_file(const struct dump_values *values, const struct target *targ
 	char path[DUMP_PATH_ROOM], size_t *ret_folder_len, struct diag *diag)
 {
 	char stem[64];
-	char stamp[32];
+	char stamp[OUTPUT_STAMP_ROOM];
 	char here[DUMP_PATH_ROOM] = "";
-	time_t now = time(NULL);
-	struct tm utc;
 	int n;
 
 	target_file_stem(target->name, stem, sizeof(stem));
-	gmtime_r(&now, &utc);
-	(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
+	output_file_stamp(stamp);
 	if (!values->output)
 		n = snprintf(path, DUMP_PATH_ROOM, "/tmp/%s_%u_%s.core", stem, target->inner_pid,
 			stamp);

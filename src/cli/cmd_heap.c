@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -268,14 +267,11 @@ static int name_file(const struct heap_values *values, const struct target *targ
 	struct heap *heap, struct diag *diag)
 {
 	char stem[64];
-	char stamp[32];
-	time_t now = time(NULL);
-	struct tm utc;
+	char stamp[OUTPUT_STAMP_ROOM];
 	int n;
 
 	target_file_stem(target->name, stem, sizeof(stem));
-	gmtime_r(&now, &utc);
-	(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
+	output_file_stamp(stamp);
 	if (values->output)
 		n = snprintf(heap->path, sizeof(heap->path), "%s", values->output);
 	else if (several)

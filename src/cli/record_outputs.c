@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -14,7 +13,6 @@
 #include "cli/verbs.h"
 #include "machine/output_file.h"
 
-#define STAMP_ROOM 32u
 
 static const struct {
 	const char *suffix;
@@ -126,14 +124,11 @@ static int fill_folder(struct record_outputs *outputs, const struct record_outpu
 int record_outputs_choose(struct record_outputs *outputs, const struct record_outputs_wish *wish,
 	struct diag *diag)
 {
-	char stamp[STAMP_ROOM];
+	char stamp[OUTPUT_STAMP_ROOM];
 	char name[128];
-	time_t now = time(NULL);
-	struct tm utc;
 	const char *recording = NULL;
 
-	gmtime_r(&now, &utc);
-	(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
+	output_file_stamp(stamp);
 	outputs->packed = wish->packed;
 	if (wish->folder)
 		return fill_folder(outputs, wish, stamp, diag);

@@ -583,3 +583,12 @@ void output_file_close(struct output_file *out)
 	closep(&out->folder);
 	*out = (struct output_file){ .fd = -1, .folder = -1 };
 }
+
+void output_file_stamp(char stamp[OUTPUT_STAMP_ROOM])
+{
+	time_t now = time(NULL);
+	struct tm utc;
+
+	gmtime_r(&now, &utc);
+	(void)strftime(stamp, OUTPUT_STAMP_ROOM, "%Y%m%d_%H%M%S", &utc); /* fits */
+}

@@ -75,4 +75,8 @@ void output_file_close(struct output_file *out);
  */
 void output_file_abandon(void);
 
+/* The time, in UTC, for the name of a file: "20261126_214500". */
+#define OUTPUT_STAMP_ROOM 32u
+void output_file_stamp(char stamp[OUTPUT_STAMP_ROOM]);
+
 #endif

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include <spoor/spoor.h>
+
 #if defined(__SANITIZE_THREAD__)
 #define SKIP_THREADS_IN_CHILDREN()                                                                  \
 	do {                                                                                        \
@@ -74,6 +76,15 @@ static inline void test_paths_remove(void)
 
 	snprintf(command, sizeof(command), "rm -rf %s", test_path(""));
 	(void)!system(command);
+}
+
+/* Of a group of tests that write such files. */
+static inline int test_paths_tear_down(void **state)
+{
+	(void)state;
+	spoor_stop();
+	test_paths_remove();
+	return 0;
 }
 
 #endif

@@ -178,14 +178,6 @@ static int set_up(void **state)
 	return spoor_start(&options) || spoor_provider_register(&idle);
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	spoor_stop();
-	test_paths_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,5 +186,5 @@ int main(void)
 		cmocka_unit_test(ring_memory_is_bounded),
 	};
 
-	return cmocka_run_group_tests_name("idle", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("idle", tests, set_up, test_paths_tear_down);
 }

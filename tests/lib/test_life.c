@@ -525,14 +525,6 @@ static int set_up(void **state)
 	return spoor_start(NULL) || spoor_provider_register(&life);
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	spoor_stop();
-	test_paths_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,5 +541,5 @@ int main(void)
 		cmocka_unit_test(library_starts_again),
 	};
 
-	return cmocka_run_group_tests_name("life", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("life", tests, set_up, test_paths_tear_down);
 }

@@ -352,14 +352,6 @@ static int set_up(void **state)
 	return spoor_start(NULL) || spoor_provider_register(&room);
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	spoor_stop();
-	test_paths_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,5 +365,5 @@ int main(void)
 		cmocka_unit_test(a_dead_peer_ends_its_session),
 	};
 
-	return cmocka_run_group_tests_name("policy", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("policy", tests, set_up, test_paths_tear_down);
 }

@@ -587,14 +587,6 @@ static int set_up(void **state)
 	       spoor_provider_register(&disk);
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	spoor_stop();
-	test_paths_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,5 +602,5 @@ int main(void)
 		cmocka_unit_test(the_recorder_keeps_the_newest),
 	};
 
-	return cmocka_run_group_tests_name("sink_file", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("sink_file", tests, set_up, test_paths_tear_down);
 }

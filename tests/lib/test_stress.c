@@ -266,14 +266,6 @@ static int set_up(void **state)
 	return spoor_start(NULL) || spoor_provider_register(&stress);
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	spoor_stop();
-	test_paths_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,5 +274,5 @@ int main(void)
 		cmocka_unit_test(time_of_a_thread_never_steps_back),
 	};
 
-	return cmocka_run_group_tests_name("stress", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("stress", tests, set_up, test_paths_tear_down);
 }
