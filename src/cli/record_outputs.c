@@ -13,7 +13,6 @@
 #include "cli/verbs.h"
 #include "machine/output_file.h"
 
-
 static const struct {
 	const char *suffix;
 	enum record_output_kind kind;
