@@ -9,9 +9,10 @@
  *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in total, for SECONDS,
  *   with rings of RING MiB: how many were lost
  *   fire first                                   an event of a new thread after its first thousand, until its ring is full
+ *   fire logger NAME                             an event that a tool of this logger enables; waits for the tool
  *   fire accuracy                                how far converted counter stamps are off
  */
-#include <spoor/spoor.h>
+#include <spoor/logger.h>
 
 SPOOR_PROVIDER(bench, "Bench")
 SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price),
@@ -566,6 +567,23 @@ static int first(void)
 	return 0;
 }
 
+static int logger(const char *name)
+{
+	enum spoor_logger which = SPOOR_LOGGER_USDT;
+
+	library_start("counter", 0);
+	int r = spoor_logger_start(which);
+	if (r) {
+		fprintf(stderr, "fire: cannot start the logger %s: %s\n", name, strerror(-r));
+		return 1;
+	}
+	while (!bench_four_enabled())
+		usleep(1000);
+	printf("event_ns %.2f\n", fire_cost());
+	spoor_stop();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
@@ -590,11 +608,13 @@ int main(int argc, char **argv)
 	if (strcmp(verb, "rate") == 0 && argc == 7)
 		return rate(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]), atof(argv[5]),
 			(size_t)atoi(argv[6]));
+	if (strcmp(verb, "logger") == 0 && argc == 3)
+		return logger(argv[2]);
 	if (strcmp(verb, "accuracy") == 0)
 		return accuracy();
 	if (strcmp(verb, "first") == 0)
 		return first();
 	fprintf(stderr,
-		"fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | accuracy | first\n");
+		"fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | logger NAME | accuracy | first\n");
 	return 2;
 }

@@ -83,7 +83,7 @@ grep -rnE '__x86_64__|__aarch64__|__i386__|<immintrin\.h>|<x86intrin\.h>' src --
 	violation 'only code/arch.c depends on the processor'
 
 # The folders of lib/, lowest first. A folder includes only folders before it.
-lib_folders='platform event pipe sink recover counter code sampler server start'
+lib_folders='platform event pipe sink recover counter code sampler logger server start'
 # The sinks of <spoor/sink.h> use the public functions only.
 lib_outside='forward'
 before=

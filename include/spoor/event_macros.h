@@ -61,8 +61,11 @@ struct spoor_slot {
 	 * lost)
 	 */
 	uint8_t *at;
+	/* the address's lowest bit is SPOOR_SLOT_LOGGED if spoor_fire_logged() ends the event */
 	struct spoor_ring_front *front;
 };
+
+#define SPOOR_SLOT_LOGGED 1u
 
 #ifdef __cplusplus
 extern "C" {
@@ -74,6 +77,8 @@ extern "C" {
  * Any thread, signal handlers.
  */
 SPOOR_API struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size);
+/* For spoor_fire_end(): loggers get the event, then it ends. */
+SPOOR_API void spoor_fire_logged(struct spoor_slot slot);
 
 #ifdef __cplusplus
 }
@@ -83,6 +88,10 @@ static inline void spoor_fire_end(struct spoor_slot slot)
 {
 	struct spoor_ring_front *front = slot.front;
 
+	if (__builtin_expect((uintptr_t)front & SPOOR_SLOT_LOGGED, 0)) {
+		spoor_fire_logged(slot);
+		return;
+	}
 	__atomic_store_n(&front->published, front->next, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&front->turn, front->turn + 1, __ATOMIC_RELEASE);

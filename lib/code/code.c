@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/code/code_dump.h"
+#include "lib/event/provider.h"
 #include "lib/sink/code_hits.h"
 #include "lib/code/method_payload.h"
 
@@ -340,7 +341,7 @@ static int code_start(const struct spoor_options *options)
 		.events = runtime_events,
 		.events_end = runtime_events + 2,
 	};
-	return spoor_provider_register(&runtime_provider);
+	return registry_add_unlogged(&runtime_provider);
 }
 
 static void code_stop(void)

@@ -14,6 +14,7 @@
 #include "lib/counter/counter_arguments.h"
 #include "lib/event/field_size.h"
 #include "lib/event/payload.h"
+#include "lib/event/provider.h"
 
 #define EVENT_ID_MEAN 65280u
 #define EVENT_ID_SUM  65281u
@@ -201,7 +202,7 @@ void counter_meter_opened(struct counter_meter *meter)
 		.enable_context = provider,
 	};
 	meter->provider = provider;
-	(void)spoor_provider_register(&provider->provider);
+	(void)registry_add_unlogged(&provider->provider);
 }
 
 void counter_meter_closed(struct counter_meter *meter)

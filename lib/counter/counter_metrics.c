@@ -14,6 +14,7 @@
 #include "lib/counter/counter_arguments.h"
 #include "lib/event/field_size.h"
 #include "lib/event/payload.h"
+#include "lib/event/provider.h"
 #include "lib/platform/platform.h"
 
 #define METRICS_MESSAGES   0x1u
@@ -450,7 +451,7 @@ int counter_metrics_start(void)
 	metrics_provider.events_end =
 		metrics_events + sizeof(metrics_events) / sizeof(metrics_events[0]);
 	metrics_provider.enable = metrics_enable;
-	return spoor_provider_register(&metrics_provider);
+	return registry_add_unlogged(&metrics_provider);
 }
 
 void counter_metrics_stop(void)

@@ -33,6 +33,12 @@ struct spoor_event_source {
 	char *name;
 	uint32_t kind_count;
 	struct kind *table[TABLE_ROOM]; /* atomic; open addressing */
+	/*
+	 * While loggers are open: hashes of names, levels and keywords whose first event was
+	 * registered; atomic, open addressing. NULL: none yet.
+	 */
+	uint64_t *announced;
+	uint32_t announced_count;
 };
 
 /*
@@ -99,6 +105,7 @@ void spoor_source_free(struct spoor_event_source *source)
 	spoor_provider_unregister(&source->provider);
 	for (uint32_t i = 0; i < TABLE_ROOM; i++)
 		kind_free(source->table[i]);
+	free(source->announced);
 	free(source->name);
 	free(source);
 }
@@ -118,6 +125,7 @@ void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_fun
 		if (source->table[i])
 			(void)registry_add_event(&source->provider, &source->table[i]->event);
 	pthread_mutex_unlock(&kinds_lock);
+	registry_announce();
 }
 
 bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level,
@@ -135,12 +143,62 @@ static uint64_t mix(uint64_t hash, const char *text)
 	return (hash ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
+static uint64_t hash_of(const char *name, uint64_t keywords)
+{
+	return mix(UINT64_C(0xcbf29ce484222325) ^ keywords * UINT64_C(0x9e3779b97f4a7c15), name);
+}
+
+/*
+ * Loggers show an event to their tools when it is registered, which is when its first event has
+ * been written. So, while a logger is open, that first event is written though no tool enables it.
+ */
+static uint64_t announced_hash(const char *name, uint32_t level, uint64_t keywords)
+{
+	return hash_of(name, keywords) ^ (level + 1);
+}
+
+static bool is_announced(const struct spoor_event_source *source, uint64_t hash)
+{
+	const uint64_t *table = __atomic_load_n(&source->announced, __ATOMIC_ACQUIRE);
+
+	for (uint32_t at = (uint32_t)(hash >> 20); table; at++) {
+		uint64_t known = __atomic_load_n(&table[at & (TABLE_ROOM - 1)], __ATOMIC_RELAXED);
+		if (known == hash)
+			return true;
+		if (!known)
+			break;
+	}
+	/* A full table takes no more names. */
+	return __atomic_load_n(&source->announced_count, __ATOMIC_RELAXED) == KINDS_MAX;
+}
+
+/* The lock is held. */
+static void announced_add(struct spoor_event_source *source, uint64_t hash)
+{
+	uint32_t at = (uint32_t)(hash >> 20);
+
+	if (is_announced(source, hash))
+		return;
+	if (!source->announced) {
+		uint64_t *table = calloc(TABLE_ROOM, sizeof(*table));
+		if (!table)
+			return;
+		__atomic_store_n(&source->announced, table, __ATOMIC_RELEASE);
+	}
+	while (source->announced[at & (TABLE_ROOM - 1)])
+		at++;
+	__atomic_store_n(&source->announced[at & (TABLE_ROOM - 1)], hash, __ATOMIC_RELAXED);
+	__atomic_store_n(&source->announced_count, source->announced_count + 1, __ATOMIC_RELAXED);
+}
+
 bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level,
 	uint64_t keywords, struct spoor_writer *ret_writer)
 {
-	if (!spoor_source_enabled(source, level, keywords))
-		return false;
 	name = name ? name : "";
+	if (!spoor_source_enabled(source, level, keywords) &&
+		(!source || !registry_is_announcing() ||
+			is_announced(source, announced_hash(name, (uint32_t)level, keywords))))
+		return false;
 	ret_writer->source = source;
 	ret_writer->name = name;
 	ret_writer->keywords = keywords;
@@ -149,8 +207,7 @@ bool spoor_source_begin(struct spoor_event_source *source, const char *name, enu
 	ret_writer->depth = 0;
 	ret_writer->failed = 0;
 	ret_writer->field_count = 0;
-	ret_writer->hash =
-		mix(UINT64_C(0xcbf29ce484222325) ^ keywords * UINT64_C(0x9e3779b97f4a7c15), name);
+	ret_writer->hash = hash_of(name, keywords);
 	ret_writer->payload = ret_writer->inline_payload;
 	ret_writer->payload_size = 0;
 	ret_writer->payload_room = sizeof(ret_writer->inline_payload);
@@ -414,12 +471,19 @@ int spoor_source_end(struct spoor_writer *writer)
 {
 	struct spoor_event_source *source = writer->source;
 	int r = writer->failed || writer->depth ? -EINVAL : 0;
+	bool is_new = false;
 
 	if (r == 0) {
 		struct kind **place = kind_find(source, writer);
 		struct kind *kind = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-		if (!kind) {
+		bool announcing = registry_is_announcing();
+		uint64_t hash =
+			announcing ? announced_hash(writer->name, writer->level, writer->keywords)
+				   : 0;
+		if (!kind || (announcing && !is_announced(source, hash))) {
 			pthread_mutex_lock(&kinds_lock);
+			if (announcing)
+				announced_add(source, hash);
 			place = kind_find(source, writer);
 			kind = *place;
 			if (!kind && source->kind_count == KINDS_MAX)
@@ -428,10 +492,13 @@ int spoor_source_end(struct spoor_writer *writer)
 				r = kind_make(source, writer, &kind);
 			if (r == 0 && !*place) {
 				source->kind_count++;
+				is_new = true;
 				__atomic_store_n(place, kind, __ATOMIC_RELEASE);
 			}
 			pthread_mutex_unlock(&kinds_lock);
 		}
+		if (is_new)
+			registry_announce();
 		if (r == 0)
 			spoor_fire(&kind->event, writer->payload, writer->payload_size);
 	}

@@ -34,15 +34,21 @@ struct node {
 	uint64_t sessions;
 	uint64_t any_keywords;
 	uint32_t any_level;
-	bool calling; /* an enable callback of it is running, on `registry.calling_thread` */
+	bool calling;  /* an enable callback of it is running, on `registry.calling_thread` */
+	bool unlogged; /* loggers do not get its events */
 	struct {
 		uint64_t session_id;
 		uint64_t keywords;
 		uint32_t level;
-	} slots[SESSIONS_MAX];
+	} slots[SLOTS_MAX];
 	struct spoor_event **events;
 	uint32_t event_count;
 	uint32_t event_room;
+};
+
+enum provider_flag {
+	PROVIDER_MAY_BE_EMPTY = 1 << 0,
+	PROVIDER_UNLOGGED = 1 << 1,
 };
 
 struct slot {
@@ -65,10 +71,11 @@ static struct {
 	struct node *nodes;
 	struct slot slots[SESSIONS_MAX];
 	struct event_entry **chunks[REGISTRY_EVENTS_MAX / CHUNK];
-	uint32_t entry_count; /* the next index; index 0 is not used */
+	uint32_t entry_count; /* the next index, index 0 is not used; atomic */
 	uint32_t *table;      /* open addressing, entry indexes */
 	uint32_t table_room;
 	void (*record)(const struct event_entry *entry); /* called for each new entry; NULL: none */
+	void (*added)(void);                             /* see registry_announce_to(); atomic */
 	struct change *first_change;
 	struct change **last_change;
 	uint64_t tickets;
@@ -450,7 +457,8 @@ static int entry_find(const struct spoor_event_info *info, uint32_t flags,
 	if (registry.entry_count * 2 >= registry.table_room && (r = table_grow()))
 		return r;
 
-	uint64_t hash = hash_info(info, flags);
+	/* The same event of the program and of the library is one entry. */
+	uint64_t hash = hash_info(info, flags & ~(uint32_t)ENTRY_UNLOGGED);
 	uint32_t at = (uint32_t)hash & (registry.table_room - 1);
 	for (; registry.table[at]; at = (at + 1) & (registry.table_room - 1)) {
 		const struct event_entry *known = registry_entry(registry.table[at]);
@@ -474,7 +482,7 @@ static int entry_find(const struct spoor_event_info *info, uint32_t flags,
 	entry->index = index;
 	__atomic_store_n(&registry.chunks[index / CHUNK][index % CHUNK], entry, __ATOMIC_RELEASE);
 	registry.table[at] = index;
-	registry.entry_count++;
+	__atomic_store_n(&registry.entry_count, index + 1, __ATOMIC_RELEASE);
 	if (registry.record)
 		registry.record(entry);
 	*ret_entry = entry;
@@ -543,7 +551,7 @@ static void node_sum_up(struct node *node)
 	uint64_t keywords = 0;
 	uint32_t level = 0;
 
-	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
+	for (uint32_t i = 0; i < SLOTS_MAX; i++) {
 		if (!(node->sessions >> i & 1))
 			continue;
 		keywords |= node->slots[i].keywords;
@@ -825,7 +833,8 @@ static int node_add_event(struct node *node, struct spoor_event *event)
 		node->events = events;
 		node->event_room = room;
 	}
-	int r = event_describe(event, node->provider->name, 0, &entry);
+	int r = event_describe(event, node->provider->name, node->unlogged ? ENTRY_UNLOGGED : 0,
+		&entry);
 	if (r == 0)
 		r = check_id(entry);
 	if (r)
@@ -847,7 +856,7 @@ static void node_drop(struct node *node)
 	node->provider = NULL;
 }
 
-static int provider_register(struct spoor_provider *provider, bool may_be_empty)
+static int provider_register(struct spoor_provider *provider, enum provider_flag flags)
 {
 	int r = 0;
 	struct node *node;
@@ -874,6 +883,7 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 		registry.nodes = node;
 	}
 	node->provider = provider;
+	node->unlogged = (flags & PROVIDER_UNLOGGED) != 0;
 	/*
 	 * The callback is queued after this, but a caller sees both the provider and its events
 	 * when the function returns.
@@ -889,7 +899,7 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 			r = check_definition(node, before, *event);
 		before = (*event)->flags & SPOOR_EVENT_DEFINITION ? NULL : *event;
 	}
-	if (r == 0 && !node->event_count && !may_be_empty)
+	if (r == 0 && !node->event_count && !(flags & PROVIDER_MAY_BE_EMPTY))
 		r = -ENODATA;
 	if (r) {
 		node_drop(node);
@@ -905,17 +915,23 @@ static int provider_register(struct spoor_provider *provider, bool may_be_empty)
 			node_enable(node, i);
 	changes_deliver();
 	registry_unlock();
+	registry_announce();
 	return 0;
 }
 
 int spoor_provider_register(struct spoor_provider *provider)
 {
-	return provider_register(provider, false);
+	return provider_register(provider, 0);
 }
 
 int registry_add_provider(struct spoor_provider *provider)
 {
-	return provider_register(provider, true);
+	return provider_register(provider, PROVIDER_MAY_BE_EMPTY);
+}
+
+int registry_add_unlogged(struct spoor_provider *provider)
+{
+	return provider_register(provider, PROVIDER_UNLOGGED);
 }
 
 void spoor_provider_conflict(char *ret_text, size_t size)
@@ -1062,6 +1078,72 @@ void registry_session_clear(uint32_t slot)
 			__atomic_fetch_and(&node->events[i]->sessions, ~(UINT64_C(1) << slot),
 				__ATOMIC_RELAXED);
 		node_disable(node, slot);
+	}
+	changes_deliver();
+	registry_unlock();
+}
+
+/* ---- Loggers ---- */
+
+void registry_announce_to(void (*added)(void))
+{
+	__atomic_store_n(&registry.added, added, __ATOMIC_RELEASE);
+}
+
+void registry_announce(void)
+{
+	void (*added)(void) = __atomic_load_n(&registry.added, __ATOMIC_ACQUIRE);
+
+	if (added)
+		added();
+}
+
+bool registry_is_announcing(void)
+{
+	return __atomic_load_n(&registry.added, __ATOMIC_RELAXED) != NULL;
+}
+
+uint32_t registry_entry_end(void)
+{
+	return __atomic_load_n(&registry.entry_count, __ATOMIC_ACQUIRE);
+}
+
+void registry_logger_set(uint32_t slot, uint64_t logger_id,
+	bool (*is_on)(uint32_t slot, const struct event_entry *entry))
+{
+	const uint64_t bit = UINT64_C(1) << slot;
+
+	registry_lock();
+	for (struct node *node = registry.nodes; node; node = node->next) {
+		bool any = false;
+		uint64_t keywords = 0;
+		uint32_t level = 0;
+		if (!node->provider || node->unlogged)
+			continue;
+		for (uint32_t i = 0; i < node->event_count; i++) {
+			const struct event_entry *entry = registry_entry(node->events[i]->index);
+			if (!is_on(slot, entry)) {
+				__atomic_fetch_and(&node->events[i]->sessions, ~bit,
+					__ATOMIC_RELAXED);
+				continue;
+			}
+			any = true;
+			keywords |= entry->info.keywords;
+			level = entry->info.level > level ? entry->info.level : level;
+			__atomic_fetch_or(&node->events[i]->sessions, bit, __ATOMIC_RELEASE);
+		}
+		bool was_on = (node->sessions & bit) != 0;
+		if (!any) {
+			node_disable(node, slot);
+		} else if (!was_on || node->slots[slot].keywords != keywords ||
+			   node->slots[slot].level != level) {
+			node->slots[slot].session_id = logger_id;
+			node->slots[slot].keywords = keywords;
+			node->slots[slot].level = level;
+			__atomic_store_n(&node->sessions, node->sessions | bit, __ATOMIC_RELAXED);
+			node_sum_up(node);
+			queue_change(node, slot, true, NULL);
+		}
 	}
 	changes_deliver();
 	registry_unlock();

@@ -16,9 +16,13 @@
 #include <spoor/spoor.h>
 
 /*
- * The maximum number of sessions at a time. Each has a slot, which is its bit in an event's mask.
+ * Each session has a slot, which is its bit in an event's mask. The last slots belong to loggers
+ * (lib/logger/logger.h), which record an event on the thread that fires it.
  */
-#define SESSIONS_MAX 64u
+#define SLOTS_MAX    64u
+#define LOGGERS_MAX  4u
+#define SESSIONS_MAX (SLOTS_MAX - LOGGERS_MAX)
+#define LOGGER_SLOTS (UINT64_MAX << SESSIONS_MAX)
 
 #define REGISTRY_EVENTS_MAX  (1u << 20)
 #define REGISTRY_FIELD_DEPTH 8
@@ -28,6 +32,7 @@ enum entry_flag {
 	ENTRY_WELL_KNOWN = 1 << 0,
 	ENTRY_VERBATIM = 1 << 1, /* the payload is the same in nettrace, because no field is TEXT */
 	ENTRY_OWN = 1 << 2,      /* an event of the library: only session_emit() writes it */
+	ENTRY_UNLOGGED = 1 << 3, /* of registry_add_unlogged(): loggers do not get it */
 };
 
 /*
@@ -84,6 +89,12 @@ void registry_report_conflicts(void (*report)(const char *message));
 /* As spoor_provider_register(), for a provider that may have no event yet. */
 int registry_add_provider(struct spoor_provider *provider);
 
+/*
+ * As spoor_provider_register(), for a provider of the library whose events are made for single
+ * sessions: no logger can enable it.
+ */
+int registry_add_unlogged(struct spoor_provider *provider);
+
 /* Registers one more event of a registered provider (events that are made at run time). */
 int registry_add_event(struct spoor_provider *provider, struct spoor_event *event);
 
@@ -103,6 +114,27 @@ bool provider_name_matches(const char *wanted, const char *name);
  */
 bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id);
 bool want_is_everything(const struct spoor_want *want); /* "*", level 5, all keywords */
+
+/* ---- For lib/logger ---- */
+
+/*
+ * From here on `added` is called when events were registered, without a lock held, on the thread
+ * that registered them. NULL: no more.
+ */
+void registry_announce_to(void (*added)(void));
+/* Calls it now: the caller has registered an event by registry_add_event(). */
+void registry_announce(void);
+bool registry_is_announcing(void);
+
+/* Entries have the indexes from 1 to this number - 1. Any thread. */
+uint32_t registry_entry_end(void);
+
+/*
+ * Sets or clears the logger's bit in the mask of each event, as `is_on` answers for its entry, and
+ * runs enable callbacks with the highest level and all keywords of the events that are on.
+ */
+void registry_logger_set(uint32_t slot, uint64_t logger_id,
+	bool (*is_on)(uint32_t slot, const struct event_entry *entry));
 
 /* ---- For pipe_session.c ---- */
 

@@ -28,6 +28,7 @@ _Static_assert(offsetof(struct ring_front, front) == 0,
 	"what the header's fire_end() gets is a ring's front");
 
 struct pipe_hot pipe_hot;
+static pipe_log_function *log_function;
 
 static struct {
 	struct thread_state *first;     /* atomic */
@@ -134,6 +135,21 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 	ring->limit = 0;
 	populated_reset(ring);
 	return true;
+}
+
+/* Where the payload of an event goes that no session enables. NULL: no memory. */
+static uint8_t *scratch_of(struct thread_ring *ring)
+{
+	if (!ring->logged.scratch)
+		ring->logged.scratch = platform_map_private(SPOOR_PAYLOAD_MAX);
+	return ring->logged.scratch;
+}
+
+static void scratch_unmap(struct thread_ring *ring)
+{
+	if (ring->logged.scratch)
+		platform_unmap(ring->logged.scratch, SPOOR_PAYLOAD_MAX);
+	ring->logged.scratch = NULL;
 }
 
 /* Maps both rings of a state that has none. */
@@ -279,6 +295,8 @@ void thread_state_release(struct thread_state *state)
 		platform_unmap(state->main.base, 2 * size);
 		platform_unmap(state->nested.base, 2 * (size_t)RING_NESTED_BYTES);
 		state->nested.base = NULL;
+		scratch_unmap(&state->main);
+		scratch_unmap(&state->nested);
 		__atomic_store_n(&state->main.base, NULL, __ATOMIC_RELAXED);
 		ring_unreserve(size);
 	}
@@ -489,7 +507,7 @@ struct firing {
  * if a slot is returned; otherwise it is outside. It may leave and enter the record while it waits,
  * and then reads the event's mask again, because sessions may have started or ended.
  */
-static struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring,
+static struct spoor_slot fire_sessions(struct thread_state *state, struct thread_ring *ring,
 	const struct firing *firing)
 {
 	uint64_t walked[RECORD_FRAMES_MAX];
@@ -609,6 +627,68 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 }
 
 /*
+ * As fire_sessions(), for an event that loggers enable as well. They get it in any case, also if the
+ * sessions lose it.
+ */
+static __attribute__((noinline)) struct spoor_slot fire_logged(struct thread_state *state,
+	struct thread_ring *ring, const struct firing *firing, uint64_t loggers)
+{
+	struct spoor_slot slot = no_slot;
+	bool in_ring = false;
+
+	if (__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only) {
+		slot = fire_sessions(state, ring, firing);
+		in_ring = slot.at != NULL;
+		if (!in_ring)
+			enter(ring->front, firing->frame);
+	}
+	if (!in_ring) {
+		slot.at = firing->payload_size > SPOOR_PAYLOAD_MAX ? NULL : scratch_of(ring);
+		slot.front = &ring->front->front;
+	}
+	if (!slot.at) {
+		leave(ring->front);
+		return no_slot;
+	}
+	ring->logged.loggers = loggers;
+	ring->logged.payload_size = firing->payload_size;
+	ring->logged.event = __atomic_load_n(&firing->event->index, __ATOMIC_RELAXED);
+	ring->logged.in_ring = in_ring;
+	slot.front = (struct spoor_ring_front *)((uintptr_t)slot.front | SPOOR_SLOT_LOGGED);
+	return slot;
+}
+
+static inline struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring,
+	struct firing *firing)
+{
+	uint64_t loggers = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
+			   firing->only & LOGGER_SLOTS;
+
+	firing->only &= ~LOGGER_SLOTS;
+	return loggers ? fire_logged(state, ring, firing, loggers)
+		       : fire_sessions(state, ring, firing);
+}
+
+void pipe_log_to(pipe_log_function *function)
+{
+	__atomic_store_n(&log_function, function, __ATOMIC_RELEASE);
+}
+
+void spoor_fire_logged(struct spoor_slot slot)
+{
+	struct ring_front *front =
+		(struct ring_front *)((uintptr_t)slot.front & ~(uintptr_t)SPOOR_SLOT_LOGGED);
+	struct thread_ring *ring = front == current->main.front ? &current->main : &current->nested;
+	pipe_log_function *function = __atomic_load_n(&log_function, __ATOMIC_ACQUIRE);
+
+	function(registry_entry(ring->logged.event), ring->logged.loggers, slot.at,
+		ring->logged.payload_size);
+	if (ring->logged.in_ring)
+		__atomic_store_n(&front->front.published, front->front.next, __ATOMIC_RELEASE);
+	leave(front);
+}
+
+/*
  * The record that the ring's thread is inside will never be published. It becomes a record for no
  * session, and counts as lost for those of its sessions that have not ended since.
  */
@@ -688,14 +768,14 @@ static bool is_inside_record(struct thread_state *state, struct thread_ring *rin
 
 /* A signal handler has interrupted this thread inside a record, or the thread has no ring. */
 static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state,
-	const struct firing *firing)
+	struct firing *firing)
 {
 	if (!state) {
 		state = thread_attach();
 		if (!state) {
 			uint64_t wanted =
 				__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
-				firing->only;
+				firing->only & ~LOGGER_SLOTS;
 			for (; wanted; wanted &= wanted - 1)
 				__atomic_fetch_add(&rings.refused[__builtin_ctzll(wanted)], 1,
 					__ATOMIC_RELEASE);
@@ -713,8 +793,8 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 		 * A handler has interrupted another handler inside a record. The event is only
 		 * counted as lost; the next record of the nested ring reports it.
 		 */
-		uint64_t wanted =
-			__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
+				  firing->only & ~LOGGER_SLOTS;
 		for (; wanted; wanted &= wanted - 1)
 			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1,
 				__ATOMIC_RELEASE);

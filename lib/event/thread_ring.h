@@ -29,6 +29,11 @@
  * frame is not below the one that entered the record, as that of an interrupting handler is. The
  * record is then published for no session, and counted as lost.
  *
+ * Loggers (lib/logger) get an event when its payload is complete: spoor_fire_begin() marks the
+ * slot, and spoor_fire_end() then calls spoor_fire_logged(). An event that only loggers enable has
+ * its payload in memory beside the ring. The thread is inside a record meanwhile, so an event of a
+ * handler takes the second ring.
+ *
  * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero
  * there. So a child in which no fork handler ran also finds no ring.
  */
@@ -113,6 +118,14 @@ struct thread_ring {
 	/* in the first use of the ring's memory, pages up to `populated` exist, until it ends */
 	uint64_t populated;
 	uint64_t populated_end;
+	/* The event that loggers get at its end; used by the writer only. */
+	struct {
+		uint8_t *scratch; /* its payload, if no session enables it; NULL: not mapped yet */
+		uint64_t loggers; /* mask of slots */
+		size_t payload_size;
+		uint32_t event;
+		bool in_ring; /* a record that is also published for sessions */
+	} logged;
 };
 
 enum thread_status {
@@ -158,8 +171,8 @@ struct thread_state {
 /* Global state that the firing path reads besides the event and the ring; rarely written. */
 struct pipe_hot {
 	/*
-	 * slots that need the slow path: with stacks, or stalled; all while `fences` is set or the
-	 * loop thread rests (lib/pipe/slow_path.h)
+	 * slots that need the slow path: loggers, with stacks, or stalled; all while `fences` is
+	 * set or the loop thread rests (lib/pipe/slow_path.h)
 	 */
 	uint64_t special;
 	uint64_t stacks;   /* slots whose sessions record stacks */
@@ -178,6 +191,15 @@ struct pipe_hot {
 	bool fences;
 };
 extern struct pipe_hot pipe_hot;
+
+/*
+ * Called at the end of an event that loggers enabled, with the slots of these, on the thread that
+ * fires it. The payload is borrowed during the call. Must be safe in signal handlers.
+ */
+typedef void pipe_log_function(const struct event_entry *entry, uint64_t loggers,
+	const uint8_t *payload, size_t payload_size);
+/* Set before the first logger enables an event. */
+void pipe_log_to(pipe_log_function *function);
 
 /* All states that were ever made: a list that only grows, at its head. */
 struct thread_state *thread_state_first(void);

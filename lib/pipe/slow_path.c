@@ -14,7 +14,8 @@ static void publish(void)
 {
 	bool all = slow.resting || __atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&pipe_hot.special, all ? UINT64_MAX : slow.slots, __ATOMIC_RELAXED);
+	__atomic_store_n(&pipe_hot.special, all ? UINT64_MAX : slow.slots | LOGGER_SLOTS,
+		__ATOMIC_RELAXED);
 }
 
 void slow_path_set_up(bool fences)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/event/provider.h"
 #include "lib/pipe/pipe_session.h"
 #include "lib/pipe/session_emit.h"
 #include "lib/pipe/session_state.h"
@@ -293,7 +294,7 @@ static int sampler_start(const struct spoor_options *options)
 		.events_end = sampler_events + 1,
 		.enable = sampler_enable,
 	};
-	return spoor_provider_register(&sampler_provider);
+	return registry_add_unlogged(&sampler_provider);
 }
 
 static void sampler_stop(void)

@@ -4,6 +4,7 @@
 #include "lib/code/code.h"
 #include "lib/counter/counter_session.h"
 #include "lib/event/activity.h"
+#include "lib/logger/loggers.h"
 #include "lib/sampler/sampler.h"
 #include "lib/server/server.h"
 
@@ -16,6 +17,7 @@ const struct module *const modules[] = {
 	&code_module,
 	&counter_module,
 	&sampler_module,
+	&loggers_module,
 	&server_module,
 	NULL,
 };

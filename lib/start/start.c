@@ -14,6 +14,7 @@
 
 #include "lib/event/provider.h"
 #include "lib/event/thread_ring.h"
+#include "lib/logger/loggers.h"
 #include "lib/start/modules.h"
 #include "lib/pipe/own_events.h"
 #include "lib/pipe/pipe.h"
@@ -37,6 +38,7 @@ static struct {
 
 static void before_fork(void)
 {
+	loggers_fork_before();
 	pthread_mutex_lock(&library.lock);
 	event_sources_lock();
 	sessions_lock();
@@ -49,6 +51,7 @@ static void after_fork_parent(void)
 	sessions_unlock();
 	event_sources_unlock();
 	pthread_mutex_unlock(&library.lock);
+	loggers_fork_parent();
 }
 
 static void after_fork_child(void)
@@ -70,6 +73,7 @@ static void after_fork_child(void)
 	library.recoverable = false;
 sessions_only:
 	sessions_child();
+	loggers_fork_child();
 }
 
 static void at_exit(void)
@@ -139,6 +143,7 @@ static int start_parts(const struct spoor_options *options)
 int spoor_start(const struct spoor_options *given)
 {
 	struct spoor_options options = { .size = sizeof(options) };
+	bool starts = false;
 	int r = 0;
 
 	if (given && given->size < sizeof(given->size))
@@ -154,9 +159,11 @@ int spoor_start(const struct spoor_options *given)
 			(void)atexit(at_exit);
 		}
 		r = start_parts(&options);
-		library.started = r == 0;
+		library.started = starts = r == 0;
 	}
 	pthread_mutex_unlock(&library.lock);
+	if (starts)
+		loggers_start_configured();
 	return r;
 }
 

@@ -294,9 +294,9 @@ static void callbacks_may_start_sessions(void **state)
 
 /* ---- Limits ---- */
 
-static void sixty_four_sessions_and_no_more(void **state)
+static void as_many_sessions_as_slots_and_no_more(void **state)
 {
-	struct spoor_session *sessions[64];
+	struct spoor_session *sessions[60];
 	struct spoor_session *one_more = NULL;
 	struct spoor_want want = {
 		.size = sizeof(want), .name = "World-A", .keywords = 0x1, .level = 5
@@ -306,12 +306,12 @@ static void sixty_four_sessions_and_no_more(void **state)
 	};
 
 	(void)state;
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 60; i++)
 		sessions[i] = wanting("World-A", UINT64_MAX, 5, NULL);
 	assert_int_equal(spoor_session_start_listener(&options, &one_more), -EBUSY);
 	uint32_t number = 0;
 	spoor_fire(&events[0], &number, sizeof(number));
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 60; i++) {
 		struct spoor_event_view view = { .size = sizeof(view) };
 		assert_int_equal(spoor_listener_read(sessions[i], &view, 1000), 1);
 		assert_int_equal(spoor_session_stop(sessions[i]), 0);
@@ -533,7 +533,7 @@ int main(void)
 		cmocka_unit_test(every_subset_gets_what_the_rule_says),
 		cmocka_unit_test(enable_callbacks_are_called),
 		cmocka_unit_test(callbacks_may_start_sessions),
-		cmocka_unit_test(sixty_four_sessions_and_no_more),
+		cmocka_unit_test(as_many_sessions_as_slots_and_no_more),
 		cmocka_unit_test(bad_requests_are_refused),
 		cmocka_unit_test(a_provider_has_events),
 		cmocka_unit_test(one_id_is_one_event),

@@ -1,0 +1,48 @@
+/*
+ * Loggers: tracers of the system that get the program's events without a session.
+ *
+ *   spoor_start(NULL);
+ *   spoor_provider_register(&shop);
+ *   spoor_logger_start(SPOOR_LOGGER_USDT);
+ *
+ * A logger shows each registered event to its tools, with the types of its fields. When a tool
+ * enables an event, the thread that fires it passes it to the tool within the call, so that the
+ * tool sees that thread, its stack and the time. The library looks every 100 ms which events are
+ * enabled. Until then, and for all other events, firing costs the same as without loggers.
+ *
+ * The environment variable SPOOR_LOGGERS starts loggers in spoor_start(): names separated by
+ * commas, "usdt,lttng". It is ignored in programs with rights that their user does not have.
+ *
+ * An enable callback is called when the first event of its provider is enabled, and when the
+ * highest level or the keywords of the enabled events change, with session_id
+ * SPOOR_LOGGER_SESSION + the logger.
+ */
+#ifndef SPOOR_LOGGER_H
+#define SPOOR_LOGGER_H
+
+#include <spoor/spoor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum spoor_logger {
+	/* probes of user space: bpftrace, perf, SystemTap, BPF programs (x86-64 and arm64) */
+	SPOOR_LOGGER_USDT = 0,
+};
+
+#define SPOOR_LOGGER_SESSION (UINT64_C(1) << 63)
+
+/*
+ * Starts a logger; 0 also if it has been started. -ENOTCONN: the library does not run; -ENOENT:
+ * what the logger needs is not installed; -ENOTSUP: not on this system or processor. May take up to
+ * 3 s. Not for signal handlers. spoor_stop() stops all loggers, and the child of fork() has none.
+ */
+SPOOR_API int spoor_logger_start(enum spoor_logger logger);
+SPOOR_API void spoor_logger_stop(enum spoor_logger logger);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
