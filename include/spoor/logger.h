@@ -29,6 +29,8 @@ extern "C" {
 enum spoor_logger {
 	/* probes of user space: bpftrace, perf, SystemTap, BPF programs (x86-64 and arm64) */
 	SPOOR_LOGGER_USDT = 0,
+	/* LTTng-UST 2.13 or later, whose library is loaded at run time */
+	SPOOR_LOGGER_LTTNG = 1,
 };
 
 #define SPOOR_LOGGER_SESSION (UINT64_C(1) << 63)
@@ -40,6 +42,13 @@ enum spoor_logger {
  */
 SPOOR_API int spoor_logger_start(enum spoor_logger logger);
 SPOOR_API void spoor_logger_stop(enum spoor_logger logger);
+
+/*
+ * For a thread whose signal handlers fire events: makes what started loggers allocate at the first
+ * event of a thread (LTTng's thread-local memory). Without it the first event that LTTng records of
+ * this thread must not be fired in a signal handler.
+ */
+SPOOR_API void spoor_logger_prepare_thread(void);
 
 #ifdef __cplusplus
 }

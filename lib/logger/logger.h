@@ -41,6 +41,8 @@ struct logger_ops {
 		size_t payload_size);
 	/* Hides all events from the tools. Threads may still be inside fire(). */
 	void (*close)(void);
+	/* spoor_logger_prepare_thread(). May be NULL. Without the lock held. */
+	void (*prepare_thread)(void);
 	/* Around fork(), if the logger was opened once. `before` is called first. May be NULL. */
 	void (*fork_before)(void);
 	void (*fork_parent)(void);
@@ -49,5 +51,6 @@ struct logger_ops {
 };
 
 extern const struct logger_ops logger_usdt;
+extern const struct logger_ops logger_lttng;
 
 #endif

@@ -25,6 +25,7 @@
 
 static const struct logger_ops *const all[] = {
 	[SPOOR_LOGGER_USDT] = &logger_usdt,
+	[SPOOR_LOGGER_LTTNG] = &logger_lttng,
 };
 #define LOGGER_COUNT (sizeof(all) / sizeof(all[0]))
 _Static_assert(LOGGER_COUNT <= LOGGERS_MAX, "each logger has a slot");
@@ -335,6 +336,13 @@ void spoor_logger_stop(enum spoor_logger which)
 	pthread_mutex_unlock(&loggers.lock);
 	pthread_mutex_unlock(&loggers.open_lock);
 	set(i);
+}
+
+void spoor_logger_prepare_thread(void)
+{
+	for (size_t i = 0; i < LOGGER_COUNT; i++)
+		if (is_open(&loggers.loggers[i]) && all[i]->prepare_thread)
+			all[i]->prepare_thread();
 }
 
 void loggers_start_configured(void)

@@ -1,11 +1,17 @@
 /*
- * logger_writer LOGGER: starts a logger and fires every kind of event, declared and made at run
- * time, every 10 ms, until its input ends. Prints "ready", and a line for each call of the enable
- * callback.
+ * logger_writer LOGGER [churn]: starts a logger and fires every kind of event, declared and made at
+ * run time, every 10 ms, until its input ends. Prints "ready", a line for each call of the enable
+ * callback, and "round N" after each round that began with the declared events enabled. With "churn" four threads fire, and a signal handler on each of them, and
+ * children are forked that fire an event with their process id.
  */
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <spoor/logger.h>
@@ -24,6 +30,7 @@ static void enabled(const struct spoor_enable *what, void *context)
 SPOOR_PROVIDER_WITH(shop, "Test-Shop", enabled, NULL)
 SPOOR_EVENT(shop, order, 1, SPOOR_WARNING, 0x8000000000000001, (u32, id), (text, name))
 SPOOR_EVENT(shop, refund, 2, SPOOR_VERBOSE, 0x2, (i64, amount))
+SPOOR_EVENT(shop, child, 3, SPOOR_WARNING, 0x1, (i32, pid))
 
 static void at_run_time(struct spoor_event_source *source)
 {
@@ -36,18 +43,110 @@ static void at_run_time(struct spoor_event_source *source)
 	}
 }
 
+static bool is_enabled(void)
+{
+	return shop_order_enabled() && types_plain_enabled() && types_nested_enabled() &&
+	       types_nothing_enabled();
+}
+
+static void print_round(bool counts)
+{
+	static unsigned rounds;
+
+	if (!counts)
+		return;
+	printf("round %u\n", ++rounds);
+	fflush(stdout);
+}
+
+/* ---- Churn ---- */
+
+static bool ends;
+static struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER };
+
+static void handler(int number)
+{
+	(void)number;
+	shop_order(8, "handler");
+}
+
+static void *thread(void *context)
+{
+	sigset_t set;
+
+	(void)context;
+	spoor_logger_prepare_thread();
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	while (!__atomic_load_n(&ends, __ATOMIC_RELAXED)) {
+		types_fire_all();
+		free(malloc(1000));
+		usleep(100);
+	}
+	return NULL;
+}
+
+static int child(enum spoor_logger which)
+{
+	if (spoor_start(&options) || spoor_logger_start(which))
+		return 1;
+	for (int i = 0; i < 200 && !shop_child_enabled(); i++)
+		usleep(10000);
+	shop_child((int32_t)getpid());
+	spoor_stop();
+	return 0;
+}
+
+static int churn(enum spoor_logger which)
+{
+	struct pollfd input = { .fd = 0, .events = POLLIN };
+	struct itimerval interval = { { 0, 500 }, { 0, 500 } };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	pthread_t threads[4];
+	sigset_t set;
+	int status;
+
+	sigaction(SIGALRM, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	setitimer(ITIMER_REAL, &interval, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, thread, NULL);
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	while (poll(&input, 1, 100) == 0) {
+		print_round(types_nested_enabled());
+		pid_t pid = fork();
+		if (pid == 0)
+			_exit(child(which));
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
+			fprintf(stderr, "logger_writer: a child failed\n");
+			return 1;
+		}
+	}
+	__atomic_store_n(&ends, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	spoor_stop();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "usdt", "lttng", "user_events" };
+	static const char *const names[] = { "usdt", "lttng" };
 	struct pollfd input = { .fd = 0, .events = POLLIN };
-	struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER };
+	enum spoor_logger which = SPOOR_LOGGER_USDT;
 	int r = -1;
 
 	if (spoor_start(&options) || spoor_provider_register(&types))
 		return 1;
-	for (unsigned i = 0; argc == 2 && i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(argv[1], names[i]) == 0)
-			r = spoor_logger_start((enum spoor_logger)i);
+	for (unsigned i = 0; argc > 1 && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(argv[1], names[i]) == 0) {
+			which = (enum spoor_logger)i;
+			r = spoor_logger_start(which);
+		}
 	if (r) {
 		fprintf(stderr, "logger_writer: %s\n", strerror(-r));
 		return 1;
@@ -55,15 +154,19 @@ int main(int argc, char **argv)
 	/* One provider before the logger was started, the others after it. */
 	if (spoor_provider_register(&shop))
 		return 1;
+	if (argc > 2 && strcmp(argv[2], "churn") == 0)
+		return churn(which);
 	struct spoor_event_source *source = spoor_source_new("Run-Time");
 	at_run_time(source);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	while (poll(&input, 1, 10) == 0) {
+		bool counts = is_enabled();
 		types_fire_all();
 		shop_order(7, "tea");
 		shop_refund(-5);
 		at_run_time(source);
+		print_round(counts);
 	}
 	char byte;
 	(void)!read(0, &byte, 1);
