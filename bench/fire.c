@@ -29,6 +29,7 @@ static void rest(void);
 #include <unistd.h>
 
 static const char *folder = "/tmp";
+static bool pauses;                   /* FIRE_REST() sleeps for 2 ms */
 static struct spoor_session *resting; /* FIRE_REST() waits until it has received all events */
 
 /* Waits until the sink has all fired events. On a busy machine this may take seconds. */
@@ -36,6 +37,8 @@ static void rest(void)
 {
 	if (resting)
 		(void)spoor_session_flush(resting, 10000);
+	if (pauses)
+		nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
 }
 
 /* Events lost before the sink. (A full memory session overwrites its oldest events; these are not lost.) */
@@ -569,7 +572,8 @@ static int first(void)
 
 static int logger(const char *name)
 {
-	enum spoor_logger which = SPOOR_LOGGER_USDT;
+	enum spoor_logger which =
+		strcmp(name, "lttng") == 0 ? SPOOR_LOGGER_LTTNG : SPOOR_LOGGER_USDT;
 
 	library_start("counter", 0);
 	int r = spoor_logger_start(which);
@@ -579,6 +583,8 @@ static int logger(const char *name)
 	}
 	while (!bench_four_enabled())
 		usleep(1000);
+	/* LTTng's daemon takes the full sub-buffers in the pauses, as in fire_lttng.c. */
+	pauses = which == SPOOR_LOGGER_LTTNG;
 	printf("event_ns %.2f\n", fire_cost());
 	spoor_stop();
 	return 0;

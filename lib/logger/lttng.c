@@ -37,7 +37,6 @@ static struct {
 	void (*event_unregister)(struct lttng_registered *registered);
 	void (*read_lock)(void);
 	void (*read_unlock)(void);
-	void *(*dereference)(void *pointer);
 	void (*init_thread)(void);
 	void (*before_fork)(sigset_t *save);
 	void (*after_fork_parent)(sigset_t *restore);
@@ -89,7 +88,6 @@ static int load(void)
 		!symbol(sites, "lttng_ust_tracepoint_module_unregister", &ust.site_unregister) ||
 		!symbol(sites, "lttng_ust_tp_rcu_read_lock", &ust.read_lock) ||
 		!symbol(sites, "lttng_ust_tp_rcu_read_unlock", &ust.read_unlock) ||
-		!symbol(sites, "lttng_ust_tp_rcu_dereference_sym", &ust.dereference) ||
 		!symbol(events, "lttng_ust_probe_register", &ust.event_register) ||
 		!symbol(events, "lttng_ust_probe_unregister", &ust.event_unregister))
 		return -ENOENT;
@@ -178,7 +176,7 @@ static void record(const struct lttng_enabled *enabled, const struct fired *fire
 {
 	struct lttng_recorder *recorder = enabled->child;
 	const struct lttng_channel *channel = recorder->channel;
-	size_t size;
+	struct lttng_record made;
 
 	if (!__atomic_load_n(&channel->parent->session->active, __ATOMIC_RELAXED) ||
 		!__atomic_load_n(&channel->parent->enabled, __ATOMIC_RELAXED) ||
@@ -187,16 +185,16 @@ static void record(const struct lttng_enabled *enabled, const struct fired *fire
 	if (__atomic_load_n(&enabled->has_filter, __ATOMIC_RELAXED) &&
 		!is_accepted(enabled, fired, context))
 		return;
-	if (lttng_record_size(fired->entry, fired->payload, fired->payload_size, &size))
+	if (lttng_record_make(fired->entry, fired->payload, fired->payload_size, &made))
 		return;
 	struct lttng_buffer_context buffer = { .struct_size = sizeof(buffer),
 		.client = recorder,
-		.data_size = size,
+		.data_size = made.size,
 		.largest_align = 1,
 		.probe_context = context };
 	if (channel->ops->reserve(&buffer) < 0)
 		return;
-	lttng_record_write(fired->entry, fired->payload, fired->payload_size, &buffer,
+	lttng_record_write(&made, fired->entry, fired->payload, fired->payload_size, &buffer,
 		channel->ops);
 	channel->ops->commit(&buffer);
 }
@@ -236,7 +234,8 @@ static void lttng_fire(void *part, const struct event_entry *entry, const uint8_
 	if (!lttng_is_on(tracepoint))
 		return;
 	ust.read_lock();
-	const struct lttng_probe *each = ust.dereference(tracepoint->site.probes);
+	const struct lttng_probe *each =
+		__atomic_load_n(&tracepoint->site.probes, __ATOMIC_ACQUIRE);
 	for (; each && each->function; each++)
 		((void (*)(void *, const struct fired *))(void *)each->function)(each->data,
 			&fired);

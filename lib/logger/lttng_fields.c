@@ -208,8 +208,10 @@ int lttng_fields_make(const struct event_entry *entry, const struct lttng_field 
 
 /* ---- Records ---- */
 
-/* Where a record goes; without `ops` its size is counted. */
+/* Where a record goes: into a buffer while it has room, to LTTng, or only its size is counted. */
 struct output {
+	uint8_t *buffer; /* NULL: none, or the record does not fit */
+	size_t room;
 	struct lttng_buffer_context *context;
 	const struct lttng_buffer_ops *ops;
 	size_t size;
@@ -218,10 +220,15 @@ struct output {
 static inline __attribute__((always_inline)) void emit(struct output *to, const void *bytes,
 	size_t size)
 {
-	if (to->ops)
+	if (to->buffer) {
+		if (size <= to->room - to->size)
+			memcpy(to->buffer + to->size, bytes, size);
+		else
+			to->buffer = NULL;
+	} else if (to->ops) {
 		to->ops->write(to->context, bytes, size, 1);
-	else
-		to->size += size;
+	}
+	to->size += size;
 }
 
 struct input {
@@ -396,27 +403,31 @@ static int record_put(const struct event_entry *entry, const uint8_t *payload, s
 	return 0;
 }
 
-int lttng_record_size(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
-	size_t *ret_size)
+int lttng_record_make(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
+	struct lttng_record *ret_record)
 {
-	struct output to = { .size = 0 };
+	struct output to = { .buffer = ret_record->buffer, .room = sizeof(ret_record->buffer) };
 
-	if (entry->fixed_size && entry->fixed_size == payload_size) {
-		*ret_size = payload_size;
+	ret_record->bytes = payload;
+	ret_record->size = payload_size;
+	if (entry->fixed_size && entry->fixed_size == payload_size)
 		return 0;
-	}
 	int r = record_put(entry, payload, payload_size, &to);
-	*ret_size = to.size;
+	ret_record->bytes = to.buffer;
+	ret_record->size = to.size;
 	return r;
 }
 
-void lttng_record_write(const struct event_entry *entry, const uint8_t *payload,
-	size_t payload_size, struct lttng_buffer_context *context,
+void lttng_record_write(const struct lttng_record *record, const struct event_entry *entry,
+	const uint8_t *payload, size_t payload_size, struct lttng_buffer_context *context,
 	const struct lttng_buffer_ops *ops)
 {
 	struct output to = { .context = context, .ops = ops };
 
-	(void)record_put(entry, payload, payload_size, &to);
+	if (record->bytes)
+		ops->write(context, record->bytes, record->size, 1);
+	else
+		(void)record_put(entry, payload, payload_size, &to);
 }
 
 /* ---- Filters ---- */

@@ -20,12 +20,17 @@
 int lttng_fields_make(const struct event_entry *entry, const struct lttng_field *const **ret_fields,
 	size_t *ret_count);
 
-/* The size of the record; -EBADMSG: the payload does not match the fields. */
-int lttng_record_size(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
-	size_t *ret_size);
-/* Writes the record, whose size was found. */
-void lttng_record_write(const struct event_entry *entry, const uint8_t *payload,
-	size_t payload_size, struct lttng_buffer_context *context,
+/* What LTTng records of a payload. */
+struct lttng_record {
+	size_t size;
+	const uint8_t *bytes; /* NULL: more than the buffer takes; the payload is converted again */
+	uint8_t buffer[1024];
+};
+/* -EBADMSG: the payload does not match the fields. */
+int lttng_record_make(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
+	struct lttng_record *ret_record);
+void lttng_record_write(const struct lttng_record *record, const struct event_entry *entry,
+	const uint8_t *payload, size_t payload_size, struct lttng_buffer_context *context,
 	const struct lttng_buffer_ops *ops);
 
 /*
