@@ -609,7 +609,11 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
  * symbols for the section's two ends.
  */
 #define SPOOR_SECTION "spoor_events"
-#define SPOOR_HIDDEN  __attribute__((visibility("hidden")))
+#ifdef _WIN32
+#define SPOOR_HIDDEN /* there, a symbol is hidden unless it is exported */
+#else
+#define SPOOR_HIDDEN __attribute__((visibility("hidden")))
+#endif
 
 /*
  * The linker keeps what is `retain` under --gc-sections. The symbols of a section's ends alone keep

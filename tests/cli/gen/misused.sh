@@ -1,7 +1,7 @@
 spoor gen || echo "exit $?"
 spoor gen a.man || echo "exit $?"
 spoor gen a.man b.man -o out || echo "exit $?"
-spoor gen "$data/manifest/shop.man" -o out --only etw || echo "exit $?"
+spoor gen "$data/manifest/shop.man" -o out --only elf || echo "exit $?"
 spoor gen nothing-there.man -o out || echo "exit $?"
 spoor gen . -o out || echo "exit $?"
 : >empty.man
