@@ -257,7 +257,7 @@ static bool guid_parse(const char *text, uint8_t guid[16])
 			continue;
 		unsigned value = (unsigned)(hex - "0123456789abcdef0123456789ABCDEF") & 15;
 		uint8_t *byte = &guid[order[digits / 2]];
-		*byte = (uint8_t)(*byte << 4 | value);
+		*byte = (uint8_t)((unsigned)*byte << 4 | value);
 		digits++;
 	}
 	return true;
