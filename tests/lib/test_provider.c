@@ -430,6 +430,26 @@ static void conflict_names(const char *first, const char *second)
 	assert_int_equal(strlen(text), 3);
 }
 
+/* Manifests have several versions of one id, and .NET's own events are what readers know. */
+static void versions_of_one_id(void **state)
+{
+	struct declared both;
+
+	(void)state;
+	declare(&both, "Versions", 7, number_field, text_field);
+	both.events[1].version = 1;
+	assert_int_equal(spoor_provider_register(&both.provider), 0);
+	assert_int_not_equal(both.events[0].index, both.events[1].index);
+	spoor_provider_unregister(&both.provider);
+
+	declare(&both, "Known", 7, number_field, text_field);
+	both.events[0].flags = SPOOR_EVENT_WELL_KNOWN;
+	assert_int_equal(spoor_provider_register(&both.provider), -EEXIST);
+	both.events[1].flags = SPOOR_EVENT_WELL_KNOWN;
+	assert_int_equal(spoor_provider_register(&both.provider), 0);
+	spoor_provider_unregister(&both.provider);
+}
+
 static void one_id_is_one_event(void **state)
 {
 	struct declared both, other, same;
@@ -536,6 +556,7 @@ int main(void)
 		cmocka_unit_test(as_many_sessions_as_slots_and_no_more),
 		cmocka_unit_test(bad_requests_are_refused),
 		cmocka_unit_test(a_provider_has_events),
+		cmocka_unit_test(versions_of_one_id),
 		cmocka_unit_test(one_id_is_one_event),
 		cmocka_unit_test(sources_of_one_name_have_ids_of_their_own),
 	};
