@@ -135,6 +135,8 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 	if (!error)
 		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers);
 	if (!error)
+		error = diagnose_live_add_idle(&run->live, &run->facts, &s->report);
+	if (!error)
 		error = diagnose_live_gather(&run->live, &run->facts);
 	set_recording(&run->facts, s->path);
 	if (!error)
@@ -174,7 +176,7 @@ static int read_recording(struct diagnose_run *run, const struct selection_value
 /* The pids of the targets, for the filter of the recording. */
 static int read_own_recording(struct diagnose_run *run, const struct arguments *arguments)
 {
-	struct selection_values values = { .input = run->live.path };
+	struct selection_values values = { .input = run->live.path, .is_own = true };
 	struct bytes texts = { 0 };
 	int code = EXIT_FAILED;
 

@@ -30,6 +30,7 @@
 #include "stacks/thread_dump.h"
 #include "stacks/thread_stacks.h"
 #include "stacks/thread_waits.h"
+#include "trace/report.h"
 #include "trace/trace.h"
 
 #define LOOKS           3u /* at the stacks, evenly over the duration */
@@ -381,6 +382,28 @@ static int gather_gauges(const struct diagnose_live *live, struct facts *facts)
 	runtime_gauges_done(&gauges);
 	trace_done(&trace);
 	return error == -ENOMEM ? error : 0;
+}
+
+int diagnose_live_add_idle(const struct diagnose_live *live, struct facts *facts,
+	const struct report *report)
+{
+	for (uint32_t i = 0; i < live->processes.count; i++) {
+		const struct target *target = &live->targets.list.items[i];
+		if (facts_find(facts, target->pid))
+			continue;
+		struct process_facts *row = facts_process(facts, target->pid);
+		if (!row)
+			return -ENOMEM;
+		row->name = strtab_add_z(&facts->texts, target->name);
+		facts_set(row, FACT_span, (double)report->duration_ns / 1e9);
+		facts_set(row, FACT_cpus, 0);
+		facts_set(row, FACT_demand_cpus, 0);
+		if (!report->cpu_count)
+			continue;
+		facts_set(row, FACT_cpu_count, (double)report->cpu_count);
+		facts_set(row, FACT_cpu_share, 0);
+	}
+	return 0;
 }
 
 int diagnose_live_gather(const struct diagnose_live *live, struct facts *facts)

@@ -20,6 +20,7 @@
 
 struct diag;
 struct facts;
+struct report;
 
 #define LIVE_USES_MAX 8u
 
@@ -41,6 +42,10 @@ struct diagnose_live {
 
 /* The exit code; EXIT_DONE: the recording is complete. Otherwise the reason has been printed. */
 int diagnose_live_run(struct diagnose_live *live, struct facts *facts);
+
+/* Adds the observed processes that are not in the recording: they used no CPU. 0 or -ENOMEM. */
+int diagnose_live_add_idle(const struct diagnose_live *live, struct facts *facts,
+	const struct report *report);
 
 /* 0 or -ENOMEM. */
 int diagnose_live_gather(const struct diagnose_live *live, struct facts *facts);

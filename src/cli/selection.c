@@ -429,7 +429,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
 		return words_fail(&diag);
 	}
-	bool said = explain_pids(s);
+	bool said = !values->is_own && explain_pids(s);
 	said |= explain_process_names(s);
 	said |= explain_modules(s);
 	said |= explain_time(s);
@@ -441,7 +441,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 								     : REPORT_WAITING;
 	if (s->choice.patterns.count)
 		s->report.weighing = REPORT_EVENTS;
-	if (!said && !values->without_samples && selection_is_empty(s))
+	if (!said && !values->without_samples && !values->is_own && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;

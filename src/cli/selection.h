@@ -38,6 +38,7 @@ struct selection_values {
 	struct texts events;     /* patterns: these events are counted, and not CPU samples */
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
 	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
+	bool is_own; /* recorded by the verb itself: a process that did nothing is not in it */
 	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
 	bool weighs_answer;
 	enum answer weighed;

@@ -71,6 +71,14 @@ wait $verb || fail "interrupted: exit code $?: $(cat verb.err)"
 has verb.out "^Managed \($subject\)  "
 until_true no_session $subject || fail "a session is left"
 
+# A native process that does nothing has no samples.
+start sleeper sleep 1000
+code_of "$spoor" diagnose -p $sleeper --duration 2s -o x.nettrace
+expect_code 0 "diagnose of an idle native process"
+has out "^sleep \($sleeper\)  no finding: CPU 0.0 % of [0-9]+ CPUs, "
+has_no err 'not in this recording'
+kill $sleeper
+
 # Options that exclude each other, and a process that does not exist.
 code_of "$spoor" diagnose -p $subject --from 1s
 expect_code 2 "--from of a running process"
