@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/profile.h"
 #include "analysis/runtime_event.h"
+#include "base/bytes.h"
+#include "base/text.h"
+#include "code/method_name.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/schema.h"
@@ -19,7 +23,8 @@ enum method_flag {
 	METHOD_READYTORUN_REJECTED = 1 << 6,
 };
 
-#define TIER_SHIFT 7u
+#define TIER_SHIFT     7u
+#define NAME_UNITS_MAX 1024u
 
 static uint64_t key_of(uint32_t thread, uint64_t method_id)
 {
@@ -63,6 +68,30 @@ static int begin(struct compilations *compilations, const struct runtime_event *
 		       : -ENOMEM;
 }
 
+/* "Shop.Parse::Number(int32)" of namespace and type, name, "instance int32  (int32)". 0: too short. */
+static uint32_t read_name(struct compilations *compilations, struct cursor *c)
+{
+	struct bytes text = { 0 };
+	struct bytes signature = { 0 };
+	uint32_t name = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t units;
+		const uint8_t *part = cursor_utf16z(c, &units);
+		if (!c->short_read)
+			text_add_utf16(i == 2 ? &signature : &text, part,
+				units < NAME_UNITS_MAX ? units : NAME_UNITS_MAX);
+		bytes_text(&text, i == 0 ? "::" : "");
+	}
+	const char *arguments = strchr(bytes_z(&signature), '(');
+	bytes_text(&text, arguments ? arguments : "()");
+	if (!c->short_read && !text.failed && !signature.failed)
+		name = strtab_add(&compilations->names, (const char *)text.data, text.len);
+	bytes_done(&text);
+	bytes_done(&signature);
+	return name;
+}
+
 /* MethodLoadVerbose: u64 method, u64 module, u64 address, u32 size, u32 token, u32 flags; names. */
 static int end(struct compilations *compilations, const struct runtime_event *event,
 	const struct trace *trace)
@@ -82,6 +111,7 @@ static int end(struct compilations *compilations, const struct runtime_event *ev
 	uint32_t flags = cursor_u32(&c);
 	if (c.short_read || !(flags & METHOD_IS_JITTED))
 		return 0;
+	row.name = read_name(compilations, &c);
 	uint32_t open = find_open(compilations, row.thread, method_id);
 	if (open) {
 		const struct compilation_begun *begun = &compilations->begun.items[open - 1];
@@ -107,6 +137,26 @@ int compilations_event(struct compilations *compilations, const struct runtime_e
 		       : end(compilations, event, trace);
 }
 
+/* The name of the event in the form of the symbolmap, where that has none. */
+static uint32_t choose_name(struct compilations *compilations, const struct symbolmap *names,
+	const struct compilation *row)
+{
+	struct method_name parts;
+	struct bytes text = { 0 };
+	const char *name = strtab_get(&compilations->names, row->name);
+
+	if (!row->name || names->functions.items[row->function].named)
+		return 0;
+	if (!method_name_parse(name, strlen(name), &parts))
+		return row->name;
+	method_name_format(&parts, names->form, &text);
+	uint32_t formatted =
+		text.failed ? 0
+			    : strtab_add(&compilations->names, (const char *)text.data, text.len);
+	bytes_done(&text);
+	return formatted ? formatted : row->name;
+}
+
 int compilations_find(struct compilations *compilations, struct symbolmap *names)
 {
 	for (uint32_t i = 0; i < compilations->rows.count; i++) {
@@ -114,6 +164,7 @@ int compilations_find(struct compilations *compilations, struct symbolmap *names
 		row->function = symbolmap_find(names, row->process, row->address, row->epoch);
 		if (!row->function)
 			return -ENOMEM;
+		row->name = choose_name(compilations, names, row);
 	}
 	return 0;
 }
@@ -207,6 +258,7 @@ int compilations_finish(struct compilations *compilations, const struct profile 
 
 void compilations_done(struct compilations *compilations)
 {
+	strtab_done(&compilations->names);
 	vec_done(&compilations->rows);
 	vec_done(&compilations->processes);
 	vec_done(&compilations->begun);

@@ -15,6 +15,7 @@
 
 #include "analysis/timeline.h"
 #include "base/map.h"
+#include "base/strtab.h"
 #include "base/vec.h"
 
 struct profile;
@@ -39,6 +40,8 @@ struct compilation {
 	uint32_t thread;
 	uint32_t epoch;
 	uint32_t function; /* of the symbolmap; set by compilations_find() */
+	/* in `names`: by the event; after compilations_find() 0 if `function` has the name */
+	uint32_t name;
 	uint8_t tier;      /* enum code_tier */
 	bool is_timed;     /* the event of its begin was recorded */
 	bool is_rejected;  /* it has precompiled code, which the runtime did not use */
@@ -73,6 +76,7 @@ struct compilation_begun {
 };
 
 struct compilations {
+	struct strtab names;
 	VEC(struct compilation) rows;
 	VEC(struct compilations_process) processes; /* most JIT time first */
 	VEC(struct compilation_begun) begun;        /* until compilations_finish(), as `open` */

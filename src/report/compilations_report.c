@@ -85,7 +85,10 @@ static void add_methods(struct bytes *out, const struct compilations *compilatio
 		answer_size_cell(out, 8, row->il_bytes);
 		answer_size_cell(out, 8, row->code_bytes);
 		bytes_text(out, "  ");
-		answer_function(out, report, row->function);
+		if (row->name)
+			text_add_safe_z(out, strtab_get(&compilations->names, row->name));
+		else
+			answer_function(out, report, row->function);
 		bytes_printf(out, "  %s%s\n", tier_words(row->tier),
 			row->is_rejected ? ", R2R rejected" : "");
 	}
@@ -112,13 +115,15 @@ static void add_json_sum(struct json *j, const struct compilations_sum *sum)
 	json_u64(j, "code_bytes", sum->code_bytes);
 }
 
-static void add_json_method(struct json *j, const struct report *report,
-	const struct compilation *row)
+static void add_json_method(struct json *j, const struct compilations *compilations,
+	const struct report *report, const struct compilation *row)
 {
 	const struct function *function = &report->names->functions.items[row->function];
 
 	json_object(j, NULL);
-	json_z(j, "name", trace_text(report->trace, function->name));
+	json_z(j, "name",
+		row->name ? strtab_get(&compilations->names, row->name)
+			  : trace_text(report->trace, function->name));
 	json_z(j, "module", trace_text(report->trace, function->module));
 	json_z(j, "tier", tier_words(row->tier));
 	json_u64(j, "begin_ns", row->at_ns);
@@ -160,7 +165,7 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 	json_end(j);
 	json_array(j, "methods");
 	for (uint32_t r = 0; r < process->row_count; r++)
-		add_json_method(j, report, &compilations->rows.items[process->row_at + r]);
+		add_json_method(j, compilations, report, &compilations->rows.items[process->row_at + r]);
 	json_end(j);
 	json_end(j);
 	return 0;

@@ -24,13 +24,32 @@ static void load(struct fixture *f, uint64_t at_ms, uint64_t method, uint64_t ad
 	bytes_u32(&payload, 256);
 	bytes_u32(&payload, 0x6000001);
 	bytes_u32(&payload, flags);
-	fixture_utf16(&payload, "Shop");
+	fixture_utf16(&payload, "Shop.Parser");
+	fixture_utf16(&payload, "Parse");
+	fixture_utf16(&payload, "instance int32  (class System.String)");
 	fixture_pass(f, at_ms, CLR_ID_MethodLoadVerbose, 2, &payload);
 }
 
 #define JITTED           8u
 #define TIER(tier)       ((uint32_t)(tier) << 7)
 #define R2R_WAS_REJECTED 0x40u
+
+/* Without a symbol the event's own name is shown, else that of the symbol. */
+static void test_names(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_begin(&f, ANSWER_JIT);
+	load(&f, 10, 1, JIT + 0x9000, JITTED | TIER(TIER_0));
+	load(&f, 20, 2, JIT + 0x208, JITTED | TIER(TIER_0));
+	fixture_finish(&f);
+	const struct compilations *c = &f.answers.compilations;
+	assert_int_equal(c->rows.count, 2);
+	assert_string_equal(strtab_get(&c->names, c->rows.items[0].name), "Shop.Parser.Parse(string)");
+	assert_int_equal(c->rows.items[1].name, 0);
+	fixture_end(&f);
+}
 
 static void test_pairs(void **state)
 {
@@ -94,6 +113,7 @@ static void test_steady(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_steady),
 	};
