@@ -42,9 +42,9 @@ struct compilation {
 	uint32_t function; /* of the symbolmap; set by compilations_find() */
 	/* in `names`: by the event; after compilations_find() 0 if `function` has the name */
 	uint32_t name;
-	uint8_t tier;      /* enum code_tier */
-	bool is_timed;     /* the event of its begin was recorded */
-	bool is_rejected;  /* it has precompiled code, which the runtime did not use */
+	uint8_t tier;     /* enum code_tier */
+	bool is_timed;    /* the event of its begin was recorded */
+	bool is_rejected; /* it has precompiled code, which the runtime did not use */
 };
 
 struct compilations_sum {

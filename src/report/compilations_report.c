@@ -165,7 +165,8 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 	json_end(j);
 	json_array(j, "methods");
 	for (uint32_t r = 0; r < process->row_count; r++)
-		add_json_method(j, compilations, report, &compilations->rows.items[process->row_at + r]);
+		add_json_method(j, compilations, report,
+			&compilations->rows.items[process->row_at + r]);
 	json_end(j);
 	json_end(j);
 	return 0;

@@ -46,7 +46,8 @@ static void test_names(void **state)
 	fixture_finish(&f);
 	const struct compilations *c = &f.answers.compilations;
 	assert_int_equal(c->rows.count, 2);
-	assert_string_equal(strtab_get(&c->names, c->rows.items[0].name), "Shop.Parser.Parse(string)");
+	assert_string_equal(strtab_get(&c->names, c->rows.items[0].name),
+		"Shop.Parser.Parse(string)");
 	assert_int_equal(c->rows.items[1].name, 0);
 	fixture_end(&f);
 }
