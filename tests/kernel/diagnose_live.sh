@@ -73,6 +73,7 @@ until_true no_session $subject || fail "a session is left"
 
 # A native process that does nothing has no samples.
 start sleeper sleep 1000
+until_true grep -qx sleep /proc/$sleeper/comm || fail "sleep does not start"
 code_of "$spoor" diagnose -p $sleeper --duration 2s -o x.nettrace
 expect_code 0 "diagnose of an idle native process"
 has out "^sleep \($sleeper\)  no finding: CPU 0.0 % of [0-9]+ CPUs, "
