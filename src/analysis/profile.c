@@ -18,6 +18,7 @@
 #include "trace/event.h"
 #include "trace/event_count.h"
 #include "trace/spoor_payload.h"
+#include "trace/method_join.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
@@ -493,7 +494,7 @@ static int join_methods(struct profile *profile, struct symbolmap *names)
 	vec_each(stack, &profile->stacks)
 		if (stack->frame_count)
 			weights[profile->functions.items[stack->at]] += stack->weight_ns;
-	int error = symbolmap_join_methods(names, weights);
+	int error = method_join(names, weights);
 
 	for (uint32_t i = 0; i < count && !error; i++) {
 		uint32_t *function = &profile->functions.items[i];

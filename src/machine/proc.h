@@ -22,7 +22,6 @@
 
 #include "base/vec.h"
 
-struct bytes;
 
 struct diag;
 
@@ -158,18 +157,6 @@ const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len);
  * prefix and ".scope", as docker, podman, containerd and cri-o write it.
  */
 bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINER_ID_ROOM]);
-
-/*
- * The application that a .NET host runs: "Shop" for `dotnet /app/Shop.dll`; points into `args`.
- * False: none is an assembly.
- */
-bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len);
-
-/*
- * The arguments as one line of a table. Folders of the program, and of the application of a .NET
- * host, are dropped, and options between the two become an ellipsis: "dotnet Shop.dll --urls URL".
- */
-void proc_shorten_command(const char *args, size_t len, struct bytes *out);
 
 /* Length of a path that the kernel printed, without its " (deleted)". */
 size_t proc_strip_deleted(const char *path, size_t len, bool *ret_deleted);

@@ -10,6 +10,7 @@
 #include "base/clocks.h"
 #include "base/text.h"
 #include "dotnet/ipc.h"
+#include "machine/command_line.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
 #include "nettrace/nettrace_write.h"
@@ -172,7 +173,7 @@ static char *read_facts(struct session_writer *writer, struct proc_reader *proc,
 		*ret_args_len = len;
 		/* A process named "dotnet" is renamed to the application that it runs. */
 		if (strcmp(trace_text(trace, process->name), "dotnet") == 0 &&
-			proc_parse_application(args, len, &name, &name_len))
+			command_line_application(args, len, &name, &name_len))
 			process->name = text_index(writer, name, name_len);
 	}
 	if (proc_read_cgroup(proc, process->pid, &text, &len, ret_groups_hash) == 0) {

@@ -22,6 +22,7 @@
 #include "dotnet/reason.h"
 #include "image/elf.h"
 #include "image/image_file.h"
+#include "machine/command_line.h"
 #include "machine/container.h"
 #include "machine/kernel_file.h"
 #include "machine/proc.h"
@@ -100,7 +101,7 @@ static const char *candidate_name(struct choosing *c)
 	now->named = true;
 	if (strcmp(now->process.comm, "dotnet") == 0 &&
 		proc_read_arguments(&c->proc, now->process.pid, &args, &len) == 0 &&
-		proc_parse_application(args, len, &name, &name_len))
+		command_line_application(args, len, &name, &name_len))
 		copy_text(now->name, sizeof(now->name), name, name_len);
 	else
 		copy_text(now->name, sizeof(now->name), now->process.comm,
@@ -484,7 +485,7 @@ static const char *keep_command_line(struct choosing *c, const char **ret_short)
 	*ret_short = "";
 	if (proc_read_arguments(&c->proc, c->now.process.pid, &args, &len) < 0)
 		return "";
-	proc_shorten_command(args, len, &command);
+	command_line_shorten(args, len, &command);
 	*ret_short = command.failed ? NULL : keep_text(c->targets, bytes_z(&command), command.len);
 	bytes_done(&command);
 	while (len && !args[len - 1])

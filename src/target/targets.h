@@ -80,7 +80,7 @@ struct target {
 	const char *container; /* id */
 	const char *cgroup;
 	const char *command_line;  /* arguments with blanks between them */
-	const char *short_command; /* the same, shortened by proc_shorten_command() */
+	const char *short_command; /* the same, shortened by command_line_shorten() */
 	const char *runtime_path;  /* of libcoreclr.so, as the target sees it */
 	/* from its path; roll_call() replaces it by the runtime's own answer */
 	const char *runtime_version;

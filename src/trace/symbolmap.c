@@ -57,7 +57,6 @@ struct symbolmap_state {
 	VEC(struct found) found; /* item 0 unused */
 	struct bytes scratch;
 	uint64_t kernel_begin;
-	uint32_t jit_module; /* strtab */
 	uint32_t kernel_module;
 	bool *has_code; /* by process */
 	struct found front[FRONT_SLOTS];
@@ -244,7 +243,7 @@ static uint32_t mapping_module(const struct symbolmap *map, const struct symbolm
 	const char *name = base_name(trace_text(map->trace, mapping->path), &len);
 
 	if (origin == ORIGIN_JIT)
-		return state->jit_module;
+		return map->jit_module;
 	if (origin != ORIGIN_KERNEL)
 		return strtab_add(&map->trace->strings, name, len);
 	if (!len || (len == 7 && memcmp(name, "vmlinux", 7) == 0) ||
@@ -345,7 +344,7 @@ static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *
 		function.tier = range->tier;
 	if ((range && range->kind == CODE_STUB) || raw[0] == '(') {
 		function.kind = FUNCTION_STUB;
-		function.module = state->jit_module;
+		function.module = map->jit_module;
 		return function_intern(map, &function);
 	}
 	if (range && range->module) {
@@ -372,7 +371,7 @@ static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *
 	if (!function.module)
 		function.module = mapping && origin != ORIGIN_NONE
 					  ? mapping_module(map, state, mapping, origin)
-					  : state->jit_module;
+					  : map->jit_module;
 	return function_intern(map, &function);
 }
 
@@ -384,7 +383,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct symbolmap_state *
 	bytes_reset(&state->scratch);
 	if (origin == ORIGIN_JIT) {
 		function.kind = FUNCTION_JIT;
-		function.module = state->jit_module;
+		function.module = map->jit_module;
 		bytes_text(&state->scratch, "(JIT code)");
 	} else if (origin == ORIGIN_NONE) {
 		bool kernel = address >= state->kernel_begin;
@@ -608,7 +607,7 @@ int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_
 		return -ENOMEM;
 	state->kernel_begin =
 		arch_by_name(trace_text(trace, trace->recording.architecture))->kernel_begin;
-	state->jit_module = trace_add_text(trace, "JIT");
+	map->jit_module = trace_add_text(trace, "JIT");
 	state->kernel_module = trace_add_text(trace, "kernel");
 
 	for (uint32_t i = 1; i < trace->mappings.count; i++) {
@@ -710,117 +709,6 @@ uint32_t symbolmap_label(struct symbolmap *map, const char *text, enum function_
 uint32_t symbolmap_lost_caller(struct symbolmap *map)
 {
 	return symbolmap_label(map, "[caller unknown: on-stack replacement]", FUNCTION_UNKNOWN);
-}
-
-/* ---- methods ---- */
-
-static bool is_method(const struct function *function)
-{
-	return function->named &&
-	       (function->kind == FUNCTION_JIT || function->kind == FUNCTION_READYTORUN);
-}
-
-/* The first method with this name; of several, the first one whose module is known. 0 none. */
-static uint32_t method_named(const struct symbolmap *map, const struct map *by_name,
-	uint32_t full_name)
-{
-	const struct symbolmap_state *state = map->state;
-	uint32_t first = 0;
-
-	for (struct map_walk w = map_find(by_name, full_name); w.value; map_next(&w)) {
-		bool known = map->functions.items[w.value].module != state->jit_module;
-		bool first_known = first && map->functions.items[first].module != state->jit_module;
-		if (!first || known > first_known || (known == first_known && w.value < first))
-			first = w.value;
-	}
-	return first;
-}
-
-/* The functions of one method, in one module. */
-struct method_group {
-	uint32_t first;
-	uint32_t heaviest;
-	uint32_t count;
-	uint32_t module;
-	uint32_t method;
-};
-
-struct joining {
-	VEC(struct method_group) groups;
-	struct map by_name;   /* full name -> function */
-	struct map by_method; /* (full name, module) -> group + 1 */
-	/* of each function, plus one; 0 for a function that is not a method */
-	uint32_t *group_of;
-};
-
-static bool group_method(struct symbolmap *map, struct joining *joining, uint32_t index,
-	const uint64_t *weights)
-{
-	const struct symbolmap_state *state = map->state;
-	const struct function *function = &map->functions.items[index];
-	uint32_t module = function->module;
-
-	if (module == state->jit_module)
-		module = map->functions
-				 .items[method_named(map, &joining->by_name, function->full_name)]
-				 .module;
-	uint64_t key = (uint64_t)function->full_name << 32 | module;
-	uint32_t number = map_get(&joining->by_method, key);
-
-	if (!number) {
-		if (!vec_add(&joining->groups,
-			    ((struct method_group){
-				    .first = index, .heaviest = index, .module = module })))
-			return false;
-		number = joining->groups.count;
-		if (!map_add(&joining->by_method, key, number))
-			return false;
-	}
-	struct method_group *group = &joining->groups.items[number - 1];
-
-	group->count++;
-	if (weights[index] > weights[group->heaviest])
-		group->heaviest = index;
-	joining->group_of[index] = number;
-	return true;
-}
-
-static bool join_group(struct symbolmap *map, struct method_group *group)
-{
-	struct function joined = map->functions.items[group->heaviest];
-
-	group->method = group->first;
-	if (group->count == 1)
-		return true;
-	joined.module = group->module;
-	joined.method = group->method = map->functions.count;
-	return vec_add(&map->functions, joined);
-}
-
-int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights)
-{
-	uint32_t count = map->functions.count;
-	struct joining joining = { .group_of =
-					   calloc((size_t)count + 1, sizeof(*joining.group_of)) };
-	bool done = joining.group_of != NULL;
-
-	for (uint32_t i = 1; i < count && done; i++)
-		done = !is_method(&map->functions.items[i]) ||
-		       map_add(&joining.by_name, map->functions.items[i].full_name, i);
-	for (uint32_t i = 1; i < count && done; i++)
-		done = !is_method(&map->functions.items[i]) ||
-		       group_method(map, &joining, i, weights);
-	for (uint32_t i = 0; i < joining.groups.count && done; i++)
-		done = join_group(map, &joining.groups.items[i]);
-	for (uint32_t i = 1; i < count && done; i++)
-		if (joining.group_of[i])
-			map->functions.items[i].method =
-				joining.groups.items[joining.group_of[i] - 1].method;
-	free(joining.group_of);
-	vec_done(&joining.groups);
-	map_done(&joining.by_name);
-	map_done(&joining.by_method);
-	return done ? 0 : -ENOMEM;
 }
 
 enum function_tier function_tier(const struct function *function)

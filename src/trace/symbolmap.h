@@ -66,7 +66,8 @@ struct symbolmap {
 	enum method_name_form form;
 	VEC(struct function) functions; /* item 0 unused */
 	struct map function_index;
-	void *state; /* sorted tables, private */
+	uint32_t jit_module; /* strtab: that of methods whose module is not known */
+	void *state;         /* sorted tables, private */
 };
 
 /* Sorts the trace's symbols and code ranges. Names are added to the trace's strings. */
@@ -98,13 +99,6 @@ bool symbolmap_place(const struct symbolmap *map, uint32_t process, uint64_t add
  * inlined into it. 0: no memory.
  */
 uint32_t symbolmap_line(struct symbolmap *map, uint32_t function, const struct line_frame *frame);
-
-/*
- * Sets `method` of every function, once, after all lookups. A joined one has kind and tier of the
- * heaviest by `weights`, a number for each function; one of an unknown module joins a method of the
- * same name. 0 or -ENOMEM.
- */
-int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights);
 
 /* For code without a symbol, whatever its address: "libcoreclr.so (no symbols)". 0: no memory. */
 uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function_kind kind);

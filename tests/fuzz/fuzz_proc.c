@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/command_line.h"
 #include "machine/box.h"
 #include "machine/cpu_clock.h"
 #include "machine/kernel_symbol.h"
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	case 6: {
 		const char *name;
-		if (proc_parse_application(text, size, &name, &len) &&
+		if (command_line_application(text, size, &name, &len) &&
 			(name < text || len > size || name + len > text + size))
 			abort();
 		break;

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "machine/command_line.h"
 #include "machine/proc.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -406,7 +407,7 @@ static void test_application(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *name;
 		size_t len;
-		bool found = proc_parse_application(cases[i].args, cases[i].len, &name, &len);
+		bool found = command_line_application(cases[i].args, cases[i].len, &name, &len);
 		assert_int_equal(found, cases[i].name != NULL);
 		if (found) {
 			assert_int_equal(len, strlen(cases[i].name));
@@ -440,7 +441,7 @@ static void test_short_command(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct bytes out = { 0 };
-		proc_shorten_command(cases[i].args, cases[i].len, &out);
+		command_line_shorten(cases[i].args, cases[i].len, &out);
 		assert_string_equal(bytes_z(&out), cases[i].text);
 		bytes_done(&out);
 	}
