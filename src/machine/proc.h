@@ -22,7 +22,6 @@
 
 #include "base/vec.h"
 
-
 struct diag;
 
 /* with NUL; 15 characters for a program, more for a kernel worker */
