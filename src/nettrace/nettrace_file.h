@@ -8,7 +8,7 @@
  *   nettrace_file_end(&file, &none, &diag);
  *   nettrace_file_done(&file);                          always; the descriptor stays the caller's
  *
- * What was written leaves the bytes that are passed; their size is a multiple of 4.
+ * Written bytes are removed from those that are passed; their size is a multiple of 4.
  */
 #ifndef SPOOR_NETTRACE_NETTRACE_FILE_H
 #define SPOOR_NETTRACE_NETTRACE_FILE_H

@@ -574,7 +574,7 @@ static int encode(struct nettrace_sink *s)
 	return 0;
 }
 
-/* Puts what was encoded into the file. */
+/* Writes the encoded blocks into the file. */
 static int commit(struct nettrace_sink *s, struct diag *diag)
 {
 	int r = nettrace_file_put(&s->file, &s->out, diag);

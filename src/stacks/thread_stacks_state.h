@@ -1,4 +1,4 @@
-/* What is known of a process while its threads' stacks are taken: shared by thread_stacks.c and its parts. */
+/* The state of one process while the stacks of its threads are taken; for thread_stacks.c and its parts. */
 #ifndef SPOOR_STACKS_THREAD_STACKS_STATE_H
 #define SPOOR_STACKS_THREAD_STACKS_STATE_H
 

@@ -27,7 +27,7 @@ enum symbol_layout {
 	SYMBOL_LAYOUT_DEBUGINFOD = 1 << 1,
 };
 
-/* A server that fails so often in a row, without an answer between, is not asked again. */
+/* After so many failures in a row a server gets no further requests. */
 #define SYMBOL_SERVER_FAILURES_MAX 2u
 
 struct symbol_server {
