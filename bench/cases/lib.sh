@@ -82,13 +82,14 @@ if ! command -v dotnet >/dev/null || ! dotnet build bench/eventsource -c Release
 	eventsource=
 fi
 
+# lttng_session start EVENT, lttng_session stop
 lttng_session() {
 	case $1 in
 	start)
 		{
 			lttng --no-sessiond create bench --output="$out/lttng/trace"
 			lttng --no-sessiond enable-channel -u --subbuf-size=1M --num-subbuf=8 --discard one
-			lttng --no-sessiond enable-event -u spoor_bench:four -c one
+			lttng --no-sessiond enable-event -u "$2" -c one
 			lttng --no-sessiond start
 		} >"$out/lttng-cmd.log" 2>&1
 		;;
@@ -98,6 +99,30 @@ lttng_session() {
 		;;
 	esac
 }
+
+# probed NAME PROBE COMMAND...: as one, for a program that waits until a tool enables its probe. bpftrace counts the hits.
+probed() {
+	local name=$1 probe=$2 program tool
+	shift 2
+	"$@" >"$out/one.log" 2>&1 &
+	program=$!
+	started+=("$program")
+	sleep 1
+	bpftrace -p "$program" -e "usdt:$probe { @ = count(); }" >"$out/bpftrace.log" 2>&1 &
+	tool=$!
+	started+=("$tool")
+	wait "$program" || die "it failed: $*: $(tail -n 2 "$out/one.log")"
+	wait "$tool" || true
+	grep -q '^@: 2000000$' "$out/bpftrace.log" || die "bpftrace has not counted all events: $(tail -n 2 "$out/bpftrace.log")"
+	field event_ns "$out/one.log" >>"$out/lib-$name.figures"
+}
+
+usdt=
+if [ "$(id -u)" = 0 ] && command -v bpftrace >/dev/null && cmake --build "$build" --target fire_usdt -- --quiet >/dev/null 2>&1; then
+	usdt=1
+else
+	echo "no USDT figures: they need root, bpftrace and systemtap-sdt-dev"
+fi
 
 for round in $(seq "$rounds"); do
 	"$fire" machine >"$out/machine.$round"
@@ -112,9 +137,17 @@ for round in $(seq "$rounds"); do
 	pair 8-sessions "$fire" sessions counter memory 8
 	if [ -n "$lttng" ]; then
 		one lttng-off "$out/fire_lttng" disabled
-		lttng_session start
+		lttng_session start spoor_bench:four
 		one lttng-file "$out/fire_lttng" cost 1
 		lttng_session stop
+		lttng_session start Bench:four
+		one lttng-logger "$fire" logger lttng
+		lttng_session stop
+	fi
+	if [ -n "$usdt" ]; then
+		probed usdt-by-hand "$(realpath "$out/fire_usdt"):spoor_bench:four" "$out/fire_usdt"
+		probed usdt-by-hand-in-loop "$(realpath "$out/fire_usdt"):spoor_bench:four" "$out/fire_usdt" loop
+		probed usdt-logger ":bench:four" "$fire" logger usdt
 	fi
 	if [ -n "$eventsource" ]; then
 		# Its socket is in a separate folder, so that no tool of this machine attaches.
@@ -124,7 +157,7 @@ for round in $(seq "$rounds"); do
 		rm -f "$out/eventsource/x.nettrace"
 	fi
 done
-for name in clock off counter-file clock-file first ${lttng:+lttng-off lttng-file} ${eventsource:+eventsource-plain eventsource-fastest}; do
+for name in clock off counter-file clock-file first ${lttng:+lttng-off lttng-file lttng-logger} ${usdt:+usdt-by-hand usdt-by-hand-in-loop usdt-logger} ${eventsource:+eventsource-plain eventsource-fastest}; do
 	spread "$name"
 done
 pair_spread 2-threads
@@ -155,6 +188,11 @@ if [ -n "$lttng" ]; then
 	ratio lib-off-ns-lttng "$(median off)" "$(median lttng-off)"
 	ratio lib-event-ns-lttng "$(median clock-file)" "$(median lttng-file)"
 	ratio lib-event-counter-ns-lttng "$(median counter-file)" "$(median lttng-file)"
+	ratio lib-lttng-logger-ns-of-native "$(median lttng-logger)" "$(median lttng-file)"
+fi
+if [ -n "$usdt" ]; then
+	ratio lib-usdt-logger-ns-of-by-hand "$(median usdt-logger)" "$(median usdt-by-hand)"
+	ratio lib-usdt-logger-ns-of-by-hand-in-loop "$(median usdt-logger)" "$(median usdt-by-hand-in-loop)"
 fi
 if [ -n "$eventsource" ]; then
 	ratio lib-event-ns-eventsource "$(median clock-file)" "$(median eventsource-plain)"
