@@ -332,6 +332,18 @@ static void lttng(struct capability *row, const struct look *look)
 			: "install it; spoor trace does not need it");
 }
 
+/* Of programs that use libspoor with its LTTng logger. */
+static void lttng_logger(struct capability *row, const struct look *look)
+{
+	(void)look;
+	if (library_is_here("liblttng-ust.so.1")) {
+		say(row, CAPABILITY_YES, "%s", "");
+		return;
+	}
+	say(row, CAPABILITY_NO, "%s", "liblttng-ust.so.1 is not installed");
+	text_set(row->remedy, "%s", "install liblttng-ust 2.13 or newer (Debian: liblttng-ust1)");
+}
+
 static void user_events(struct capability *row, const struct look *look)
 {
 	static const char *const paths[] = { "/sys/kernel/tracing/user_events_data",
@@ -377,6 +389,7 @@ static const struct {
 	{ "dotnet_dump", "dumps by the runtime", dump },
 	{ "dotnet_guard", ".NET sessions end with spoor", guarded },
 	{ "dotnet_lttng", "LTTng events of .NET", lttng },
+	{ "lttng_logger", "LTTng events of libspoor", lttng_logger },
 	{ "user_events", "user_events of .NET 10", user_events },
 };
 

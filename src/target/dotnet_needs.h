@@ -8,7 +8,7 @@
 
 #include "perf/capability.h"
 
-#define DOTNET_NEEDS_COUNT 8u
+#define DOTNET_NEEDS_COUNT 9u
 
 void dotnet_needs_probe(struct capability ret_table[DOTNET_NEEDS_COUNT]);
 
