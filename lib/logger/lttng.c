@@ -200,7 +200,7 @@ static void record(const struct lttng_enabled *enabled, const struct fired *fire
 }
 
 /* LTTng calls this by its address in the class, for each session that has enabled the event. */
-static void probe(void *data, const struct fired *fired)
+static void probe_call(void *data, const struct fired *fired)
 {
 	const struct lttng_enabled *enabled = data;
 	struct lttng_probe_context context = { .struct_size = sizeof(context),
@@ -279,7 +279,7 @@ static void *lttng_add(const struct event_entry *entry, const struct logger_name
 	made->class = (struct lttng_class){ .struct_size = sizeof(made->class),
 		.fields = fields,
 		.field_count = field_count,
-		.probe_callback = (void (*)(void))(void *)probe,
+		.probe_callback = (void (*)(void))(void *)probe_call,
 		.signature = SIGNATURE,
 		.provider = &made->provider };
 	made->event = (struct lttng_event){ .struct_size = sizeof(made->event),
@@ -310,8 +310,8 @@ static void lttng_prepare_thread(void)
 /* ---- fork() ---- */
 
 /*
- * The child's LTTng is told, as by its wrapper liblttng-ust-fork.so: without that, events of the
- * child would have the process id of the parent.
+ * LTTng prepares the child, as its wrapper liblttng-ust-fork.so makes it do. Otherwise events of
+ * the child would have the process id of the parent.
  */
 static void lttng_fork_before(void)
 {

@@ -264,7 +264,7 @@ static inline __attribute__((always_inline)) bool text_put(struct input *in, str
 	return true;
 }
 
-/* Is there a text whose first zero byte is its last one? */
+/* Does the input begin with a text whose first zero byte is its last one? */
 static inline bool text_is_whole(const struct input *in)
 {
 	uint16_t length;

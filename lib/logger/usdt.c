@@ -27,7 +27,7 @@
 
 /* ---- Making probes ---- */
 
-struct probe {
+struct usdt_part {
 	struct usdt_probe usdt;
 	unsigned argument_count;
 };
@@ -84,12 +84,12 @@ static void operands_add(struct operands *to, const struct spoor_field *fields, 
 static void *usdt_add(const struct event_entry *entry, const struct logger_names *names)
 {
 	struct operands operands = { .length = 0 };
-	struct probe *probe = malloc(sizeof(*probe));
+	struct usdt_part *own = malloc(sizeof(*own));
 	char provider[USDT_NAME_MAX + 1];
 	size_t length = strlen(names->provider);
 
-	if (!probe || length > USDT_NAME_MAX) {
-		free(probe);
+	if (!own || length > USDT_NAME_MAX) {
+		free(own);
 		return NULL;
 	}
 	/* Lower case, as the providers of DTrace and SystemTap are. */
@@ -99,19 +99,19 @@ static void *usdt_add(const struct event_entry *entry, const struct logger_names
 	}
 	operands_add(&operands, entry->info.fields, entry->info.field_count);
 	operands.text[operands.length] = '\0';
-	if (usdt_probe_make(provider, names->event, operands.text, &probe->usdt)) {
-		free(probe);
+	if (usdt_probe_make(provider, names->event, operands.text, &own->usdt)) {
+		free(own);
 		return NULL;
 	}
-	probe->argument_count = operands.count;
-	return probe;
+	own->argument_count = operands.count;
+	return own;
 }
 
 static bool usdt_is_on(const void *part)
 {
-	const struct probe *probe = part;
+	const struct usdt_part *own = part;
 
-	return __atomic_load_n(probe->usdt.semaphore, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(own->usdt.semaphore, __ATOMIC_RELAXED) != 0;
 }
 
 /* ---- Firing ---- */
@@ -208,7 +208,7 @@ static void value_add(struct arguments *to, const struct spoor_value *value)
 static void usdt_fire(void *part, const struct event_entry *entry, const uint8_t *payload,
 	size_t payload_size)
 {
-	const struct probe *probe = part;
+	const struct usdt_part *own = part;
 	struct arguments arguments;
 	struct spoor_event_view event = { .size = sizeof(event),
 		.info = &entry->info,
@@ -217,16 +217,16 @@ static void usdt_fire(void *part, const struct event_entry *entry, const uint8_t
 	struct spoor_value value;
 	size_t position = 0;
 
-	if (!usdt_is_on(probe))
+	if (!usdt_is_on(own))
 		return;
 	arguments.count = arguments.text_count = 0;
 	arguments.converted_size = 0;
 	while (spoor_event_next_field(&event, &position, &value) == 1)
 		value_add(&arguments, &value);
 	/* spoor_fire() was called with fewer bytes than the fields have: no stale values. */
-	while (arguments.count < probe->argument_count)
+	while (arguments.count < own->argument_count)
 		arguments.values[arguments.count++] = 0;
-	probe->usdt.hit(arguments.values);
+	own->usdt.hit(arguments.values);
 }
 
 const struct logger_ops logger_usdt = {

@@ -54,7 +54,8 @@ struct headers {
 		char owner[4];
 		uint8_t id[BUILD_ID_BYTES];
 	} build_id;
-	uint8_t base[8]; /* what the notes call the base: an address that is known twice */
+	uint8_t base
+		[8]; /* its address is in each note: tools compare it with that of the section */
 	char names[96];
 };
 _Static_assert(sizeof(struct headers) <= HEADER_ROOM, "in the first page");
@@ -81,7 +82,7 @@ static unsigned fd_count;
 #define MACHINE EM_X86_64
 /*
  * nop; ret. Five bytes of nop, because the kernel (6.18) replaces such a probe by a call, and then
- * a hit needs no trap.
+ * executing it causes no trap.
  */
 static const uint8_t stub[STUB_BYTES] = { 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3, 0xcc, 0xcc };
 #elif defined(__aarch64__)

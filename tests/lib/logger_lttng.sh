@@ -10,13 +10,13 @@ writer=$(dirname "$spoor")/tests/lib/logger_writer
 mkfifo -m 666 input
 exec 9<>input
 
-# A separate session daemon: root's daemon serves the whole machine, so root runs it as the user 65534 (nobody).
+# A separate session daemon: root's daemon serves the whole machine, so root runs it as the user 65534.
 as=''
 if is_root; then
 	command -v setpriv >/dev/null || skip "setpriv is not in PATH: root's session daemon would be the machine's"
 	as='setpriv --reuid=65534 --regid=65534 --clear-groups'
 	chmod 755 "$scratch"
-	# The build folder may be out of nobody's reach.
+	# That user may have no access to the build folder.
 	cp "$writer" "$(dirname "$spoor")"/libspoor.so* "$scratch/"
 	writer=$scratch/logger_writer
 	export LD_LIBRARY_PATH="$scratch"
