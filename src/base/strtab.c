@@ -3,6 +3,21 @@
 
 #include <string.h>
 
+static uint32_t find(const struct strtab *table, const char *text, size_t len, uint64_t hash)
+{
+	for (struct map_walk w = map_find(&table->index, hash); w.value; map_next(&w)) {
+		const struct strtab_entry *entry = &table->entries.items[w.value - 1];
+		if (entry->len == len && memcmp(entry->text, text, len) == 0)
+			return w.value;
+	}
+	return 0;
+}
+
+uint32_t strtab_find(const struct strtab *table, const char *text, size_t len)
+{
+	return len && len <= STRTAB_TEXT_MAX ? find(table, text, len, hash_bytes(text, len)) : 0;
+}
+
 uint32_t strtab_add(struct strtab *table, const char *text, size_t len)
 {
 	if (!len)
@@ -10,12 +25,10 @@ uint32_t strtab_add(struct strtab *table, const char *text, size_t len)
 	if (len > STRTAB_TEXT_MAX)
 		len = STRTAB_TEXT_MAX;
 	uint64_t hash = hash_bytes(text, len);
+	uint32_t known = find(table, text, len, hash);
 
-	for (struct map_walk w = map_find(&table->index, hash); w.value; map_next(&w)) {
-		const struct strtab_entry *entry = &table->entries.items[w.value - 1];
-		if (entry->len == len && memcmp(entry->text, text, len) == 0)
-			return w.value;
-	}
+	if (known)
+		return known;
 	if (table->full)
 		return 0;
 	char *copy = arena_alloc(&table->arena, len + 1);

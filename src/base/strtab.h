@@ -29,6 +29,9 @@ struct strtab {
 
 /* The index of the text; longer ones are cut. 0 (the text is lost): full, or no memory. */
 uint32_t strtab_add(struct strtab *table, const char *text, size_t len);
+/* The index of a text that is in the table; 0: it is not. */
+uint32_t strtab_find(const struct strtab *table, const char *text, size_t len);
+
 uint32_t strtab_add_z(struct strtab *table, const char *text);
 
 /* NUL-terminated, valid as long as the table; "" for 0 and an index that does not exist. */

@@ -410,6 +410,11 @@ static bool wait_delay(struct recording_run *run)
 	return !control->reason;
 }
 
+static bool asks_no_runtime(const struct record_values *values)
+{
+	return values->no_dotnet || values->names_from_memory;
+}
+
 /* Adds to the refusal the things that can be recorded without any perf event. */
 static void say_instead(const struct live_options *options, struct diag *refusal)
 {
@@ -453,7 +458,7 @@ static bool wants_port(const struct recording_run *run)
 {
 	const struct record_values *values = run->values;
 
-	if (!run->args->command || run->pids.count || run->delay_ns || values->no_dotnet ||
+	if (!run->args->command || run->pids.count || run->delay_ns || asks_no_runtime(values) ||
 		values->no_symbols)
 		return false;
 	for (uint32_t i = 0; i < run->events.providers.items.count; i++)
@@ -546,7 +551,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.stack_bytes = (uint32_t)(values->stack_size + 7) & ~7u,
 		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
-		.no_dotnet = values->no_dotnet,
+		.no_dotnet = asks_no_runtime(values),
+		.names_from_memory = values->names_from_memory,
 		.providers = run->requested,
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),
@@ -649,10 +655,11 @@ static const char *events_option(const struct record_values *values)
 
 static const char *without_events(const struct record_values *values)
 {
-	return values->no_events    ? "--no-events"
-	       : values->no_dotnet  ? "--no-dotnet"
-	       : values->no_symbols ? "--no-symbols"
-				    : NULL;
+	return values->no_events	   ? "--no-events"
+	       : values->names_from_memory ? "--names-from-memory"
+	       : values->no_dotnet	   ? "--no-dotnet"
+	       : values->no_symbols	   ? "--no-symbols"
+					   : NULL;
 }
 
 int cmd_record(const struct verb *self, int argc, char **argv)
@@ -707,6 +714,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		   (code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) !=
 			   EXIT_DONE) {
 		/* the failed function has printed the error */
+	} else if (values.names_from_memory && (values.no_dotnet || values.no_symbols)) {
+		code = options_misused(self, "--names-from-memory and %s exclude each other",
+			values.no_dotnet ? "--no-dotnet" : "--no-symbols");
 	} else if (events_option(&values) && without_events(&values)) {
 		code = options_misused(self, "%s and %s exclude each other", events_option(&values),
 			without_events(&values));

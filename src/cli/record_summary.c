@@ -103,6 +103,13 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			"not asked  %s stopped or silent: no events or method names of %s (spoor report -v shows the reason)\n",
 			TEXT_THINGS(counts->dotnet_silent, ".NET process", ".NET processes"),
 			counts->dotnet_silent == 1 ? "it" : "them");
+	if (counts->dotnet_memory)
+		bytes_printf(out, "memory     methods of %s were named from %s memory%s\n",
+			TEXT_THINGS(counts->dotnet_memory, ".NET process", ".NET processes"),
+			counts->dotnet_memory == 1 ? "its" : "their",
+			counts->dotnet_not_asked
+				? ""
+				: ", as no runtime sent them (spoor report -v shows the reason)");
 	add_names(counts, out);
 	if (counts->unwound) {
 		bytes_text(out, "stacks     ");

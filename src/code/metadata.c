@@ -8,6 +8,7 @@
 #include "base/cursor.h"
 
 #define STREAMS_MAX    32u
+#define EDITED_ROWS_MAX 65536u /* that are searched one by one */
 #define NESTED_MAX     16u
 #define TYPE_DEPTH_MAX 24u
 #define ARGUMENTS_MAX  512u
@@ -141,8 +142,11 @@ static int read_tables(struct metadata *m, struct cursor c)
 	if (m->heap_sizes & 0x40)
 		cursor_skip(&c, 4); /* extra word that some compilers write */
 	for (unsigned i = 0; i < METADATA_TABLES; i++) {
-		for (const char *column = schemas[i]; *column;)
+		unsigned count = 0;
+		for (const char *column = schemas[i]; *column;) {
 			m->row_size[i] += column_size(m, &column);
+			m->column_at[i][++count] = (uint8_t)m->row_size[i];
+		}
 		if (m->rows[i])
 			m->tables[i] = cursor_take(&c, (size_t)m->rows[i] * m->row_size[i]);
 	}
@@ -178,7 +182,8 @@ int metadata_read(struct metadata *m, const void *data, size_t size)
 			m->strings = (struct metadata_heap){ at, length };
 		} else if (!strcmp(name, "#Blob")) {
 			m->blobs = (struct metadata_heap){ at, length };
-		} else if (!strcmp(name, "#~")) {
+		} else if (!strcmp(name, "#~") || !strcmp(name, "#-")) {
+			m->is_edited = name[1] == '-';
 			tables = cursor_of(at, length);
 			has_tables = true;
 		}
@@ -189,16 +194,13 @@ int metadata_read(struct metadata *m, const void *data, size_t size)
 /* Number in column `number` of a row (counted from 1); 0 when there is no such row. */
 static uint32_t cell(const struct metadata *m, unsigned table, uint32_t row, unsigned number)
 {
-	const char *column = schemas[table];
-	uint32_t at = 0;
-
 	if (!row || row > m->rows[table])
 		return 0;
-	for (unsigned i = 0; i < number; i++)
-		at += column_size(m, &column);
-	const uint8_t *p = m->tables[table] + (size_t)(row - 1) * m->row_size[table] + at;
-	struct cursor c = cursor_of(p, 4 < m->row_size[table] - at ? 4 : m->row_size[table] - at);
-	return column_size(m, &column) == 4 ? cursor_u32(&c) : cursor_u16(&c);
+	unsigned at = m->column_at[table][number];
+	unsigned size = m->column_at[table][number + 1] - at;
+	struct cursor c =
+		cursor_of(m->tables[table] + (size_t)(row - 1) * m->row_size[table] + at, size);
+	return size == 4 ? cursor_u32(&c) : cursor_u16(&c);
 }
 
 static const char *string_at(const struct metadata *m, uint32_t offset, size_t *ret_len)
@@ -258,6 +260,13 @@ static uint32_t outer_type(const struct metadata *m, uint32_t inner)
 {
 	uint32_t low = 1;
 
+	if (m->is_edited) {
+		uint32_t rows = m->rows[METADATA_NESTED_CLASS];
+		for (uint32_t row = 1; row <= rows && row <= EDITED_ROWS_MAX; row++)
+			if (cell(m, METADATA_NESTED_CLASS, row, 0) == inner)
+				return cell(m, METADATA_NESTED_CLASS, row, 1);
+		return 0;
+	}
 	for (uint32_t high = m->rows[METADATA_NESTED_CLASS] + 1; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		if (cell(m, METADATA_NESTED_CLASS, middle, 0) < inner)
@@ -271,7 +280,7 @@ static uint32_t outer_type(const struct metadata *m, uint32_t inner)
 }
 
 static bool add_type_name(const struct metadata *m, uint32_t token, unsigned depth,
-	struct bytes *out)
+	bool with_outer, struct bytes *out)
 {
 	unsigned table = token >> 24;
 	uint32_t row = token & 0xffffff;
@@ -301,9 +310,11 @@ static bool add_type_name(const struct metadata *m, uint32_t token, unsigned dep
 			outer |= (uint32_t)METADATA_TYPE_DEF << 24;
 	}
 	if (outer) {
-		if (!add_type_name(m, outer, depth + 1, out))
-			return false;
-		add_text(out, "+", 1);
+		if (with_outer) {
+			if (!add_type_name(m, outer, depth + 1, true, out))
+				return false;
+			add_text(out, "+", 1);
+		}
 	} else if (space_len) {
 		add_text(out, space, space_len);
 		add_text(out, ".", 1);
@@ -316,10 +327,23 @@ bool metadata_add_type(const struct metadata *m, uint32_t token, struct bytes *o
 {
 	size_t before = out->len;
 
-	if (add_type_name(m, token, 0, out))
+	if (add_type_name(m, token, 0, true, out))
 		return true;
 	out->len = before;
 	return false;
+}
+
+bool metadata_add_assembly(const struct metadata *m, struct bytes *out)
+{
+	size_t len;
+	const char *name = m->rows[METADATA_ASSEMBLY]
+				   ? string_at(m, cell(m, METADATA_ASSEMBLY, 1, 7), &len)
+				   : NULL;
+
+	if (!name || !len)
+		return false;
+	add_text(out, name, len);
+	return true;
 }
 
 uint32_t metadata_owner(const struct metadata *m, uint32_t method_token)
@@ -332,6 +356,17 @@ uint32_t metadata_owner(const struct metadata *m, uint32_t method_token)
 	if (method_token >> 24 != METADATA_METHOD_DEF || !method ||
 		method > m->rows[METADATA_METHOD_DEF])
 		return 0;
+	if (m->rows[METADATA_METHOD_POINTER]) {
+		/* The lists of methods are of rows of this table. */
+		uint32_t rows = m->rows[METADATA_METHOD_POINTER];
+		uint32_t row = 1;
+		while (row <= rows && row <= EDITED_ROWS_MAX &&
+			cell(m, METADATA_METHOD_POINTER, row, 0) != method)
+			row++;
+		if (row > rows || row > EDITED_ROWS_MAX)
+			return 0;
+		method = row;
+	}
 	/* A type's methods end where the next type's begin: the last type from this method back. */
 	for (uint32_t high = m->rows[METADATA_TYPE_DEF] + 1; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
@@ -362,6 +397,8 @@ bool metadata_add_method(const struct metadata *m, uint32_t token, struct bytes 
 }
 
 /* Signatures */
+
+enum signature_convention { CONVENTION_GENERIC = 0x10, CONVENTION_INSTANCE = 0x20 };
 
 enum element_type {
 	ELEMENT_PTR = 0x0f,
@@ -404,6 +441,20 @@ static const char *const simple_types[0x20] = {
 	[0x1c] = "object",
 };
 
+/* Those that the runtime's events spell in another way. */
+static const char *const event_types[0x20] = {
+	[0x03] = "wchar",
+	[0x05] = "unsigned int8",
+	[0x07] = "unsigned int16",
+	[0x09] = "unsigned int32",
+	[0x0b] = "unsigned int64",
+	[0x0e] = "class System.String",
+	[0x16] = "refany",
+	[0x18] = "int",
+	[0x19] = "unsigned int",
+	[0x1c] = "class System.Object",
+};
+
 static void add_z(struct bytes *out, const char *text)
 {
 	add_text(out, text, strlen(text));
@@ -418,12 +469,23 @@ static void add_number(struct bytes *out, const char *prefix, uint32_t number)
 static bool add_element(const struct metadata *m, struct cursor *c, bool foreign, unsigned depth,
 	struct bytes *out);
 
+static bool add_return(const struct metadata *m, struct cursor *c, bool foreign, unsigned depth,
+	struct bytes *out)
+{
+	unsigned convention = cursor_u8(c);
+
+	if (convention & CONVENTION_GENERIC)
+		(void)metadata_compressed(c); /* count of type parameters */
+	(void)metadata_compressed(c);
+	return !c->short_read && add_element(m, c, foreign, depth + 1, out);
+}
+
 static bool add_method_signature(const struct metadata *m, struct cursor *c, bool foreign,
 	unsigned depth, struct bytes *out)
 {
 	unsigned convention = cursor_u8(c);
 
-	if (convention & 0x10)
+	if (convention & CONVENTION_GENERIC)
 		(void)metadata_compressed(c); /* count of type parameters */
 	uint32_t count = metadata_compressed(c);
 	if (c->short_read || count > ARGUMENTS_MAX || !add_element(m, c, foreign, depth + 1, NULL))
@@ -488,7 +550,8 @@ static bool add_element(const struct metadata *m, struct cursor *c, bool foreign
 		if (c->short_read || depth > TYPE_DEPTH_MAX)
 			return false;
 		if (type < 0x20 && simple_types[type]) {
-			add_z(out, simple_types[type]);
+			add_z(out, m->as_events && event_types[type] ? event_types[type]
+								     : simple_types[type]);
 			return true;
 		}
 		switch (type) {
@@ -504,10 +567,12 @@ static bool add_element(const struct metadata *m, struct cursor *c, bool foreign
 			uint32_t token = decode(CODED_TYPE, metadata_compressed(c));
 			if (c->short_read)
 				return false;
+			if (m->as_events)
+				add_z(out, type == ELEMENT_CLASS ? "class " : "value class ");
 			if (foreign || token >> 24 == METADATA_TYPE_SPEC || !out)
 				add_z(out, "?");
 			else
-				return add_type_name(m, token, 0, out);
+				return add_type_name(m, token, 0, !m->as_events, out);
 			return true;
 		}
 		case ELEMENT_VAR:
@@ -519,7 +584,15 @@ static bool add_element(const struct metadata *m, struct cursor *c, bool foreign
 		case ELEMENT_GENERIC:
 			return add_generic(m, c, foreign, depth, out);
 		case ELEMENT_FUNCTION:
-			add_z(out, "method *(");
+			if (m->as_events) {
+				struct cursor copy = *c;
+				add_z(out, "fnptr ");
+				if (!add_return(m, &copy, foreign, depth, out))
+					return false;
+				add_z(out, "(");
+			} else {
+				add_z(out, "method *(");
+			}
 			if (!add_method_signature(m, c, foreign, depth, out))
 				return false;
 			add_z(out, ")");
@@ -549,6 +622,34 @@ bool metadata_add_signature_type(const struct metadata *m, struct cursor *c, boo
 	struct bytes *out)
 {
 	return add_element(m, c, foreign, 0, out);
+}
+
+bool metadata_add_whole_signature(const struct metadata *m, struct cursor whole, struct bytes *out)
+{
+	size_t before = out->len;
+	struct cursor c = whole;
+	unsigned convention = cursor_u8(&c);
+
+	c = whole;
+	if (convention & CONVENTION_INSTANCE)
+		add_z(out, "instance ");
+	if (convention & CONVENTION_GENERIC)
+		add_z(out, "generic ");
+	bool valid = add_return(m, &c, false, 0, out);
+	add_z(out, "  (");
+	if (valid && add_method_signature(m, &whole, false, 0, out)) {
+		add_z(out, ")");
+		return true;
+	}
+	out->len = before;
+	return false;
+}
+
+bool metadata_add_signature(const struct metadata *m, uint32_t token, struct bytes *out)
+{
+	return token >> 24 == METADATA_METHOD_DEF &&
+	       metadata_add_whole_signature(m,
+		       blob_at(m, cell(m, METADATA_METHOD_DEF, token & 0xffffff, 4)), out);
 }
 
 bool metadata_add_arguments(const struct metadata *m, uint32_t token, struct bytes *out)

@@ -14,14 +14,17 @@
 struct bytes;
 struct cursor;
 
-#define METADATA_TABLES 45u
+#define METADATA_TABLES      45u
+#define METADATA_COLUMNS_MAX 10u
 
 enum metadata_table {
 	METADATA_TYPE_REF = 0x01,
 	METADATA_TYPE_DEF = 0x02,
+	METADATA_METHOD_POINTER = 0x05,
 	METADATA_METHOD_DEF = 0x06,
 	METADATA_MEMBER_REF = 0x0a,
 	METADATA_TYPE_SPEC = 0x1b,
+	METADATA_ASSEMBLY = 0x20,
 	METADATA_NESTED_CLASS = 0x29,
 };
 
@@ -34,8 +37,13 @@ struct metadata {
 	struct metadata_heap strings;
 	struct metadata_heap blobs;
 	uint8_t heap_sizes;
+	/* written as it is edited (Reflection.Emit): no table is sorted */
+	bool is_edited;
+	/* signatures are spelled as in the runtime's events: "class System.String", "wchar", "Nested" */
+	bool as_events;
 	uint32_t rows[METADATA_TABLES];
 	uint32_t row_size[METADATA_TABLES];
+	uint8_t column_at[METADATA_TABLES][METADATA_COLUMNS_MAX + 1]; /* and the end of the last */
 	const uint8_t *tables[METADATA_TABLES];
 };
 
@@ -47,9 +55,17 @@ int metadata_read(struct metadata *metadata, const void *data, size_t size);
  */
 bool metadata_add_type(const struct metadata *metadata, uint32_t token, struct bytes *out);
 
+/* The simple name of the assembly. False: the module is not its main one. */
+bool metadata_add_assembly(const struct metadata *metadata, struct bytes *out);
+
 /* The type that owns a MethodDef, or 0; the name of a MethodDef or MemberRef token, appended. */
 uint32_t metadata_owner(const struct metadata *metadata, uint32_t method_token);
 bool metadata_add_method(const struct metadata *metadata, uint32_t token, struct bytes *out);
+
+/* "instance void  (int32,class System.String)" of a MethodDef; the whole signature. */
+bool metadata_add_signature(const struct metadata *metadata, uint32_t token, struct bytes *out);
+bool metadata_add_whole_signature(const struct metadata *metadata, struct cursor signature,
+	struct bytes *out);
 
 /* "int32,System.String" of a MethodDef's or MemberRef's parameters. */
 bool metadata_add_arguments(const struct metadata *metadata, uint32_t token, struct bytes *out);

@@ -32,6 +32,8 @@ enum pending_kind {
 	PENDING_CLOCK,
 	/* pid: process index; stack_index: code index; value: its begin address */
 	PENDING_CODE_REMOVED,
+	/* a method that a sample is in; side: see memory_names.c */
+	PENDING_CODE,
 	/* flag: the thread left the CPU, with value: enum switch_state; else it came back */
 	PENDING_SWITCH,
 	/* of the waker; value: tid of the woken thread; flag: in an interrupt */

@@ -12,6 +12,7 @@
 #include "perf/recorder.h"
 #include "perf/ring.h"
 #include "pipeline/reorder_window.h"
+#include "recording/memory_names.h"
 #include "recording/process_table.h"
 #include "recording/samples.h"
 #include "recording/stack_unwinder.h"
@@ -61,6 +62,9 @@ static void take_mapping(struct intake *intake, const struct perf_record *record
 	item->tid = record->tid;
 	item->cpu = (int16_t)record->cpu;
 	item->side = side;
+	if (intake->memory)
+		memory_names_sign(intake->memory, record->pid,
+			strtab_get(&intake->trace->strings, side->path));
 }
 
 static bool replace_frames(struct intake *intake, const struct perf_record *record,
@@ -154,6 +158,11 @@ static void take_sample(struct intake *intake, const struct perf_record *record)
 		return;
 	uint64_t end;
 	uint32_t stack_index = take_chain(intake, record, &chain, &end);
+
+	/* Before the sample: the methods leave the window first. */
+	if (intake->memory)
+		memory_names_sample(intake->memory, record->pid, record->time_ns, intake->frames,
+			chain.count);
 	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
@@ -303,6 +312,8 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 		take_mapping(intake, &record);
 		break;
 	case PERF_TYPE_COMM:
+		if (record.exec && intake->memory)
+			memory_names_exec(intake->memory, record.pid);
 		take_simple(intake, &record, PENDING_COMM,
 			strtab_add(&intake->trace->strings, record.text, record.text_len),
 			record.exec);
@@ -312,6 +323,8 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 			(uint64_t)record.parent_pid << 32 | record.parent_tid, false);
 		break;
 	case PERF_TYPE_EXIT:
+		if (record.pid == record.tid && intake->memory)
+			memory_names_exit(intake->memory, record.pid);
 		take_simple(intake, &record, PENDING_EXIT, 0, false);
 		break;
 	case PERF_TYPE_LOST:
@@ -350,6 +363,8 @@ void intake_drain(struct intake *intake)
 	}
 	if (intake->unwinder)
 		stack_unwinder_pass(intake->unwinder);
+	if (intake->memory)
+		memory_names_pass(intake->memory);
 }
 
 void intake_forget_stacks(struct intake *intake)

@@ -17,6 +17,7 @@ struct process_table;
 struct recorder;
 struct stack_unwinder;
 struct reorder_window;
+struct memory_names;
 struct trace;
 
 #define INTAKE_FRAMES_MAX 2048u
@@ -36,6 +37,7 @@ struct intake {
 	struct pid_filter *filter;
 	struct process_table *table;
 	const struct arch *arch;
+	struct memory_names *memory;     /* NULL: no names are read from memory */
 	struct stack_unwinder *unwinder; /* NULL: the kernel's chains are taken as they are */
 	struct perf_layout layout;
 	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */

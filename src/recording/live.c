@@ -28,11 +28,12 @@
 #include "recording/live_port.h"
 #include "recording/machine_changes.h"
 #include "recording/managed.h"
+#include "recording/memory_names.h"
+#include "recording/removed_code.h"
 #include "recording/samples.h"
 #include "recording/stack_unwinder.h"
 #include "recording/switch_table.h"
 #include "recording/throttling.h"
-#include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
@@ -73,6 +74,7 @@ struct live {
 	struct intake intake;
 	struct stack_unwinder *unwinder; /* NULL: call chains by frame pointers only */
 	struct process_table table;
+	struct memory_names memory;
 	struct samples samples;
 	struct switch_table switches; /* without a table: they are not recorded */
 	struct live_events events;
@@ -131,9 +133,15 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	if (outcome->reachable)
 		return;
 	enum reason_kind kind = reason_kind_of(outcome->reason_code);
+	const struct symbolizer_process *own =
+		symbolizer_process(&live->symbolizer, outcome->process);
+	bool reads = memory_names_reads(&live->memory,
+			     live->trace.processes.items[outcome->process].pid) ||
+		     (own && (own->seen.codes.count || own->from_memory));
 	live->silent_count += kind == REASON_KIND_STOPPED || kind == REASON_KIND_HUNG;
 	session_writer_notice(&live->writer, outcome->process, outcome->reason_code,
-		reason_remedy(kind), "no names from its runtime: %s", outcome->reason);
+		reads ? "" : reason_remedy(kind), "no names from its runtime: %s%s", outcome->reason,
+		reads ? "; those in its samples are read from its memory" : "");
 }
 
 static void on_managed_told(void *context, const char *code, const char *text)
@@ -141,22 +149,6 @@ static void on_managed_told(void *context, const char *code, const char *text)
 	struct live *live = context;
 
 	session_writer_notice(&live->writer, 0, code, "", "%s", text);
-}
-
-static void on_code_removed(struct live *live, const struct pending *item)
-{
-	uint32_t process = item->pid;
-	const struct code *code =
-		symbolizer_end_code(&live->symbolizer, process, item->stack_index, item->value);
-
-	if (!code)
-		return;
-	payload_code_removed(&live->writer.payload,
-		&(struct payload_code_removed){ .begin = code->begin, .end = code->end });
-	session_writer_emit_about(&live->writer, SPOOR_CODE_REMOVED, process);
-	clr_method_unload_payload(code, &live->writer.payload);
-	session_writer_emit_about(&live->writer, CLR_METHOD_UNLOAD_VERBOSE, process);
-	live->trace.processes.items[process].code_epoch++;
 }
 
 /*
@@ -211,8 +203,11 @@ static void give_out(struct live *live, uint64_t until_ns)
 			samples_throttle(&live->samples, item);
 			break;
 		case PENDING_CODE_REMOVED:
-			on_code_removed(live, item);
+			removed_code_write(&live->table, item);
 			break;
+		case PENDING_CODE:
+			memory_names_take(&live->memory, item);
+			continue; /* the CPU's ring did not produce it */
 		case PENDING_SWITCH:
 			switch_table_switch(&live->switches, item, late_ns);
 			break;
@@ -237,22 +232,6 @@ static void give_out(struct live *live, uint64_t until_ns)
 	live->give_out_ns = clock_monotonic_ns();
 }
 
-static void on_removed_code(void *context, uint32_t process, uint32_t code, const struct code *body)
-{
-	struct live *live = context;
-	struct pending *item = reorder_window_add(&live->window);
-
-	if (!item)
-		/* the names of the removed code stay: wrong only if other code is placed there */
-		return;
-	item->kind = PENDING_CODE_REMOVED;
-	item->time_ns = body->until_ns;
-	item->pid = process;
-	item->stack_index = code;
-	item->value = body->begin;
-	item->cpu = EVENT_CPU_UNKNOWN;
-}
-
 static uint64_t table_bytes(const struct live *live)
 {
 	const struct trace *trace = &live->trace;
@@ -264,7 +243,7 @@ static uint64_t table_bytes(const struct live *live)
 	       trace->mappings.capacity * sizeof(struct mapping) + map_size_bytes(&trace->by_tid) +
 	       map_size_bytes(&trace->by_pid) +
 	       (live->cpu_clocks ? live_clocks_size_bytes(live->cpu_clocks) : 0) +
-	       switch_table_size_bytes(&live->switches) +
+	       switch_table_size_bytes(&live->switches) + memory_names_size_bytes(&live->memory) +
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
@@ -309,7 +288,7 @@ static void advance_port(struct live *live, uint64_t now_ns)
 
 static void flush(struct live *live, uint64_t until_ns)
 {
-	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
+	removed_code_queue(&live->table);
 	give_out(live, until_ns);
 	if (live->switches.table)
 		switch_table_flush(&live->switches);
@@ -365,6 +344,11 @@ static void connect_parts(struct live *live)
 	live->table.symbolizer = &live->symbolizer;
 	live->table.managed = live->managed;
 	live->table.throttling = &live->throttling;
+	live->table.mapped = memory_names_sign;
+	live->table.mapped_context = &live->memory;
+	live->intake.memory = &live->memory;
+	live->memory.table = &live->table;
+	live->memory.forced = live->options.names_from_memory;
 	live->throttling.writer = &live->writer;
 	live->changes.writer = &live->writer;
 	live->samples.table = &live->table;
@@ -625,6 +609,8 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 		recorder_await(live->recorder, set);
 	managed_await(live->managed, set);
 	live_port_await(&live->port, set);
+	if (!live->writer.end_ns)
+		memory_names_await(&live->memory, set);
 	if (live->cpu_clocks)
 		poll_set_wake(set, live_clocks_wake_ns(live->cpu_clocks));
 	poll_set_add_callers(set, fds, fd_count);
@@ -805,7 +791,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
 		live_clocks_finish(live->cpu_clocks);
-	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
+	removed_code_queue(&live->table);
 	give_out(live, UINT64_MAX);
 	if (live->window.watermark_ns < live->writer.end_ns)
 		live->window.watermark_ns = live->writer.end_ns;
@@ -850,6 +836,8 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		sizeof(ret_counts->unwound_ends));
 	memcpy(ret_counts->unnamed, live->symbolizer.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
+	ret_counts->dotnet_memory = live->symbolizer.memory_process_count;
+	ret_counts->dotnet_not_asked = live->options.names_from_memory;
 	ret_counts->dotnet_withheld = managed_withheld(live->managed);
 }
 
@@ -868,6 +856,7 @@ void live_close(struct live *live)
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);
 	throttling_done(&live->throttling);
+	memory_names_done(&live->memory);
 	process_table_done(&live->table);
 	samples_done(&live->samples);
 	switch_table_done(&live->switches);

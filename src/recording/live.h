@@ -62,6 +62,8 @@ struct live_counts {
 	uint32_t dotnet_known;
 	/* processes whose events were not recorded (managed_withheld()) */
 	uint32_t dotnet_withheld;
+	uint32_t dotnet_memory; /* processes whose methods were read from their memory */
+	bool dotnet_not_asked;  /* because of options.names_from_memory */
 	uint32_t dotnet_silent; /* processes that were stopped or did not answer */
 	uint32_t targets_left;
 	bool memory_full;

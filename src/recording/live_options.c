@@ -50,6 +50,8 @@ void live_options_json(const struct live_options *options, const struct recorder
 	}
 	json_bool(&j, "names", !options->no_names);
 	json_bool(&j, "dotnet", !options->no_dotnet);
+	if (options->names_from_memory)
+		json_bool(&j, "names_from_memory", true);
 	if (options->provider_count)
 		json_z(&j, "providers", options->providers_text);
 	if (options->stack_kinds)

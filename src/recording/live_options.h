@@ -48,6 +48,8 @@ struct live_options {
 	bool late_start;
 	bool no_names;  /* write addresses only */
 	bool no_dotnet; /* open no diagnostics session */
+	/* with no_dotnet: names of managed code are read from the processes' memory */
+	bool names_from_memory;
 	/*
 	 * Event providers to enable in .NET processes in addition to method names; none: no events.
 	 * Borrowed until live_close().

@@ -92,8 +92,14 @@ uint32_t process_table_process(struct process_table *table, uint32_t pid)
 
 static void watch_if_managed(struct process_table *table, uint32_t process, const char *path)
 {
+	unsigned signs = dotnet_signs_of_path(path);
+	struct symbolizer_process *own;
+
+	if (table->options->names_from_memory && dotnet_signs_worth_asking(signs) &&
+		(own = symbolizer_process(table->symbolizer, process)) != NULL)
+		own->managed = MANAGED_REFUSED;
 	if (table->options->no_dotnet || table->options->no_names ||
-		!dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
+		!dotnet_signs_worth_asking(signs))
 		return;
 	if (table->filter_by_pid && !table->rows.items[process].wanted)
 		return; /* not recorded: it only woke a thread that is */
@@ -176,6 +182,9 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 		/* the name that kernel records use */
 		in.path = trace_add_text(scan->table->trace, "//anon");
 	process_table_add_mapping(scan->table, scan->process, &in, scan->time_ns);
+	if (scan->table->mapped)
+		scan->table->mapped(scan->table->mapped_context,
+			scan->table->trace->processes.items[scan->process].pid, mapping->path);
 	return 0;
 }
 

@@ -54,6 +54,9 @@ struct process_table {
 	struct session_writer *writer;
 	struct symbolizer *symbolizer;
 	struct managed *managed;
+	/* called for each mapping that is read from /proc; may be NULL */
+	void (*mapped)(void *context, uint32_t pid, const char *path);
+	void *mapped_context;
 	struct throttling *throttling;
 	bool filter_by_pid; /* the rings have records of other processes too */
 	/* the command; 0: none. Before its exec it is a copy of spoor. */

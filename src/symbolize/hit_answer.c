@@ -16,6 +16,7 @@
 #include "symbolize/symbol_worker.h"
 #include "symbolize/symbol_writer.h"
 #include "symbolize/name_tables.h"
+#include "symbolize/seen_code.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
@@ -468,6 +469,7 @@ uint8_t hit_answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *h
 		return UNNAMED_NO_SYMBOLS;
 	const char *path = symbol_writer_text(symbolizer, trace->mappings.items[hit->mapping].path);
 
+	seen_code_settle(symbolizer, own, last);
 	if (own->codemap.codes.count) {
 		struct code *code = codemap_find(&own->codemap, hit->address, hit->time_ns);
 		if (code && !last &&

@@ -436,6 +436,7 @@ void symbolizer_forget_processes(struct symbolizer *symbolizer, const bool *dead
 		if (!dead[i])
 			continue;
 		codemap_done(&symbolizer->processes.items[i].codemap);
+		codemap_done(&symbolizer->processes.items[i].seen);
 		symbolizer->processes.items[i] = (struct symbolizer_process){ 0 };
 	}
 }
@@ -457,14 +458,17 @@ uint64_t symbolizer_size_bytes(const struct symbolizer *symbolizer)
 			 symbolizer->processes.capacity * sizeof(struct symbolizer_process);
 
 	for (uint32_t i = 1; i < symbolizer->processes.count; i++)
-		total += codemap_size_bytes(&symbolizer->processes.items[i].codemap);
+		total += codemap_size_bytes(&symbolizer->processes.items[i].codemap) +
+			 codemap_size_bytes(&symbolizer->processes.items[i].seen);
 	return total + (symbolizer->worker ? symbol_worker_size_bytes(symbolizer->worker) : 0);
 }
 
 void symbolizer_done(struct symbolizer *symbolizer)
 {
-	for (uint32_t i = 0; i < symbolizer->processes.count; i++)
+	for (uint32_t i = 0; i < symbolizer->processes.count; i++) {
 		codemap_done(&symbolizer->processes.items[i].codemap);
+		codemap_done(&symbolizer->processes.items[i].seen);
+	}
 	for (uint32_t i = 0; i < symbolizer->images.count; i++)
 		free(symbolizer->images.items[i].facts);
 	if (symbolizer->worker)

@@ -44,6 +44,9 @@ enum managed_state {
 
 struct symbolizer_process {
 	struct codemap codemap;
+	bool from_memory; /* methods that were read from its memory are used */
+	/* methods read from its memory, while its runtime may still send them: see seen_code.h */
+	struct codemap seen;
 	uint32_t changes_seen; /* codemap.changes when removed bodies were last searched */
 	uint8_t managed;       /* enum managed_state */
 	/* its runtime does not report new methods; another rundown does */
@@ -154,6 +157,7 @@ struct symbolizer {
 	bool asking_ended;       /* questions without an answer will not get one */
 	/* each kernel lookup needs CAP_BPF (before Linux 5.19) */
 	bool kernel_needs_right;
+	uint32_t memory_process_count; /* processes with symbolizer_process.from_memory */
 	uint64_t next_id; /* of mappings, symbols and metadata */
 	/* frames of all samples, counted again for each sample; complete after symbolizer_finish() */
 	uint64_t frames_total;
