@@ -655,10 +655,10 @@ static const char *events_option(const struct record_values *values)
 
 static const char *without_events(const struct record_values *values)
 {
-	return values->no_events	   ? "--no-events"
+	return values->no_events           ? "--no-events"
 	       : values->names_from_memory ? "--names-from-memory"
-	       : values->no_dotnet	   ? "--no-dotnet"
-	       : values->no_symbols	   ? "--no-symbols"
+	       : values->no_dotnet         ? "--no-dotnet"
+	       : values->no_symbols        ? "--no-symbols"
 					   : NULL;
 }
 

@@ -15,29 +15,29 @@
 #include "code/clr_layout.h"
 #include "code/clr_memory.h"
 
-#define LEVELS            5u
-#define LEVEL_SHIFT       49u /* of the first level */
-#define LEVEL_BITS        8u
-#define FRAGMENTS_MAX     64u
-#define MARK              UINT64_C(1)
-#define SECTION_LEAST     16u
-#define SECTION_MOST      (UINT64_C(8) << 30)
-#define SECTIONS_MAX      1024u
-#define HEAP_MOST         (UINT64_C(4) << 30)
-#define UNIT_BYTES        256u
-#define NIBBLE_BYTES      32u
-#define NIBBLES           8u
-#define UNITS_BACK_MAX    65536u /* 16 MiB: no method is larger */
-#define UNWINDS_MAX       8192u
-#define FUNCTIONS_MAX     (4u << 20)
-#define PAGE_FUNCTIONS    256u
-#define FUNCTION_BYTES    12u
-#define PIECE_FUNCTIONS   4096u
-#define FUNCLETS_MAX      64u
-#define BUCKETS_MAX       (1u << 22)
-#define BUCKET_KEYS       4u
-#define PROBES_MAX        128u
-#define PAGE_MASK         UINT64_C(0xfff)
+#define LEVELS          5u
+#define LEVEL_SHIFT     49u /* of the first level */
+#define LEVEL_BITS      8u
+#define FRAGMENTS_MAX   64u
+#define MARK            UINT64_C(1)
+#define SECTION_LEAST   16u
+#define SECTION_MOST    (UINT64_C(8) << 30)
+#define SECTIONS_MAX    1024u
+#define HEAP_MOST       (UINT64_C(4) << 30)
+#define UNIT_BYTES      256u
+#define NIBBLE_BYTES    32u
+#define NIBBLES         8u
+#define UNITS_BACK_MAX  65536u /* 16 MiB: no method is larger */
+#define UNWINDS_MAX     8192u
+#define FUNCTIONS_MAX   (4u << 20)
+#define PAGE_FUNCTIONS  256u
+#define FUNCTION_BYTES  12u
+#define PIECE_FUNCTIONS 4096u
+#define FUNCLETS_MAX    64u
+#define BUCKETS_MAX     (1u << 22)
+#define BUCKET_KEYS     4u
+#define PROBES_MAX      128u
+#define PAGE_MASK       UINT64_C(0xfff)
 
 enum section_flag { SECTION_COLLECTIBLE = 1, SECTION_HEAP = 2, SECTION_STUBS = 4 };
 
@@ -138,13 +138,13 @@ static bool walk_map(struct clr_code *code, uint64_t address, struct clr_section
 static struct clr_section *find_section(struct clr_code *code, uint64_t address,
 	struct clr_section *spare)
 {
-	vec_each (section, &code->sections)
+	vec_each(section, &code->sections)
 		if (address >= section->begin && address < section->end)
 			return section;
 	if (!walk_map(code, address, spare))
 		return NULL;
-	bool lasts = !(spare->flags & SECTION_COLLECTIBLE) &&
-		     (spare->heap_nibbles || spare->functions);
+	bool lasts =
+		!(spare->flags & SECTION_COLLECTIBLE) && (spare->heap_nibbles || spare->functions);
 	if (lasts && code->sections.count < SECTIONS_MAX && vec_add(&code->sections, *spare))
 		return vec_last(&code->sections);
 	return spare;
@@ -244,9 +244,8 @@ bool clr_code_stands(struct clr_code *code, const struct clr_body *body, bool la
 	return !body->header ||
 	       (clr_memory_bytes_now(memory, body->begin - 8, &header, sizeof(header)) &&
 		       header == body->header &&
-		       (lasts || (clr_memory_bytes_now(memory,
-					  header + code->layout->header_method, &method,
-					  sizeof(method)) &&
+		       (lasts || (clr_memory_bytes_now(memory, header + code->layout->header_method,
+					  &method, sizeof(method)) &&
 					 method == body->method)));
 }
 
@@ -283,15 +282,15 @@ static bool read_firsts(struct clr_code *code, struct clr_section *section)
 static uint32_t function_begin(struct clr_code *code, const struct clr_section *section,
 	uint32_t index)
 {
-	return clr_memory_u32(code->memory, section->functions + index * (uint64_t)FUNCTION_BYTES +
-						    code->layout->unwind_begin);
+	return clr_memory_u32(code->memory,
+		section->functions + index * (uint64_t)FUNCTION_BYTES + code->layout->unwind_begin);
 }
 
 static uint32_t function_end(struct clr_code *code, const struct clr_section *section,
 	uint32_t index)
 {
-	return clr_memory_u32(code->memory, section->functions + index * (uint64_t)FUNCTION_BYTES +
-						    code->layout->unwind_end);
+	return clr_memory_u32(code->memory,
+		section->functions + index * (uint64_t)FUNCTION_BYTES + code->layout->unwind_end);
 }
 
 /* The function that covers the place. */
@@ -422,7 +421,7 @@ bool clr_code_in_heap(struct clr_code *code, uint64_t address)
 
 void clr_code_done(struct clr_code *code)
 {
-	vec_each (section, &code->sections)
+	vec_each(section, &code->sections)
 		free(section->firsts);
 	vec_done(&code->sections);
 }

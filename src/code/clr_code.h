@@ -38,9 +38,9 @@ struct clr_code {
 
 struct clr_body {
 	uint64_t begin;
-	uint64_t end; /* exclusive; with the funclets */
-	uint64_t method; /* MethodDesc */
-	uint64_t header; /* of JIT code: what the u64 before it holds; else 0 */
+	uint64_t end;     /* exclusive; with the funclets */
+	uint64_t method;  /* MethodDesc */
+	uint64_t header;  /* of JIT code: what the u64 before it holds; else 0 */
 	bool collectible; /* it may be freed */
 	bool precompiled;
 };

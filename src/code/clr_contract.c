@@ -70,11 +70,12 @@ static bool parse_number(const char *text, size_t len, uint64_t *ret_number)
 
 	for (size_t i = hex ? 2 : 0; i < len; i++) {
 		char c = text[i];
-		unsigned digit = c >= '0' && c <= '9'		? (unsigned)(c - '0')
+		unsigned digit = c >= '0' && c <= '9'          ? (unsigned)(c - '0')
 				 : hex && c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
 				 : hex && c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
 							       : UINT32_MAX;
-		if (digit == UINT32_MAX || __builtin_mul_overflow(number, hex ? 16u : 10u, &number) ||
+		if (digit == UINT32_MAX ||
+			__builtin_mul_overflow(number, hex ? 16u : 10u, &number) ||
 			__builtin_add_overflow(number, digit, &number))
 			return false;
 	}
@@ -171,7 +172,8 @@ bool clr_contract_parse(struct clr_contract *contract, const char *json, size_t 
 	return scan_value(&scan, 0);
 }
 
-bool clr_contract_number(const struct clr_contract *contract, const char *path, uint64_t *ret_number)
+bool clr_contract_number(const struct clr_contract *contract, const char *path,
+	uint64_t *ret_number)
 {
 	uint32_t index = strtab_find(&contract->paths, path, strlen(path));
 

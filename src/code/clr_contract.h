@@ -36,7 +36,8 @@ bool clr_contract_read(struct clr_contract *contract, struct clr_memory *memory,
 /* The JSON part. Malformed text ends it: the numbers before are kept, and false is returned. */
 bool clr_contract_parse(struct clr_contract *contract, const char *json, size_t size);
 
-bool clr_contract_number(const struct clr_contract *contract, const char *path, uint64_t *ret_number);
+bool clr_contract_number(const struct clr_contract *contract, const char *path,
+	uint64_t *ret_number);
 
 /* The address of a global variable, or what it describes (a map). */
 bool clr_contract_global(const struct clr_contract *contract, struct clr_memory *memory,

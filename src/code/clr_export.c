@@ -14,25 +14,25 @@
 #include "base/cursor.h"
 #include "code/clr_memory.h"
 
-#define HEADER_BYTES        64u
-#define PROGRAM_BYTES       56u
-#define PROGRAMS_MAX        64u
-#define DYNAMICS_MAX        256u
-#define CHAIN_MAX           4096u
-#define BUCKETS_MAX         (1u << 20)
-#define NAME_MAX_BYTES      64u
-#define SYMBOL_BYTES        24u
-#define PAGE_MASK           UINT64_C(0xfff)
-#define SEGMENT_SHIFTS_MAX  64u /* pages by which a linker shifts a segment: 4 segments of 64 KiB */
-#define PROGRAM_LOAD        1u
-#define PROGRAM_DYNAMIC     2u
-#define PROGRAM_EXECUTABLE  1u
-#define DYNAMIC_NAMES       5u
-#define DYNAMIC_SYMBOLS     6u
-#define DYNAMIC_GNU_HASH    0x6ffffef5u
-#define HASH_SEED           5381u
-#define HASH_HEAD_BYTES     16u
-#define FILTER_WORD_BYTES   8u
+#define HEADER_BYTES       64u
+#define PROGRAM_BYTES      56u
+#define PROGRAMS_MAX       64u
+#define DYNAMICS_MAX       256u
+#define CHAIN_MAX          4096u
+#define BUCKETS_MAX        (1u << 20)
+#define NAME_MAX_BYTES     64u
+#define SYMBOL_BYTES       24u
+#define PAGE_MASK          UINT64_C(0xfff)
+#define SEGMENT_SHIFTS_MAX 64u /* pages by which a linker shifts a segment: 4 segments of 64 KiB */
+#define PROGRAM_LOAD       1u
+#define PROGRAM_DYNAMIC    2u
+#define PROGRAM_EXECUTABLE 1u
+#define DYNAMIC_NAMES      5u
+#define DYNAMIC_SYMBOLS    6u
+#define DYNAMIC_GNU_HASH   0x6ffffef5u
+#define HASH_SEED          5381u
+#define HASH_HEAD_BYTES    16u
+#define FILTER_WORD_BYTES  8u
 
 struct program {
 	uint32_t type;
@@ -47,8 +47,10 @@ static uint32_t programs_of(struct clr_memory *memory, uint64_t base, uint64_t *
 {
 	uint8_t header[HEADER_BYTES];
 
-	if (!clr_memory_bytes(memory, base, header, sizeof(header)) ||
-		memcmp(header, "\x7f" "ELF\x02\x01", 6) != 0)
+	if (!clr_memory_bytes(memory, base, header, sizeof(header)) || memcmp(header,
+									       "\x7f"
+									       "ELF\x02\x01",
+									       6) != 0)
 		return 0;
 	struct cursor c = cursor_of(header + 32, 8);
 	uint64_t offset = cursor_u64(&c);

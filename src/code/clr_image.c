@@ -7,18 +7,18 @@
 #include "base/cursor.h"
 #include "code/clr_memory.h"
 
-#define HEADER_BYTES      4096u
-#define SECTIONS_MAX      96u
-#define SECTION_BYTES     40u
-#define PE_SIGNATURE      0x00004550u
-#define OPTIONAL_32       0x10bu
-#define OPTIONAL_64       0x20bu
-#define DIRECTORY_CLI     14u
-#define ROOT_SIGNATURE    0x424a5342u /* "BSJB" */
-#define ROOT_BYTES        1024u
-#define STREAMS_MAX       32u
-#define SCAN_BYTES        (64u << 10)
-#define SCAN_BYTES_MAX    (16u << 20)
+#define HEADER_BYTES   4096u
+#define SECTIONS_MAX   96u
+#define SECTION_BYTES  40u
+#define PE_SIGNATURE   0x00004550u
+#define OPTIONAL_32    0x10bu
+#define OPTIONAL_64    0x20bu
+#define DIRECTORY_CLI  14u
+#define ROOT_SIGNATURE 0x424a5342u /* "BSJB" */
+#define ROOT_BYTES     1024u
+#define STREAMS_MAX    32u
+#define SCAN_BYTES     (64u << 10)
+#define SCAN_BYTES_MAX (16u << 20)
 
 static void drop(struct clr_images *images, uint32_t index)
 {
@@ -225,7 +225,8 @@ struct clr_image *clr_images_around(struct clr_images *images, struct clr_memory
 		memory->failed = false;
 		/* The mapping may begin within the piece: then only whole pages of it are read. */
 		while (size && !clr_memory_bytes_now(memory, end - size, piece, size)) {
-			uint64_t begin = (end - size + CLR_PAGE_BYTES) & ~(uint64_t)(CLR_PAGE_BYTES - 1);
+			uint64_t begin =
+				(end - size + CLR_PAGE_BYTES) & ~(uint64_t)(CLR_PAGE_BYTES - 1);
 			size = begin < end ? end - begin : 0;
 			memory->failed = false;
 		}

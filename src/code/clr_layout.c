@@ -6,12 +6,12 @@
 #include "code/clr_contract.h"
 #include "code/clr_memory.h"
 
-#define OFFSET_MAX           65536u
-#define EXECUTION_MANAGER    2u
-#define TOKEN_BITS_MAX       16u
-#define METHOD_ALIGN_MAX     64u
-#define HASH_MASK            "globals.HashMapValueMask"
-#define UNWIND_BYTES_MAX     64u
+#define OFFSET_MAX        65536u
+#define EXECUTION_MANAGER 2u
+#define TOKEN_BITS_MAX    16u
+#define METHOD_ALIGN_MAX  64u
+#define HASH_MASK         "globals.HashMapValueMask"
+#define UNWIND_BYTES_MAX  64u
 
 static uint64_t offset_of(const struct clr_contract *contract, const char *path, uint64_t listed)
 {
@@ -58,8 +58,8 @@ bool clr_layout_read(struct clr_layout *layout, const struct clr_contract *contr
 	*layout = (struct clr_layout){ .version = version_of(contract, guess) };
 	if (layout->version == CLR_VERSION_UNKNOWN)
 		return false;
-#define CLR_FIELD(member, path, nine, eight)                                                   \
-	layout->member = offset_of(contract, path, listed_of(layout->version, nine, eight));   \
+#define CLR_FIELD(member, path, nine, eight)                                                 \
+	layout->member = offset_of(contract, path, listed_of(layout->version, nine, eight)); \
 	complete = complete && layout->member != CLR_NO;
 #define CLR_OPTIONAL(member, path, nine, eight) \
 	layout->member = offset_of(contract, path, listed_of(layout->version, nine, eight));

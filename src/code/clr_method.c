@@ -78,7 +78,8 @@ static bool add_array(struct clr_namer *namer, uint64_t type, uint32_t flags, un
 	const struct clr_layout *l = namer->layout;
 	uint32_t rank = 1;
 
-	if (!add_handle(namer, clr_memory_pointer(memory, type + l->type_arguments), depth + 1, out))
+	if (!add_handle(namer, clr_memory_pointer(memory, type + l->type_arguments), depth + 1,
+		    out))
 		return false;
 	if (!(flags & TYPE_VECTOR)) {
 		if (l->array_rank == CLR_NO)
@@ -273,15 +274,16 @@ bool clr_method_read(struct clr_namer *namer, uint64_t method, bool lasts,
 			return false;
 		uint64_t owner = clr_memory_u64(memory, chunk + l->chunk_type);
 		text.module = owner ? clr_memory_u64(memory, owner + l->type_module) : 0;
-		if (memory->failed || (text.module && !clr_modules_get(namer->modules, text.module, lasts)))
+		if (memory->failed ||
+			(text.module && !clr_modules_get(namer->modules, text.module, lasts)))
 			text.module = 0;
 		memory->failed = false;
 		*ret_text = text;
 		return true;
 	}
 	uint32_t range = clr_memory_u16(memory, chunk + l->chunk_range) & RANGE_MASK;
-	uint32_t rest = clr_memory_u16(memory, method + l->method_token) &
-			((1u << l->token_bits) - 1);
+	uint32_t rest =
+		clr_memory_u16(memory, method + l->method_token) & ((1u << l->token_bits) - 1);
 	uint64_t type = clr_memory_pointer(memory, chunk + l->chunk_type);
 	uint32_t row = type_row(namer, type);
 	text.module = clr_memory_pointer(memory, type + l->type_module);

@@ -38,7 +38,8 @@ static void add_path(struct clr_memory *memory, uint64_t address, struct bytes *
 	}
 }
 
-static struct clr_image *read_image(struct clr_modules *modules, uint64_t address, bool *ret_emitted)
+static struct clr_image *read_image(struct clr_modules *modules, uint64_t address,
+	bool *ret_emitted)
 {
 	struct clr_memory *memory = modules->memory;
 	const struct clr_layout *l = modules->layout;

@@ -71,9 +71,9 @@ int clr_names_open(clr_memory_read_fn *read, void *context, const struct clr_sou
 	names->modules = (struct clr_modules){
 		.memory = &names->memory, .layout = &names->layout, .images = images
 	};
-	names->namer = (struct clr_namer){ .memory = &names->memory,
-		.layout = &names->layout,
-		.modules = &names->modules };
+	names->namer = (struct clr_namer){
+		.memory = &names->memory, .layout = &names->layout, .modules = &names->modules
+	};
 	*ret_names = names;
 	return 0;
 }
@@ -82,8 +82,8 @@ static bool has_name(struct clr_names *names, uint64_t type, const char *name)
 {
 	cleanup(bytes_done) struct bytes text = { 0 };
 
-	return !type || (clr_method_add_type(&names->namer, type, &text) &&
-				!strcmp(bytes_z(&text), name));
+	return !type ||
+	       (clr_method_add_type(&names->namer, type, &text) && !strcmp(bytes_z(&text), name));
 }
 
 /* Before the first name: the layout leads to the names of two types that are known. */
@@ -123,9 +123,9 @@ static bool find(struct clr_names *names, uint64_t address, struct clr_found *re
 		.name = text.name,
 		.signature = text.signature,
 		.module_path = module ? module->path : "",
-		.kind = text.dynamic	     ? CODE_DYNAMIC
+		.kind = text.dynamic       ? CODE_DYNAMIC
 			: body.precompiled ? CODE_READYTORUN
-					     : CODE_JIT,
+					   : CODE_JIT,
 		.lasts = !text.dynamic && !body.collectible };
 	return true;
 }
@@ -146,9 +146,9 @@ static bool guess_again(struct clr_names *names)
 		names->layout.version == CLR_VERSION_9 ? CLR_VERSION_8 : CLR_VERSION_9;
 
 	clr_modules_done(&names->modules);
-	names->modules = (struct clr_modules){ .memory = &names->memory,
-		.layout = &names->layout,
-		.images = names->modules.images };
+	names->modules = (struct clr_modules){
+		.memory = &names->memory, .layout = &names->layout, .images = names->modules.images
+	};
 	names->namer.disagreed_count = 0;
 	return clr_layout_read(&names->layout, NULL, names->dac_table, other, &names->memory);
 }

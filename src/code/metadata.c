@@ -7,12 +7,12 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 
-#define STREAMS_MAX    32u
+#define STREAMS_MAX     32u
 #define EDITED_ROWS_MAX 65536u /* that are searched one by one */
-#define NESTED_MAX     16u
-#define TYPE_DEPTH_MAX 24u
-#define ARGUMENTS_MAX  512u
-#define TEXT_MAX       6000u /* limit of one name; the rest is truncated with "..." */
+#define NESTED_MAX      16u
+#define TYPE_DEPTH_MAX  24u
+#define ARGUMENTS_MAX   512u
+#define TEXT_MAX        6000u /* limit of one name; the rest is truncated with "..." */
 
 /* 2, 4 = numbers; s g b = string, guid, blob; A to M = coded index; xNN = row of table NN. */
 static const char *const schemas[METADATA_TABLES] = {
@@ -279,8 +279,8 @@ static uint32_t outer_type(const struct metadata *m, uint32_t inner)
 		       : 0;
 }
 
-static bool add_type_name(const struct metadata *m, uint32_t token, unsigned depth,
-	bool with_outer, struct bytes *out)
+static bool add_type_name(const struct metadata *m, uint32_t token, unsigned depth, bool with_outer,
+	struct bytes *out)
 {
 	unsigned table = token >> 24;
 	uint32_t row = token & 0xffffff;

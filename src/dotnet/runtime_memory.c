@@ -40,9 +40,8 @@ static int take_source(void *user, const struct proc_mapping *mapping)
 	if (!runtime &&
 		(strcmp(mapping->path, search->program) != 0 || search->count == SOURCES_MAX))
 		return 0;
-	search->sources[search->count++] = (struct clr_source){
-		.mapping_begin = mapping->begin, .file_offset = mapping->file_offset
-	};
+	search->sources[search->count++] = (struct clr_source){ .mapping_begin = mapping->begin,
+		.file_offset = mapping->file_offset };
 	return runtime;
 }
 

@@ -140,8 +140,8 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 		     (own && (own->seen.codes.count || own->from_memory));
 	live->silent_count += kind == REASON_KIND_STOPPED || kind == REASON_KIND_HUNG;
 	session_writer_notice(&live->writer, outcome->process, outcome->reason_code,
-		reads ? "" : reason_remedy(kind), "no names from its runtime: %s%s", outcome->reason,
-		reads ? "; those in its samples are read from its memory" : "");
+		reads ? "" : reason_remedy(kind), "no names from its runtime: %s%s",
+		outcome->reason, reads ? "; those in its samples are read from its memory" : "");
 }
 
 static void on_managed_told(void *context, const char *code, const char *text)

@@ -21,14 +21,14 @@
 #include "symbolize/symbolizer.h"
 #include "trace/trace.h"
 
-#define PROCESSES_MAX   1024u
-#define ADDRESSES_MAX   262144u /* of one process: 4 MiB */
-#define OPEN_GAP_NS     UINT64_C(10000000)
-#define OPEN_TRIES_MAX  100u
-#define YOUNG_NS        UINT64_C(1000000000)
-#define YOUNG_GAP_NS    UINT64_C(10000000)
-#define QUIET_GAP_NS    UINT64_C(40000000)
-#define ACTIVE_NS       UINT64_C(1000000000)
+#define PROCESSES_MAX  1024u
+#define ADDRESSES_MAX  262144u /* of one process: 4 MiB */
+#define OPEN_GAP_NS    UINT64_C(10000000)
+#define OPEN_TRIES_MAX 100u
+#define YOUNG_NS       UINT64_C(1000000000)
+#define YOUNG_GAP_NS   UINT64_C(10000000)
+#define QUIET_GAP_NS   UINT64_C(40000000)
+#define ACTIVE_NS      UINT64_C(1000000000)
 
 enum memory_state {
 	MEMORY_CLOSED, /* not read so far */
@@ -44,7 +44,7 @@ struct memory_process {
 	uint64_t open_ns; /* next attempt */
 	uint32_t tries;
 	bool ended;
-	bool named; /* a method was found */
+	bool named;           /* a method was found */
 	struct map known;     /* address -> 1: it has been looked up */
 	struct map passing;   /* begin of code that may be freed -> what was there last */
 	struct map places;    /* address of such code -> its distance from the begin, plus one */
@@ -149,7 +149,8 @@ static bool open_process(struct memory_names *names, struct memory_process *proc
 	return false;
 }
 
-static size_t put_text(struct pending_code *side, size_t at, const char *text, const char **ret_text)
+static size_t put_text(struct pending_code *side, size_t at, const char *text,
+	const char **ret_text)
 {
 	size_t size = strlen(text) + 1;
 
@@ -164,8 +165,7 @@ static void emit(struct memory_names *names, struct memory_process *process, uin
 	size_t size = strlen(found->name_space) + strlen(found->name) + strlen(found->signature) +
 		      strlen(found->module_path) + 4;
 	struct pending_code *side = malloc(sizeof(*side) + size);
-	struct pending *item =
-		side ? reorder_window_add(names->table->writer->window) : NULL;
+	struct pending *item = side ? reorder_window_add(names->table->writer->window) : NULL;
 
 	if (!item) {
 		free(side); /* without memory the method has no name */

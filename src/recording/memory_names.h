@@ -37,8 +37,8 @@ struct memory_names {
 	struct clr_images images;
 	struct clr_pages *pages; /* NULL until a process is read */
 	VEC(struct memory_process *) list;
-	struct map by_pid;   /* pid -> index + 1 */
-	uint64_t exec_ns;    /* when the last program was started */
+	struct map by_pid; /* pid -> index + 1 */
+	uint64_t exec_ns;  /* when the last program was started */
 	uint64_t method_count;
 	uint32_t refused_count; /* processes that may not be read */
 };

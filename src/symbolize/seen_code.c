@@ -49,9 +49,9 @@ void seen_code_settle(struct symbolizer *symbolizer, struct symbolizer_process *
 		note_use(symbolizer, process);
 		codemap_settle(seen);
 		/* Without memory the rest has no names. */
-		vec_each (module, &seen->modules)
+		vec_each(module, &seen->modules)
 			(void)codemap_add_module(&process->codemap, module->id, module->path, 0);
-		vec_each (code, &seen->codes)
+		vec_each(code, &seen->codes)
 			(void)codemap_add(&process->codemap, code);
 	}
 	codemap_done(seen);

@@ -158,7 +158,7 @@ struct symbolizer {
 	/* each kernel lookup needs CAP_BPF (before Linux 5.19) */
 	bool kernel_needs_right;
 	uint32_t memory_process_count; /* processes with symbolizer_process.from_memory */
-	uint64_t next_id; /* of mappings, symbols and metadata */
+	uint64_t next_id;              /* of mappings, symbols and metadata */
 	/* frames of all samples, counted again for each sample; complete after symbolizer_finish() */
 	uint64_t frames_total;
 	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Makes the changes that are due. */
 static void change(struct clr_process *process)
 {
-	while (process->patches_left >= CHANGE_BYTES && process->patches[7] <= process->read_count) {
+	while (process->patches_left >= CHANGE_BYTES &&
+		process->patches[7] <= process->read_count) {
 		const uint8_t *p = process->patches;
 		uint32_t place = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
 				 (uint32_t)p[3] << 24;

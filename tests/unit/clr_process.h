@@ -107,7 +107,10 @@ static void clr_process_image(struct clr_process *process, bool described)
 	uint32_t first = described ? 0 : 1;
 	uint64_t name_at = 1;
 
-	memcpy(process->block, "\x7f" "ELF\x02\x01\x01", 7);
+	memcpy(process->block,
+		"\x7f"
+		"ELF\x02\x01\x01",
+		7);
 	clr_process_put(process, 32, 64, 8);
 	clr_process_put(process, 54, 56, 2);
 	clr_process_put(process, 56, 2, 2);
@@ -124,7 +127,8 @@ static void clr_process_image(struct clr_process *process, bool described)
 	clr_process_put(process, CLR_DYNAMIC + 24, CLR_SYMBOLS, 8); /* as it was linked */
 	clr_process_put(process, CLR_DYNAMIC + 32, 0x6ffffef5, 8);
 	clr_process_put(process, CLR_DYNAMIC + 40, CLR_HASHES, 8);
-	clr_process_put(process, CLR_HASHES, 1, 4); /* one bucket, from symbol 1 on, one word of filter */
+	clr_process_put(process, CLR_HASHES, 1,
+		4); /* one bucket, from symbol 1 on, one word of filter */
 	clr_process_put(process, CLR_HASHES + 4, 1, 4);
 	clr_process_put(process, CLR_HASHES + 8, 1, 4);
 	clr_process_put(process, CLR_HASHES + 24, 1, 4);
@@ -147,19 +151,22 @@ static void clr_process_describe(struct clr_process *process, enum clr_version v
 
 	bytes_text(&json, "{\"version\":0,\"baseline\":\"empty\",\"types\":{");
 	/* Repeated names are allowed; each has one field here. */
-#define CLR_FIELD(member, path, nine, eight)                                                     \
-	if (version == CLR_VERSION_10 && (uint64_t)(nine) != CLR_NO && !strncmp(path, "types.", 6)) { \
-		const char *field = strchr((path) + 6, '.');                                     \
-		bytes_printf(&json, "%s\"%.*s\":{\"%s\":[%u,\"x\"]}", separator,                 \
-			(int)(field - (path) - 6), (path) + 6, field + 1, (unsigned)(nine));     \
-		separator = ",";                                                                 \
+#define CLR_FIELD(member, path, nine, eight)                                               \
+	if (version == CLR_VERSION_10 && (uint64_t)(nine) != CLR_NO &&                     \
+		!strncmp(path, "types.", 6)) {                                             \
+		const char *field = strchr((path) + 6, '.');                               \
+		bytes_printf(&json, "%s\"%.*s\":{\"%s\":[%u,\"x\"]}", separator,           \
+			(int)(field - (path)-6), (path) + 6, field + 1, (unsigned)(nine)); \
+		separator = ",";                                                           \
 	}
 #define CLR_OPTIONAL CLR_FIELD
 #include "code/clr_layout.def"
 #undef CLR_FIELD
-	bytes_text(&json, "},\"globals\":{\"ExecutionManagerCodeRangeMapAddress\":[[1],\"pointer\"]");
-#define CLR_FIELD(member, path, nine, eight)                                                 \
-	if (version == CLR_VERSION_10 && (uint64_t)(nine) != CLR_NO && !strncmp(path, "globals.", 8)) \
+	bytes_text(&json,
+		"},\"globals\":{\"ExecutionManagerCodeRangeMapAddress\":[[1],\"pointer\"]");
+#define CLR_FIELD(member, path, nine, eight)                           \
+	if (version == CLR_VERSION_10 && (uint64_t)(nine) != CLR_NO && \
+		!strncmp(path, "globals.", 8))                         \
 		bytes_printf(&json, ",\"%s\":[\"0x%x\",\"uint32\"]", (path) + 8, (unsigned)(nine));
 #include "code/clr_layout.def"
 #undef CLR_FIELD

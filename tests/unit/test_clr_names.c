@@ -151,7 +151,7 @@ static void test_races(void **state)
 	/* names that are no names: empty, not UTF-8, a control character */
 	struct clr_found found;
 	for (unsigned i = 0; i < 3; i++) {
-		put(&o, CLR_NAME, (uint8_t)"\0\xff\n"[i], 1);
+		put(&o, CLR_NAME, (uint8_t) "\0\xff\n"[i], 1);
 		expect_none(&o, CLR_DYNAMIC_CODE);
 	}
 	put(&o, CLR_NAME, 'M', 1);
