@@ -8,7 +8,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-build memory_names
+build memory_read
 rm -f "$out"/memory-*
 start_mix $((2 * rounds * (seconds + 6) + 60)) steady
 sleep 5
@@ -21,7 +21,7 @@ for round in $(seq "$rounds"); do
 	cost memory-session "$spoor" record -q --no-events -F 999 -p "$target" --duration "${seconds}s" -o "$out/memory-session.nettrace"
 	cost memory-read "$spoor" record -q --names-from-memory -F 999 -p "$target" --duration "${seconds}s" -o "$out/memory-read.nettrace"
 	named "$out/memory-read.nettrace" >"$out/memory.addresses"
-	"$out/memory_names" "$target" <"$out/memory.addresses" >"$out/memory.figures" || die "the process cannot be read"
+	"$out/memory_read" "$target" <"$out/memory.addresses" >"$out/memory.figures" || die "the process cannot be read"
 	for name in cold_us pass_us first_us open_us; do
 		field $name "$out/memory.figures" >>"$out/memory-$name"
 	done

@@ -1,7 +1,7 @@
 /*
  * The cost of a method's name from the memory of a .NET process (code/clr_names.h).
  *
- *   memory_names PID < addresses      one a line, in hexadecimal; each of another method
+ *   memory_read PID < addresses      one a line, in hexadecimal; each of another method
  *
  * Prints "NAME VALUE" lines: the methods that have a name, the CPU time of opening the process and of its first name
  * (with the assembly's metadata), and of each other name, read in a pass of its own ("cold") and all in one pass.
