@@ -27,8 +27,8 @@
 #define THREADS_MAX     65536u
 #define THREADS_SLACK   64u /* that start while the list is walked, which has no lock */
 
-bool clr_locks_parse_block(const uint8_t block[SYNC_BLOCK_BYTES], uint32_t number, uint64_t *ret_tid,
-	uint64_t *ret_holder)
+bool clr_locks_parse_block(const uint8_t block[SYNC_BLOCK_BYTES], uint32_t number,
+	uint64_t *ret_tid, uint64_t *ret_holder)
 {
 	struct cursor c = cursor_of(block, SYNC_BLOCK_BYTES);
 	uint32_t state = cursor_u32(&c);

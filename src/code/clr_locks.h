@@ -26,7 +26,7 @@ bool clr_locks_owner(const struct clr_layout *layout, struct clr_memory *memory,
  * The parser, separate from the memory; it accepts any bytes. *ret_holder is the owner as the runtime
  * has it. False: the block is not of this number, or its monitor has no owner or no waiters.
  */
-bool clr_locks_parse_block(const uint8_t block[SYNC_BLOCK_BYTES], uint32_t number, uint64_t *ret_tid,
-	uint64_t *ret_holder);
+bool clr_locks_parse_block(const uint8_t block[SYNC_BLOCK_BYTES], uint32_t number,
+	uint64_t *ret_tid, uint64_t *ret_holder);
 
 #endif

@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data + 1, size - 1);
 	if (data[0] % 2 == 0) {
-		(void)clr_contract_parse(&contract, text, size - 1); /* any text is refused or read */
+		(void)clr_contract_parse(&contract, text,
+			size - 1); /* any text is refused or read */
 		(void)clr_contract_number(&contract, "types.SyncBlock.InteropInfo", &number);
 		clr_contract_done(&contract);
 	} else {

@@ -273,8 +273,8 @@ static void clr_process_methods(struct clr_process *process, enum clr_version ve
 }
 
 /* `pe_path` is of tiny_r2r.dll. Freed with clr_process_done(). */
-__attribute__((unused)) static void clr_process_init(struct clr_process *process, enum clr_version version,
-	const char *pe_path)
+__attribute__((unused)) static void clr_process_init(struct clr_process *process,
+	enum clr_version version, const char *pe_path)
 {
 	uint32_t method;
 	uint32_t type;
@@ -328,8 +328,8 @@ __attribute__((unused)) static void clr_process_init(struct clr_process *process
 	}
 }
 
-__attribute__((unused)) static int clr_process_open(struct clr_process *process, struct clr_images *images,
-	struct clr_names **ret_names)
+__attribute__((unused)) static int clr_process_open(struct clr_process *process,
+	struct clr_images *images, struct clr_names **ret_names)
 {
 	const struct clr_source source = { .mapping_begin = CLR_BASE + CLR_TEXT,
 		.file_offset = CLR_TEXT };

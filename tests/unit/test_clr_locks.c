@@ -89,21 +89,21 @@ static void test_doubt(void **state)
 		uint64_t value;
 		unsigned size;
 	} changes[] = {
-		{ OBJECT - 4, 5, 4 },                            /* a thin lock */
-		{ OBJECT - 4, 0x0c000000 | NUMBER, 4 },          /* a hash */
-		{ OBJECT - 4, 0x08000000 | (NUMBER + 1), 4 },    /* another block */
-		{ OBJECT - 4, 0x0bffffff, 4 },                   /* beyond the table */
-		{ TABLE + NUMBER * 16, 0, 8 },                   /* no block */
-		{ TABLE + NUMBER * 16 + 8, CLR_BASE + 64, 8 },   /* another object */
-		{ BLOCK, 2 << 6, 4 },                            /* not held */
-		{ BLOCK, 1, 4 },                                 /* without waiters */
-		{ BLOCK + 8, 0, 8 },                             /* no holder */
-		{ BLOCK + 8, 3, 4 },                             /* another thread than the id says */
-		{ BLOCK + 16, 0, 8 },                            /* no thread */
-		{ BLOCK + 16, TID + 1, 8 },                      /* another thread */
-		{ BLOCK + 28, NUMBER + 1, 4 },                   /* the number of another block */
-		{ STORE + 8, 0, 8 },                             /* no threads */
-		{ THREAD + 0x40 + 16, 0, 8 },                    /* the thread has ended */
+		{ OBJECT - 4, 5, 4 },                          /* a thin lock */
+		{ OBJECT - 4, 0x0c000000 | NUMBER, 4 },        /* a hash */
+		{ OBJECT - 4, 0x08000000 | (NUMBER + 1), 4 },  /* another block */
+		{ OBJECT - 4, 0x0bffffff, 4 },                 /* beyond the table */
+		{ TABLE + NUMBER * 16, 0, 8 },                 /* no block */
+		{ TABLE + NUMBER * 16 + 8, CLR_BASE + 64, 8 }, /* another object */
+		{ BLOCK, 2 << 6, 4 },                          /* not held */
+		{ BLOCK, 1, 4 },                               /* without waiters */
+		{ BLOCK + 8, 0, 8 },                           /* no holder */
+		{ BLOCK + 8, 3, 4 },                           /* another thread than the id says */
+		{ BLOCK + 16, 0, 8 },                          /* no thread */
+		{ BLOCK + 16, TID + 1, 8 },                    /* another thread */
+		{ BLOCK + 28, NUMBER + 1, 4 },                 /* the number of another block */
+		{ STORE + 8, 0, 8 },                           /* no threads */
+		{ THREAD + 0x40 + 16, 0, 8 },                  /* the thread has ended */
 	};
 	uint64_t tid;
 
