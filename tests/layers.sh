@@ -7,10 +7,10 @@ cd "${1:-$(dirname "$0")/..}" || exit 1
 
 # The modules of src/, lowest first. A module includes only modules before it; the adapters do not include one another, and neither do the features.
 modules='base machine image code trace nettrace formats perf dotnet target pipeline symbolize analysis render
-	recording tracing report counters heap stacks symbols diagnose gen cli'
+	recording tracing report counters heap stacks symbols diagnose gen forward cli'
 modules=$(echo $modules) # one space between two names
 adapters='nettrace formats perf dotnet'
-features='recording tracing report counters heap stacks symbols diagnose gen'
+features='recording tracing report counters heap stacks symbols diagnose gen forward'
 # Files outside src/ that one file of src/ may include.
 exceptions='^src/trace/[^:]*:[0-9]+:#include "gc/gc_events\.def"$'
 

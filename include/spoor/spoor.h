@@ -564,6 +564,8 @@ SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char 
 	enum spoor_level level, uint64_t keywords, struct spoor_writer *ret_writer);
 /* 0, -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC */
 SPOOR_API int spoor_source_end(struct spoor_writer *writer);
+/* In place of spoor_source_end(): the event is not written. */
+SPOOR_API void spoor_source_cancel(struct spoor_writer *writer);
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
 	writer->opcode = (uint8_t)opcode;

@@ -506,3 +506,9 @@ int spoor_source_end(struct spoor_writer *writer)
 		free(writer->payload);
 	return r;
 }
+
+void spoor_source_cancel(struct spoor_writer *writer)
+{
+	writer->failed = true;
+	(void)spoor_source_end(writer); /* -EINVAL, as wanted */
+}
