@@ -25,7 +25,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/providers.h"
-#include "forward/forward.h"
+#include "forward/forwarding.h"
 #include "forward/refire.h"
 
 #define OPTIONS_VERB forward

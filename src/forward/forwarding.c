@@ -1,5 +1,5 @@
-/* See forward.h. */
-#include "forward/forward.h"
+/* See forwarding.h. */
+#include "forward/forwarding.h"
 
 #include <errno.h>
 
@@ -18,7 +18,7 @@
 
 #define TURN_NS UINT64_C(250000000)
 
-struct forwarding {
+struct running {
 	const struct forward_options *options;
 	struct event_session session;
 	struct forward_result *result;
@@ -27,7 +27,7 @@ struct forwarding {
 static void take_event(void *user, const struct schema *schema, const struct event *event,
 	struct diag *broken)
 {
-	struct forwarding *f = user;
+	struct running *f = user;
 
 	(void)broken;
 	/* Of the session itself, not of the program. */
@@ -37,7 +37,7 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 	refire_event(f->options->refire, &f->session.trace, schema, event, f->options->target->pid);
 }
 
-static bool turn(struct forwarding *f, struct poll_set *set, uint64_t end_ns)
+static bool turn(struct running *f, struct poll_set *set, uint64_t end_ns)
 {
 	uint64_t now = clock_monotonic_ns();
 
@@ -50,7 +50,7 @@ static bool turn(struct forwarding *f, struct poll_set *set, uint64_t end_ns)
 	return !f->options->turn || f->options->turn(f->options->user, now);
 }
 
-static int failure(const struct forwarding *f, bool was_open, struct diag *diag)
+static int failure(const struct running *f, bool was_open, struct diag *diag)
 {
 	if (f->session.broken.error) {
 		*diag = f->session.broken;
@@ -73,7 +73,7 @@ static int failure(const struct forwarding *f, bool was_open, struct diag *diag)
 int forward_run(const struct forward_options *options, void (*opened)(void *user),
 	struct forward_result *ret_result, struct diag *diag)
 {
-	struct forwarding f = { .options = options, .result = ret_result };
+	struct running f = { .options = options, .result = ret_result };
 	const struct dotnet_door door = dotnet_target_door(options->target);
 	const struct eventpipe_options pipe = {
 		.providers = options->providers,

@@ -2,8 +2,8 @@
  * Forwards the events of one .NET process: an EventPipe session whose events libspoor fires again
  * in this process. Nothing is loaded into the other process.
  */
-#ifndef SPOOR_FORWARD_FORWARD_H
-#define SPOOR_FORWARD_FORWARD_H
+#ifndef SPOOR_FORWARD_FORWARDING_H
+#define SPOOR_FORWARD_FORWARDING_H
 
 #include <stdbool.h>
 #include <stddef.h>
