@@ -43,9 +43,10 @@
 /* What the runtime keeps of a path that does not fit: sun_path without its NUL. */
 #define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 
-#define NAME_FORMAT "dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket"
-#define NAME_PREFIX "dotnet-diagnostic-%" PRIu32 "-"
-#define NAME_ROOM   80u
+#define NAME_FORMAT  "dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket"
+#define OTHER_FORMAT "dotnet-diagnostic-%" PRIu32 "-0%" PRIu64 "-socket"
+#define NAME_PREFIX  "dotnet-diagnostic-%" PRIu32 "-"
+#define NAME_ROOM    80u
 
 #define TASKS_LOOKED_AT 1024u
 
@@ -483,6 +484,13 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	*ret_guessed = false;
 	if (name[0] && is_socket(fd, name))
 		return TAKE_FD(fd);
+	/* libspoor's, in a process that may load a runtime later (lib/server/server.h) */
+	char other[NAME_ROOM];
+	snprintf(other, sizeof(other), OTHER_FORMAT, target->inner_pid, target->start_ticks);
+	if (strlen(other) <= room && is_socket(fd, other)) {
+		memcpy(name, other, sizeof(other));
+		return TAKE_FD(fd);
+	}
 	*ret_guessed = true;
 	if (room >= NAME_ROOM && other_time_namespace(target->pid) &&
 		scan_for_name(fd, target->inner_pid, name))
