@@ -30,7 +30,11 @@
 struct usdt_part {
 	struct usdt_probe usdt;
 	unsigned argument_count;
+	struct usdt_part *next;
 };
+
+/* Parts are never freed, because a thread may be inside fire(); the list is for leak checkers. */
+static struct usdt_part *first_part;
 
 struct operands {
 	char text[USDT_ARGUMENTS_MAX + 1];
@@ -104,6 +108,8 @@ static void *usdt_add(const struct event_entry *entry, const struct logger_names
 		return NULL;
 	}
 	own->argument_count = operands.count;
+	own->next = first_part;
+	first_part = own;
 	return own;
 }
 
