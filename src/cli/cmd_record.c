@@ -553,6 +553,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_names = values->no_symbols,
 		.no_dotnet = asks_no_runtime(values),
 		.names_from_memory = values->names_from_memory,
+		.lines = values->lines,
 		.providers = run->requested,
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),

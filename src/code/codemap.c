@@ -99,6 +99,8 @@ int codemap_add(struct codemap *map, const struct code *code)
 		if (added.until_ns < known->until_ns)
 			known->until_ns = added.until_ns;
 		known->module_id = added.module_id;
+		known->token = added.token;
+		known->version = added.version;
 		known->kind = added.kind;
 		known->tier = added.tier;
 		map->changes++;
@@ -161,6 +163,76 @@ int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path
 	}
 	map->changes++;
 	return 0;
+}
+
+const struct code_module *codemap_module(const struct codemap *map, uint64_t module_id)
+{
+	uint32_t newest = map_get(&map->module_index, module_id);
+
+	return newest ? &map->modules.items[newest - 1] : NULL;
+}
+
+void codemap_set_pdb(struct codemap *map, uint64_t module_id, const uint8_t pdb_id[16])
+{
+	uint32_t newest = map_get(&map->module_index, module_id);
+
+	if (newest)
+		memcpy(map->modules.items[newest - 1].pdb_id, pdb_id, 16);
+}
+
+/* ---- IL offsets ---- */
+
+static uint64_t il_hash(uint64_t method_id, uint64_t version)
+{
+	return hash_u64(method_id ^ hash_u64(version));
+}
+
+static const struct il_map *find_il(const struct codemap *map, uint64_t method_id, uint64_t version)
+{
+	for (struct map_walk w = map_find(&map->il_index, il_hash(method_id, version)); w.value;
+		map_next(&w)) {
+		const struct il_map *il = &map->il_maps.items[w.value - 1];
+		if (il->method_id == method_id && il->version == version)
+			return il;
+	}
+	return NULL;
+}
+
+static int compare_il(const void *a, const void *b)
+{
+	const struct il_offset *x = a;
+	const struct il_offset *y = b;
+
+	if (x->native != y->native)
+		return x->native < y->native ? -1 : 1;
+	return x->il < y->il ? -1 : x->il > y->il;
+}
+
+int codemap_add_il(struct codemap *map, uint64_t method_id, uint64_t version,
+	const struct il_offset *offsets, uint32_t count)
+{
+	const struct il_map il = { method_id, version, map->il_offsets.count, count };
+
+	if (!count || find_il(map, method_id, version))
+		return 0;
+	if (map->max_size_bytes && codemap_size_bytes(map) >= map->max_size_bytes)
+		return -ENOSPC;
+	if (!vec_reserve(&map->il_offsets, count) || !vec_add(&map->il_maps, il) ||
+		!map_add(&map->il_index, il_hash(method_id, version), map->il_maps.count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		(void)vec_add(&map->il_offsets, offsets[i]); /* reserved */
+	qsort(map->il_offsets.items + il.at, count, sizeof(*offsets), compare_il);
+	return 0;
+}
+
+const struct il_offset *codemap_find_il(const struct codemap *map, const struct code *code,
+	uint32_t *ret_count)
+{
+	const struct il_map *il = find_il(map, code->method_id, code->version);
+
+	*ret_count = il ? il->count : 0;
+	return il ? map->il_offsets.items + il->at : NULL;
 }
 
 static int compare_order(const void *a, const void *b)
@@ -481,7 +553,10 @@ size_t codemap_size_bytes(const struct codemap *map)
 	return strtab_size_bytes(&map->texts) + map->codes.capacity * sizeof(*map->codes.items) +
 	       map->order.capacity * sizeof(*map->order.items) +
 	       map->modules.capacity * sizeof(*map->modules.items) +
-	       map_size_bytes(&map->begin_index) + map_size_bytes(&map->module_index);
+	       map->il_offsets.capacity * sizeof(*map->il_offsets.items) +
+	       map->il_maps.capacity * sizeof(*map->il_maps.items) +
+	       map_size_bytes(&map->begin_index) + map_size_bytes(&map->module_index) +
+	       map_size_bytes(&map->il_index);
 }
 
 void codemap_done(struct codemap *map)
@@ -493,4 +568,7 @@ void codemap_done(struct codemap *map)
 	map->indexed = 0;
 	map_done(&map->begin_index);
 	map_done(&map->module_index);
+	vec_done(&map->il_maps);
+	vec_done(&map->il_offsets);
+	map_done(&map->il_index);
 }

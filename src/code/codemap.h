@@ -52,6 +52,27 @@ struct code {
 	bool written;      /* for the caller: its CodeAdded event has been written */
 	bool removal_told; /* for the caller: its end has been noticed */
 	bool reused;       /* for the caller: its address was used by another body before */
+	bool il_written;   /* for the caller: its IL offsets have been written */
+	uint32_t token;    /* of the method in its assembly; 0 unknown */
+	uint64_t version;  /* of the method's code: unique among the bodies of a method id */
+};
+
+/* Where the code of an IL offset begins. */
+struct il_offset {
+	uint32_t native; /* from the begin of the body */
+	uint32_t il;     /* or one of the values below */
+};
+
+#define IL_NO_MAPPING UINT32_MAX
+#define IL_PROLOG     (UINT32_MAX - 1)
+#define IL_EPILOG     (UINT32_MAX - 2)
+
+/* The IL offsets of one body, by native offset. */
+struct il_map {
+	uint64_t method_id;
+	uint64_t version;
+	uint32_t at; /* in codemap.il_offsets */
+	uint32_t count;
 };
 
 struct code_module {
@@ -59,6 +80,7 @@ struct code_module {
 	const char *path; /* of the IL image; "" if it has none */
 	uint64_t from_ns;
 	uint64_t until_ns;
+	uint8_t pdb_id[16]; /* GUID of its symbol file, as in the image; all 0: unknown */
 };
 
 /* One item of the search order. */
@@ -81,6 +103,9 @@ struct codemap {
 	uint32_t indexed;
 	VEC(struct code_module) modules;
 	struct map module_index; /* module id -> index + 1 of the newest item of modules */
+	VEC(struct il_map) il_maps;
+	VEC(struct il_offset) il_offsets;
+	struct map il_index; /* hash of method id and version -> index + 1 in il_maps */
 	uint64_t max_size_bytes; /* the map does not grow beyond this (0: no limit) */
 	uint64_t refused_count;  /* methods that were rejected because of that limit */
 	/* when no session was open: a body that was not reported before came later */
@@ -100,6 +125,23 @@ int codemap_add(struct codemap *map, const struct code *code);
 void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns);
 
 int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns);
+
+/* The symbol file of a module that was added before. */
+void codemap_set_pdb(struct codemap *map, uint64_t module_id, const uint8_t pdb_id[16]);
+
+/* The module, or NULL. Valid until one is added. */
+const struct code_module *codemap_module(const struct codemap *map, uint64_t module_id);
+
+/*
+ * Adds the IL offsets of a body, which may be added before or after; sorts them. The first ones of
+ * a body remain. 0, -ENOMEM, or -ENOSPC at max_size_bytes.
+ */
+int codemap_add_il(struct codemap *map, uint64_t method_id, uint64_t version,
+	const struct il_offset *offsets, uint32_t count);
+
+/* NULL: none were added for this body. Valid until some are added. */
+const struct il_offset *codemap_find_il(const struct codemap *map, const struct code *code,
+	uint32_t *ret_count);
 
 /* Sorts new bodies into the order: then every until_ns is as exact as the events allow. */
 void codemap_settle(struct codemap *map);

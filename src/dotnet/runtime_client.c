@@ -102,6 +102,7 @@ struct dotnet_client {
 	bool activities;      /* a session for them is wanted */
 	bool sampled;         /* the runtime's own sampler is wanted */
 	bool untold;          /* no events for newly compiled methods */
+	bool lines;           /* IL offsets of methods are wanted */
 	/* the live session is opened before the first method is compiled */
 	bool from_start;
 	bool named;         /* all methods that existed have been reported */
@@ -231,6 +232,12 @@ static uint32_t live_level(const struct dotnet_client *client)
 	return level;
 }
 
+/* What is added to the keywords of methods. */
+static uint64_t line_keywords(const struct dotnet_client *client)
+{
+	return client->lines ? CLR_KEYWORD_IL_MAP : 0;
+}
+
 static bool is_denied(const struct dotnet_client *client, uint32_t count, uint32_t id)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -254,7 +261,8 @@ static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provid
 
 	if (wanted->level < METHODS_LEVEL && live_level(client) >= METHODS_LEVEL)
 		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
-			if (!is_denied(client, count, verbose_ids[i]))
+			if (!is_denied(client, count, verbose_ids[i]) &&
+				!(client->lines && verbose_ids[i] == CLR_ID_MethodILToNativeMap))
 				client->denied[count++] = verbose_ids[i];
 	for (uint32_t i = 0;
 		!wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
@@ -271,7 +279,9 @@ static uint32_t live_providers(struct dotnet_client *client,
 	uint32_t count = 1;
 
 	providers[0] = (struct ipc_provider){
-		.name = PROVIDER_CLR_NAME, .keywords = LIVE_KEYWORDS, .level = live_level(client)
+		.name = PROVIDER_CLR_NAME,
+		.keywords = LIVE_KEYWORDS | line_keywords(client),
+		.level = live_level(client)
 	};
 	for (uint32_t i = 0; i < client->wanted_count; i++) {
 		const struct ipc_provider *wanted = &client->wanted[i];
@@ -313,7 +323,8 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (stream == DOTNET_STREAM_RUNDOWN)
-		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
+		bytes_printf(&text, "rundown 0x%x",
+			(unsigned)(RUNDOWN_KEYWORDS | line_keywords(client)));
 	if (stream == DOTNET_STREAM_SAMPLES)
 		bytes_printf(&text, "samples %s:0x0:%u", PROVIDER_SAMPLE_NAME, SAMPLE_LEVEL);
 	if (stream == DOTNET_STREAM_STACKS)
@@ -323,13 +334,13 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 		bytes_text(&text, "activities");
 	if (stream == DOTNET_STREAM_METHODS)
 		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
-			(unsigned)LIVE_KEYWORDS, METHODS_LEVEL);
+			(unsigned)(LIVE_KEYWORDS | line_keywords(client)), METHODS_LEVEL);
 	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
 		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ",
 			client->live[i].name, client->live[i].keywords, client->live[i].level);
 	if (stream == DOTNET_STREAM_LIVE && client->from_start)
 		bytes_printf(&text, ", from the start, rundown 0x%x at its end",
-			(unsigned)RUNDOWN_KEYWORDS);
+			(unsigned)(RUNDOWN_KEYWORDS | line_keywords(client)));
 	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
 	text_set(session->text, "%s", bytes_z(&text));
 }
@@ -362,6 +373,12 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 		.keywords = LIVE_KEYWORDS,
 		.level = METHODS_LEVEL,
 	};
+	static const struct ipc_provider methods_and_lines = {
+		.name = PROVIDER_CLR_NAME,
+		.keywords = LIVE_KEYWORDS | CLR_KEYWORD_IL_MAP,
+		.level = METHODS_LEVEL,
+	};
+	uint64_t rundown_keywords = RUNDOWN_KEYWORDS | line_keywords(client);
 	struct eventpipe_options options = {
 		.provider_count = 1,
 		.buffer_mb = BUFFER_MB,
@@ -381,7 +398,7 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 		options.strict_info = true;
 		options.providers = client->live;
 		options.provider_count = live_providers(client, client->live);
-		options.rundown_keywords = client->from_start ? RUNDOWN_KEYWORDS : 0;
+		options.rundown_keywords = client->from_start ? rundown_keywords : 0;
 		break;
 	case STEP_STACKS:
 		stacked_provider(client);
@@ -401,11 +418,11 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 		break;
 	case STEP_RUNDOWN:
 		options.providers = &quiet;
-		options.rundown_keywords = RUNDOWN_KEYWORDS;
+		options.rundown_keywords = rundown_keywords;
 		options.stop_at_once = true;
 		break;
 	case STEP_METHODS:
-		options.providers = &methods;
+		options.providers = client->lines ? &methods_and_lines : &methods;
 		break;
 	case STEP_DONE:
 		assert(false);
@@ -690,6 +707,11 @@ void dotnet_client_untold(struct dotnet_client *client)
 void dotnet_client_from_start(struct dotnet_client *client)
 {
 	client->from_start = true;
+}
+
+void dotnet_client_lines(struct dotnet_client *client)
+{
+	client->lines = true;
 }
 
 void dotnet_client_sample(struct dotnet_client *client)

@@ -134,6 +134,12 @@ void dotnet_client_untold(struct dotnet_client *client);
  */
 void dotnet_client_from_start(struct dotnet_client *client);
 
+/*
+ * The IL offsets of compiled methods are reported too, of those that exist and of new ones. Before
+ * its first turn.
+ */
+void dotnet_client_lines(struct dotnet_client *client);
+
 /* The runtime samples its managed threads. Before its first turn. */
 void dotnet_client_sample(struct dotnet_client *client);
 

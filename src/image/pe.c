@@ -29,6 +29,7 @@
 #define DIRECTORY_DEBUG   6
 #define DIRECTORY_CLI     14
 #define DEBUG_CODEVIEW    2u
+#define DEBUG_EMBEDDED    17u
 #define DEBUG_PERFMAP     21u
 #define R2R_SIGNATURE     0x00525452u /* "RTR\0" */
 
@@ -120,6 +121,10 @@ static void read_debug(struct pe *pe, const struct image_file *file, struct dire
 		uint32_t data_size = cursor_u32(&c);
 		cursor_skip(&c, 4);
 		uint32_t offset = cursor_u32(&c);
+		if (type == DEBUG_EMBEDDED && !pe->embedded_pdb_size) {
+			pe->embedded_pdb_offset = offset;
+			pe->embedded_pdb_size = data_size;
+		}
 		/* A longer name is truncated: the last byte stays NUL. */
 		if (data_size > sizeof(entry) - 1)
 			data_size = sizeof(entry) - 1;

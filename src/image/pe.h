@@ -39,6 +39,10 @@ struct pe {
 	uint32_t pdb_age;
 	char pdb_name[PE_NAME_MAX];
 
+	/* a portable PDB inside (image/embedded_pdb.h); size 0: none */
+	uint32_t embedded_pdb_offset;
+	uint32_t embedded_pdb_size;
+
 	bool has_perfmap; /* the perf map that describes the precompiled code (R2RM entry) */
 	uint8_t perfmap_signature[16];
 	uint32_t perfmap_version;

@@ -209,6 +209,8 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 		dotnet_client_from_start(connection->client);
 	connection->rundown_ns = now_ns;
 	connection->again_ns = now_ns + FIRST_AGAIN_NS;
+	if (connection->managed->symbolizer->options.lines)
+		dotnet_client_lines(connection->client);
 	if (connection->managed->sampled)
 		dotnet_client_sample(connection->client);
 	if (!connection->names_only)

@@ -399,6 +399,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	if (result < 0)
 		goto fail;
 	struct symbolizer_options symbolizer_options = {
+		.lines = options->lines,
 		.trace = &live->trace,
 		.box = &live->writer.box,
 		.emit = on_names_event,

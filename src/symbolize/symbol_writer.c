@@ -184,6 +184,39 @@ int symbol_writer_symbol(struct symbolizer *symbolizer, uint32_t process, uint64
 	return symbol_writer_emit(symbolizer, SYSTEM_PROCESS_SYMBOL, process);
 }
 
+/* Writes the IL offsets of a body that is in the file, once its runtime has reported them. */
+static int write_il(struct symbolizer *symbolizer, uint32_t process, const struct codemap *codemap,
+	struct code *code, uint64_t mapping_id)
+{
+	uint32_t count;
+	const struct il_offset *offsets = codemap_find_il(codemap, code, &count);
+	const struct code_module *module = codemap_module(codemap, code->module_id);
+	uint32_t native[PAYLOAD_LINES_MAX];
+	uint32_t il[PAYLOAD_LINES_MAX];
+
+	if (!offsets || !module || !code->token || code->il_written)
+		return 0;
+	code->il_written = true;
+	if (count > PAYLOAD_LINES_MAX)
+		count = PAYLOAD_LINES_MAX;
+	for (uint32_t i = 0; i < count; i++) {
+		native[i] = offsets[i].native;
+		il[i] = offsets[i].il;
+	}
+	struct payload_il_offsets payload = { .mapping_id = mapping_id,
+		.begin = code->begin,
+		.method_id = code->method_id,
+		.token = code->token,
+		.assembly = module->path,
+		.native = native,
+		.il = il,
+		.count = count };
+	memcpy(payload.pdb_id, module->pdb_id, sizeof(payload.pdb_id));
+	bytes_reset(&symbolizer->payload);
+	(void)payload_il_offsets(&symbolizer->payload, &payload); /* more offsets are cut */
+	return symbol_writer_emit(symbolizer, SPOOR_IL_OFFSETS, process);
+}
+
 int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
 	struct code *code)
 {
@@ -196,9 +229,13 @@ int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hi
 	cleanup(freep) char *module = NULL;
 	int result = symbol_writer_mapping(symbolizer, hit->mapping);
 
-	if (result < 0 || code->written)
+	if (result < 0)
 		return result;
 	mapping = &trace->mappings.items[hit->mapping];
+	if (code->written)
+		return symbolizer->options.lines ? write_il(symbolizer, hit->process,
+							   &process->codemap, code, mapping->id)
+						 : 0;
 	bytes_reset(&symbolizer->text);
 	/* Names from perf maps are complete, without a separate type or assembly. */
 	if (!*code->name_space && (code->kind == CODE_UNKNOWN || code->kind == CODE_STUB))
@@ -240,7 +277,10 @@ int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hi
 			.tier = code->tier,
 			.method_id = code->method_id,
 			.mapping_id = mapping->id });
-	return symbol_writer_emit(symbolizer, SPOOR_CODE_ADDED, hit->process);
+	result = symbol_writer_emit(symbolizer, SPOOR_CODE_ADDED, hit->process);
+	return result < 0 || !symbolizer->options.lines
+		       ? result
+		       : write_il(symbolizer, hit->process, &process->codemap, code, mapping->id);
 }
 
 int symbol_writer_map_kernel(struct symbolizer *symbolizer, uint32_t process)

@@ -83,6 +83,8 @@ struct symbolizer_options {
 	void *context;
 	/* folders with separate debug files, NULL-terminated, or NULL */
 	const char *const *symbol_paths;
+	/* write the IL offsets of managed code, where the runtime reports them */
+	bool lines;
 	/* write no names: addresses keep module, build id and offset */
 	bool mappings_only;
 	/* the stacks were walked reliably: they are not cut at a frame without a known mapping */

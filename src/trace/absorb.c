@@ -245,6 +245,27 @@ static int add_code(struct trace *trace, uint32_t process, const struct code_ran
 	return 1;
 }
 
+static int absorb_il_offsets(struct trace *trace, const struct event *event)
+{
+	uint32_t native[PAYLOAD_LINES_MAX];
+	uint32_t il[PAYLOAD_LINES_MAX];
+	struct payload_il_offsets read;
+	int r = payload_read_il_offsets(event->payload, event->payload_size, &trace->strings,
+		native, il, &read);
+
+	if (r < 0)
+		return r;
+	struct line_body body = { .mapping_id = read.mapping_id,
+		.begin = read.begin,
+		.method_id = read.method_id,
+		.token = read.token,
+		.assembly = trace_add_text(trace, read.assembly) };
+	memcpy(body.pdb_id, read.pdb_id, sizeof(body.pdb_id));
+	return line_table_add_body(&trace->lines, &body, native, il, (uint32_t)read.count)
+		       ? 0
+		       : -ENOMEM;
+}
+
 static int absorb_code_added(struct trace *trace, const struct event *event)
 {
 	struct payload_code_added read;
@@ -602,6 +623,11 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 			return absorb_thread_name(trace, event);
 		case ID_SPOOR_CODE_ADDED:
 			return absorb_code_added(trace, event);
+		case ID_SPOOR_SOURCE_LINES:
+			return payload_read_source_lines(event->payload, event->payload_size,
+				&trace->strings, &trace->lines);
+		case ID_SPOOR_IL_OFFSETS:
+			return absorb_il_offsets(trace, event);
 		case ID_SPOOR_CODE_REMOVED:
 			return absorb_code_removed(trace, event);
 		default:

@@ -9,14 +9,19 @@
  *   28      4     MethodToken
  *   32      4     MethodFlags      1 dynamic, 2 generic, 4 shared generic, 8 jitted; bits 7 to 9 the tier
  *   36            MethodNamespace, MethodName, MethodSignature: UTF-16 with a NUL
- *                 ClrInstanceID u16 (version 1), ReJITID u64 (version 2)
+ *                 ClrInstanceID u16 (version 1), ReJITID u64 (version 2): the version of the code
  *
  * ModuleLoad and ModuleDCEnd: ModuleID u64, AssemblyID u64, ModuleFlags u32, Reserved u32, then the
- * paths of the IL image and of the native image as UTF-16 with a NUL; the rest is not needed.
+ * paths of the IL image and of the native image as UTF-16 with a NUL; from version 1 on
+ * ClrInstanceID u16, from version 2 on the GUID of the symbol file; the rest is not needed.
+ *
+ * MethodILToNativeMap: MethodID u64, ReJITID u64 (as above), MethodExtent u8, count u16, then the
+ * IL offsets and the native offsets, u32 each, not sorted. It may precede its method's event.
  */
 #include "trace/clr.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -44,6 +49,7 @@ struct method {
 	uint32_t flags;
 	const uint8_t *text[3]; /* namespace, name, signature */
 	size_t units[3];
+	uint64_t version;
 };
 
 static struct method read_method(struct cursor *c)
@@ -58,6 +64,9 @@ static struct method read_method(struct cursor *c)
 	method.flags = cursor_u32(c);
 	for (unsigned i = 0; i < 3; i++)
 		method.text[i] = cursor_utf16z(c, &method.units[i]);
+	struct cursor rest = *c;
+	cursor_skip(&rest, 2); /* ClrInstanceID */
+	method.version = cursor_u64(&rest);
 	return method;
 }
 
@@ -106,6 +115,8 @@ static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_n
 			.signature = (const char *)text.data + at[2],
 			.kind = method_kind(method.flags, tier),
 			.tier = (uint8_t)tier,
+			.token = method.token,
+			.version = method.version,
 		};
 		/* Precompiled code was in its image before the event that reports its first use. */
 		if (code.kind == CODE_READYTORUN)
@@ -130,7 +141,33 @@ static int absorb_module(struct codemap *map, uint64_t from_ns, struct cursor *c
 	int r = codemap_add_module(map, module_id, bytes_z(&text), from_ns);
 	if (text.failed)
 		r = -ENOMEM;
+	(void)cursor_utf16z(c, &units); /* native image */
+	cursor_skip(c, 2);
+	const uint8_t *pdb_id = cursor_take(c, 16);
+	if (r == 0 && pdb_id)
+		codemap_set_pdb(map, module_id, pdb_id);
 	return r < 0 ? r : 1;
+}
+
+static int absorb_il(struct codemap *map, struct cursor *c)
+{
+	uint64_t method_id = cursor_u64(c);
+	uint64_t version = cursor_u64(c);
+
+	cursor_skip(c, 1);
+	uint32_t count = cursor_u16(c);
+	struct cursor il = cursor_sub(c, (size_t)count * 4);
+	struct cursor native = cursor_sub(c, (size_t)count * 4);
+	if (c->short_read)
+		return -EBADMSG;
+	cleanup(freep) struct il_offset *offsets = calloc((size_t)count + 1, sizeof(*offsets));
+	if (!offsets)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		offsets[i].il = cursor_u32(&il);
+		offsets[i].native = cursor_u32(&native);
+	}
+	return codemap_add_il(map, method_id, version, offsets, count);
 }
 
 int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint32_t version,
@@ -142,6 +179,8 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	if (rundown) {
 		if (event_id == CLR_ID_MethodDCEndVerbose)
 			return absorb_method(map, 0, UINT64_MAX, time_ns, &c);
+		if (event_id == CLR_ID_MethodDCEndILToNativeMap)
+			return absorb_il(map, &c);
 		return event_id == CLR_ID_ModuleDCEnd ? absorb_module(map, 0, &c) : 0;
 	}
 	switch (event_id) {
@@ -150,6 +189,8 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	case CLR_ID_MethodUnloadVerbose:
 		/* The only event that names a body from before the session, freed by now. */
 		return absorb_method(map, 0, time_ns, time_ns, &c);
+	case CLR_ID_MethodILToNativeMap:
+		return absorb_il(map, &c);
 	case CLR_ID_ModuleLoad:
 		return absorb_module(map, time_ns, &c);
 	default:

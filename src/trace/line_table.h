@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "code/codemap.h"
 
 struct line_place {
 	uint64_t mapping_id;
@@ -34,10 +35,25 @@ struct line_entry {
 	uint32_t frame_count;
 };
 
+/* The IL offsets of a body of managed code, from which its lines are found with a symbol file. */
+struct line_body {
+	uint64_t mapping_id;
+	uint64_t begin;
+	uint64_t method_id;
+	uint32_t token;    /* MethodDef */
+	uint32_t assembly; /* strtab: path */
+	uint8_t pdb_id[16];
+	uint32_t at; /* in line_table.il */
+	uint32_t count;
+};
+
 struct line_table {
 	VEC(struct line_entry) entries;
 	VEC(struct line_frame) frames;
 	struct map index;
+	VEC(struct line_body) bodies;
+	VEC(struct il_offset) il;
+	struct map body_index;
 };
 
 /* The first lines of a place remain. False: no memory. */
@@ -47,6 +63,14 @@ bool line_table_add(struct line_table *table, const struct line_place *place,
 /* NULL: the place has no lines. */
 const struct line_frame *line_table_find(const struct line_table *table,
 	const struct line_place *place, uint32_t *ret_count);
+
+/* The first IL offsets of a body remain. False: no memory. */
+bool line_table_add_body(struct line_table *table, const struct line_body *body,
+	const uint32_t *native, const uint32_t *il, uint32_t count);
+
+/* The body that `place` is in, or NULL. */
+const struct line_body *line_table_body(const struct line_table *table,
+	const struct line_place *place);
 
 void line_table_done(struct line_table *table);
 

@@ -2,13 +2,16 @@
 #include "trace/spoor_payload.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/json.h"
 #include "base/strtab.h"
 #include "base/text.h"
+#include "trace/line_table.h"
 
 /* 30,000 UTF-16 units in all leave 5,000 of EVENT_PAYLOAD_MAX's bytes for the rest. */
 #define UNITS_MAX      30000u
@@ -424,6 +427,136 @@ int payload_read_process_facts(const uint8_t *payload, size_t size, struct strta
 	ret_facts->pid_namespace = cursor_u64(&r.c);
 	ret_facts->mount_namespace = cursor_u64(&r.c);
 	return reader_done(&r);
+}
+
+static void put_u32s(struct bytes *out, const uint32_t *numbers, size_t count)
+{
+	bytes_u16(out, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		bytes_u32(out, numbers[i]);
+}
+
+/* A cursor over the numbers of an array. */
+static struct cursor get_u32s(struct coder *r, size_t *ret_count)
+{
+	*ret_count = cursor_u16(&r->c);
+	return cursor_sub(&r->c, *ret_count * 4);
+}
+
+bool payload_il_offsets(struct bytes *out, const struct payload_il_offsets *il)
+{
+	struct coder w = writer_of(out);
+	size_t count = il->count;
+
+	if (count > PAYLOAD_LINES_MAX) {
+		count = PAYLOAD_LINES_MAX;
+		w.cut = true;
+	}
+	bytes_varuint(out, il->mapping_id);
+	bytes_u64(out, il->begin);
+	bytes_u64(out, il->method_id);
+	bytes_u32(out, il->token);
+	put_text(&w, il->assembly);
+	bytes_add(out, il->pdb_id, sizeof(il->pdb_id));
+	put_u32s(out, il->native, count);
+	put_u32s(out, il->il, count);
+	return w.cut;
+}
+
+int payload_read_il_offsets(const uint8_t *payload, size_t size, struct strtab *strings,
+	uint32_t *native, uint32_t *il, struct payload_il_offsets *ret_il)
+{
+	struct coder r = reader_of(payload, size, strings);
+	size_t native_count;
+	size_t il_count;
+
+	*ret_il = (struct payload_il_offsets){ .native = native, .il = il };
+	ret_il->mapping_id = cursor_varuint(&r.c);
+	ret_il->begin = cursor_u64(&r.c);
+	ret_il->method_id = cursor_u64(&r.c);
+	ret_il->token = cursor_u32(&r.c);
+	ret_il->assembly = get_text(&r);
+	const uint8_t *pdb_id = cursor_take(&r.c, sizeof(ret_il->pdb_id));
+	if (pdb_id)
+		memcpy(ret_il->pdb_id, pdb_id, sizeof(ret_il->pdb_id));
+	struct cursor natives = get_u32s(&r, &native_count);
+	struct cursor ils = get_u32s(&r, &il_count);
+	if (native_count != il_count)
+		r.c.short_read = true;
+	ret_il->count = il_count < PAYLOAD_LINES_MAX ? il_count : PAYLOAD_LINES_MAX;
+	for (size_t i = 0; i < ret_il->count; i++) {
+		native[i] = cursor_u32(&natives);
+		il[i] = cursor_u32(&ils);
+	}
+	return reader_done(&r);
+}
+
+bool payload_source_lines(struct bytes *out, const struct payload_source_lines *lines)
+{
+	struct coder w = writer_of(out);
+
+	bytes_varuint(out, lines->mapping_id);
+	bytes_u64(out, lines->begin);
+	bytes_u64(out, lines->method_id);
+	bytes_u16(out, (uint16_t)lines->text_count);
+	for (size_t i = 0; i < lines->text_count; i++)
+		put_text(&w, lines->texts[i]);
+	put_u32s(out, lines->offsets, lines->offset_count);
+	put_u32s(out, lines->frame_counts, lines->offset_count);
+	put_u32s(out, lines->functions, lines->frame_count);
+	put_u32s(out, lines->files, lines->frame_count);
+	put_u32s(out, lines->lines, lines->frame_count);
+	return w.cut;
+}
+
+/* A number in the event's texts as one of the table. */
+static uint32_t text_number(const uint32_t *texts, size_t count, uint32_t number)
+{
+	return number && number <= count ? texts[number - 1] : 0;
+}
+
+int payload_read_source_lines(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct line_table *table)
+{
+	struct coder r = reader_of(payload, size, strings);
+	struct line_place place = { .mapping_id = cursor_varuint(&r.c) };
+	size_t counts[5];
+
+	place.begin = cursor_u64(&r.c);
+	place.method_id = cursor_u64(&r.c);
+	size_t text_count = cursor_u16(&r.c);
+	cleanup(freep) uint32_t *texts = calloc(text_count + 1, sizeof(*texts));
+	cleanup(freep) struct line_frame *frames = NULL;
+	if (!texts)
+		return -ENOMEM;
+	for (size_t i = 0; i < text_count && !r.c.short_read; i++)
+		texts[i] = strtab_add_z(strings, get_text(&r));
+	struct cursor offsets = get_u32s(&r, &counts[0]);
+	struct cursor frame_counts = get_u32s(&r, &counts[1]);
+	struct cursor functions = get_u32s(&r, &counts[2]);
+	struct cursor files = get_u32s(&r, &counts[3]);
+	struct cursor lines = get_u32s(&r, &counts[4]);
+	if (reader_done(&r) < 0 || counts[0] != counts[1] || counts[2] != counts[3] ||
+		counts[2] != counts[4])
+		return -EBADMSG;
+	frames = calloc(counts[2] + 1, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < counts[0]; i++) {
+		uint32_t count = cursor_u32(&frame_counts);
+		place.offset = cursor_u32(&offsets);
+		if (count > cursor_left(&lines) / 4)
+			return -EBADMSG;
+		for (uint32_t f = 0; f < count; f++)
+			frames[f] = (struct line_frame){
+				text_number(texts, text_count, cursor_u32(&functions)),
+				text_number(texts, text_count, cursor_u32(&files)),
+				cursor_u32(&lines),
+			};
+		if (count && !line_table_add(table, &place, frames, count))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 void payload_elf_metadata(struct bytes *out, const char *build_id, const char *debug_link,

@@ -58,6 +58,40 @@ struct payload_symbol {
 	size_t name_len;
 };
 
+#define PAYLOAD_LINES_MAX 2000u
+
+/* The IL offsets of a sampled body of managed code, after its CodeAdded. */
+struct payload_il_offsets {
+	uint64_t mapping_id; /* these three are CodeAdded's */
+	uint64_t begin;
+	uint64_t method_id;
+	uint32_t token;       /* of the method in its assembly */
+	const char *assembly; /* path, as the target sees it */
+	uint8_t pdb_id[16];   /* GUID of its symbol file, as in the image */
+	const uint32_t *native;
+	const uint32_t *il;
+	size_t count; /* at most PAYLOAD_LINES_MAX are written */
+};
+
+/*
+ * Source lines of sampled places: trace/line_table.h. Offset i has frame_counts[i] frames, which
+ * follow those of offset i - 1. Functions and files are numbers in `texts`, from 1; 0: none.
+ */
+struct payload_source_lines {
+	uint64_t mapping_id;
+	uint64_t begin;
+	uint64_t method_id;
+	const char *const *texts;
+	const uint32_t *offsets;
+	const uint32_t *frame_counts;
+	const uint32_t *functions;
+	const uint32_t *files;
+	const uint32_t *lines;
+	size_t text_count;
+	size_t offset_count;
+	size_t frame_count;
+};
+
 enum sample_flag {
 	SAMPLE_STACK_CUT = 1 << 0,
 	SAMPLE_WALK_STOPPED = 1 << 1,
@@ -123,6 +157,8 @@ void payload_cpu(struct bytes *out, const struct payload_cpu *sample, uint64_t p
 void payload_cswitch(struct bytes *out, const struct payload_cswitch *change);
 bool payload_session_end(struct bytes *out, const struct payload_session_end *end);
 void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state);
+bool payload_il_offsets(struct bytes *out, const struct payload_il_offsets *il);
+bool payload_source_lines(struct bytes *out, const struct payload_source_lines *lines);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
 
 /* ELF identity as the JSON of payload_mapping_metadata.symbols; debug_link may be NULL. */
@@ -138,6 +174,14 @@ int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_csw
 /* `counts` has room for PAYLOAD_COUNTS_MAX; ret_end->counts points at it. */
 int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_count *counts, struct payload_session_end *ret_end);
+/* `native` and `il` have room for PAYLOAD_LINES_MAX each; *ret_il points at them. */
+int payload_read_il_offsets(const uint8_t *payload, size_t size, struct strtab *strings,
+	uint32_t *native, uint32_t *il, struct payload_il_offsets *ret_il);
+
+struct line_table;
+/* Reads straight into the table. */
+int payload_read_source_lines(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct line_table *table);
 /* `arguments` has room for PAYLOAD_ARGUMENTS_MAX; ret_facts->arguments points at it. */
 int payload_read_process_facts(const uint8_t *payload, size_t size, struct strtab *strings,
 	const char **arguments, struct payload_process_facts *ret_facts);
