@@ -644,6 +644,15 @@ static void complete_names(struct recording_run *run)
 	(void)symbols->run(symbols, run->values->quiet ? 5 : 4, words);
 }
 
+/* Writes the lines that are known on this machine; without any the recording stays as it is. */
+static void complete_lines(struct recording_run *run)
+{
+	const struct verb *symbols = verb_find("symbols");
+	char *words[] = { "symbols", "apply", "--lines", run->outputs.path, "-q", NULL };
+
+	(void)symbols->run(symbols, 5, words);
+}
+
 /* An option that chooses events, and one that leaves out all of them; NULL: not given. */
 static const char *events_option(const struct record_values *values)
 {
@@ -748,6 +757,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		listen_port_say_missed(&run.port);
 	if (made && values.symbols && run.outputs.path[0] && !writes_to_stdout(&values))
 		complete_names(&run);
+	if (made && values.lines && run.outputs.path[0] && !writes_to_stdout(&values))
+		complete_lines(&run);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;

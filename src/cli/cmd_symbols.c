@@ -87,6 +87,10 @@ static void say_applied(const struct symbols_recording *r, const char *path)
 	text_add_things(&text, r->found.frames, "frame", "frames");
 	bytes_text(&text, " in ");
 	text_add_things(&text, r->found.names.count, "function", "functions");
+	if (r->lines.asked) {
+		bytes_text(&text, ", lines for ");
+		text_add_things(&text, r->lines.answered, "address", "addresses");
+	}
 	words_say("%s", bytes_z(&text));
 	bytes_done(&text);
 }
@@ -99,7 +103,9 @@ static int apply(const struct symbols_values *values, const char *path)
 
 	/* with an output, a complete recording is copied */
 	bool copies = values->output && !r.missing.images.count;
-	if (code == EXIT_DONE && !r.found.names.count && !copies) {
+	if (code == EXIT_DONE && values->lines)
+		code = symbols_recording_find_lines(&r);
+	if (code == EXIT_DONE && !r.found.names.count && !copies && !r.lines.answered) {
 		if (r.missing.images.count)
 			words_say(
 				"no symbol file here names a function of '%s': 'spoor symbols list' shows those it needs",
@@ -108,7 +114,8 @@ static int apply(const struct symbols_values *values, const char *path)
 			words_say("'%s' has names for all of its native frames", path);
 		code = r.missing.images.count ? EXIT_FAILED : EXIT_DONE;
 	} else if (code == EXIT_DONE) {
-		code = symbol_apply(path, values->output, &r.found, &r.trace, &diag) < 0
+		code = symbol_apply(path, values->output, &r.found,
+			       values->lines ? &r.lines : NULL, &r.trace, &diag) < 0
 			       ? words_fail(&diag)
 			       : EXIT_DONE;
 		if (code == EXIT_DONE && !values->quiet)
@@ -289,6 +296,8 @@ static int run(const struct symbols_values *values, const struct verb *self,
 	if (values->servers.list.count || values->urls || values->apply || values->timeout_ns)
 		return options_misused(self,
 			"--server, --urls, --apply and --timeout go with 'fetch'");
+	if (values->lines && strcmp(what, "apply") != 0)
+		return options_misused(self, "--lines goes with 'apply'");
 	if (strcmp(what, "apply") == 0 && count == 2)
 		return apply(values, words[1]);
 	if (values->output)

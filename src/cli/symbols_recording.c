@@ -6,19 +6,28 @@
 #include "cli/words.h"
 #include "pipeline/saved.h"
 
+static int on_event(void *context, const struct event *event)
+{
+	struct symbols_recording *r = context;
+	int error = missing_symbols_event(&r->missing, event);
+
+	return error ? error : line_names_event(&r->lines, event);
+}
+
 int symbols_recording_open(struct symbols_recording *r, const char *path, bool make_cache)
 {
 	struct diag diag = { 0 };
 
 	*r = (struct symbols_recording){ .cache = { .fd = -1 } };
 	r->missing.trace = &r->trace;
+	r->lines.trace = &r->trace;
 	int error = trace_init(&r->trace);
 
 	if (!error && symbol_cache_open(&r->cache, make_cache, make_cache ? &diag : NULL) < 0 &&
 		make_cache)
 		return words_fail(&diag);
 	if (!error)
-		error = saved_read(path, &r->trace, missing_symbols_event, &r->missing, &diag);
+		error = saved_read(path, &r->trace, on_event, r, &diag);
 	if (!error)
 		error = symbolmap_init(&r->map, &r->trace, METHOD_NAME_SHORT);
 	if (!error)
@@ -30,8 +39,20 @@ int symbols_recording_open(struct symbols_recording *r, const char *path, bool m
 	return error ? words_fail(&diag) : EXIT_DONE;
 }
 
+int symbols_recording_find_lines(struct symbols_recording *r)
+{
+	struct diag diag = { 0 };
+	int error = line_names_find(&r->lines, &r->map, &r->cache);
+
+	if (!error)
+		return EXIT_DONE;
+	diag_set(&diag, error, "cannot find the source lines: %m");
+	return words_fail(&diag);
+}
+
 void symbols_recording_close(struct symbols_recording *r)
 {
+	line_names_done(&r->lines);
 	symbol_names_done(&r->found);
 	missing_symbols_done(&r->missing);
 	symbolmap_done(&r->map);

@@ -6,6 +6,7 @@
 
 #include "analysis/missing_symbols.h"
 #include "symbolize/symbol_cache.h"
+#include "symbols/line_names.h"
 #include "symbols/symbol_names.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -16,6 +17,7 @@ struct symbols_recording {
 	struct missing_symbols missing;
 	struct symbol_names found;
 	struct symbol_cache cache;
+	struct line_names lines;
 };
 
 /*
@@ -24,6 +26,9 @@ struct symbols_recording {
  */
 int symbols_recording_open(struct symbols_recording *ret_recording, const char *path,
 	bool make_cache);
+
+/* Finds the source lines of the opened recording too. -ENOMEM is printed; its exit code. */
+int symbols_recording_find_lines(struct symbols_recording *recording);
 void symbols_recording_close(struct symbols_recording *recording);
 
 #endif

@@ -15,15 +15,19 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/map.h"
+#include "nettrace/metadata_row.h"
 #include "nettrace/nettrace_tags.h"
 #include "trace/schema.h"
 #include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 #define SYSTEM_PROVIDER "Universal.System"
 #define SYMBOL_EVENT    "ProcessSymbol"
 #define HEAD_SIZE       20u /* "Nettrace", u32 0, u32 version, u32 minor version */
 #define BLOCK_SIZE_MASK ((UINT32_C(1) << BLOCK_SIZE_BITS) - 1)
 #define BLOCK_SIZE_AIM  (256u << 10)
+/* More than the metadata row of one of our events takes. */
+#define LINE_ROW_ROOM 4096u
 
 struct editor {
 	const struct nettrace_edit *edit;
@@ -267,7 +271,7 @@ static int edit_events(struct editor *e, struct cursor c, uint32_t word)
 	return end_block(e, 0, BLOCK_EVENT);
 }
 
-/* ---- further symbols ---- */
+/* ---- further events ---- */
 
 static void put_text(struct bytes *out, const char *text)
 {
@@ -275,7 +279,7 @@ static void put_text(struct bytes *out, const char *text)
 	bytes_text(out, text);
 }
 
-/* A row that captures the symbols; its sequence numbers begin with 1. */
+/* A row that captures the further events; its sequence numbers begin with 1. */
 static int add_capture_row(struct editor *e)
 {
 	size_t block = e->out.len;
@@ -313,8 +317,29 @@ static int add_metadata(struct editor *e)
 	return end_block(e, block, BLOCK_METADATA);
 }
 
-/* One block of symbols, beginning with *symbol; *more: there is another one, in *symbol. */
-static int add_block(struct editor *e, struct payload_symbol *symbol, uint32_t *sequence,
+/* Fills e->payload with the next further event; false: no more. */
+typedef bool further_event(struct editor *e);
+
+static bool next_symbol(struct editor *e)
+{
+	struct payload_symbol symbol = { 0 };
+
+	if (!e->edit->next(e->edit->context, &symbol))
+		return false;
+	symbol.id = ++e->id_max;
+	bytes_reset(&e->payload);
+	(void)payload_symbol(&e->payload, &symbol); /* a long name is cut */
+	return true;
+}
+
+static bool next_lines(struct editor *e)
+{
+	bytes_reset(&e->payload);
+	return e->edit->next_lines && e->edit->next_lines(e->edit->context, &e->payload);
+}
+
+/* One block of events, beginning with that in e->payload; *more: there is another one. */
+static int add_block(struct editor *e, uint32_t metadata, further_event *next, uint32_t *sequence,
 	bool *more)
 {
 	size_t block = e->out.len;
@@ -326,15 +351,12 @@ static int add_block(struct editor *e, struct payload_symbol *symbol, uint32_t *
 	bytes_u64(&e->out, e->last_ticks);
 	bytes_u64(&e->out, e->last_ticks);
 	while (*more && e->out.len - block < BLOCK_SIZE_AIM) {
-		symbol->id = ++e->id_max;
-		bytes_reset(&e->payload);
-		(void)payload_symbol(&e->payload, symbol); /* a long name is cut */
 		if (e->payload.failed)
 			return -ENOMEM;
 		bytes_u8(&e->out, IS_SORTED | HAS_SIZE |
 					  (first ? HAS_METADATA | HAS_CAPTURE | HAS_THREAD : 0));
 		if (first) {
-			bytes_varuint(&e->out, e->symbol_metadata);
+			bytes_varuint(&e->out, metadata);
 			bytes_varuint(&e->out, *sequence);
 			bytes_varuint(&e->out, e->row_max);
 			bytes_varuint(&e->out, 0);
@@ -345,26 +367,58 @@ static int add_block(struct editor *e, struct payload_symbol *symbol, uint32_t *
 		bytes_add(&e->out, e->payload.data, e->payload.len);
 		first = false;
 		(*sequence)++;
-		*more = e->edit->next(e->edit->context, symbol);
+		*more = next(e);
 	}
 	return end_block(e, block, BLOCK_EVENT);
 }
 
-static int add_symbols(struct editor *e)
+static int add_blocks(struct editor *e, uint32_t metadata, further_event *next, uint32_t *sequence)
 {
-	struct payload_symbol symbol = { 0 };
-	uint32_t sequence = 0;
-	bool more = e->edit->next(e->edit->context, &symbol);
-	int result = more ? add_capture_row(e) : 0;
+	bool more = true;
+	int result = 0;
 
-	if (result == 0 && more)
-		result = add_metadata(e);
 	while (result == 0 && more) {
-		result = add_block(e, &symbol, &sequence, &more);
+		result = add_block(e, metadata, next, sequence, &more);
 		if (result == 0)
 			result = write_out(e);
 	}
 	return result;
+}
+
+static int add_line_metadata(struct editor *e)
+{
+	const struct trace *trace = e->edit->trace;
+	const struct schema *schema = &trace->schemas.items[e->edit->line_schema];
+	const struct metadata_row row = {
+		.schema = schema, .first = schema, .id = ++e->metadata_max
+	};
+	size_t block = e->out.len;
+
+	bytes_u32(&e->out, 0);
+	bytes_u16(&e->out, 0); /* no header */
+	if (!bytes_reserve(&e->out, LINE_ROW_ROOM))
+		return -ENOMEM;
+	metadata_row_put(&e->out, trace, &row);
+	return end_block(e, block, BLOCK_METADATA);
+}
+
+static int add_further(struct editor *e)
+{
+	uint32_t sequence = 0;
+	bool symbols = next_symbol(e);
+	int result = symbols ? add_capture_row(e) : 0;
+
+	if (result == 0 && symbols)
+		result = add_metadata(e);
+	if (result == 0 && symbols)
+		result = add_blocks(e, e->symbol_metadata, next_symbol, &sequence);
+	if (result < 0 || !next_lines(e))
+		return result;
+	if (!symbols)
+		result = add_capture_row(e);
+	if (result == 0)
+		result = add_line_metadata(e);
+	return result == 0 ? add_blocks(e, e->metadata_max, next_lines, &sequence) : result;
 }
 
 /* ---- all ---- */
@@ -414,7 +468,7 @@ static int copy_blocks(struct editor *e)
 		struct cursor c = cursor_of(word, sizeof(word));
 		uint32_t value = cursor_u32(&c);
 		if (value >> BLOCK_SIZE_BITS == BLOCK_END)
-			return add_symbols(e);
+			return add_further(e);
 		result = copy_block(e, value);
 	}
 	return result;

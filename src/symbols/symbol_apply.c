@@ -15,6 +15,8 @@
 #include "machine/output_file.h"
 #include "nettrace/nettrace_edit.h"
 #include "nettrace/packed_file.h"
+#include "symbols/line_events.h"
+#include "symbols/line_names.h"
 #include "symbols/symbol_names.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
@@ -27,6 +29,8 @@ struct apply {
 	const struct trace *trace;
 	struct map replaced; /* hash of the replaced symbol -> index in names + 1 */
 	uint32_t next;       /* of names, for the further symbols */
+	uint32_t line_schema;
+	struct line_events lines;
 	int fd;
 	off_t offset;
 	struct packed_file *packed; /* NULL: the recording is not packed */
@@ -91,6 +95,13 @@ static bool next(void *context, struct payload_symbol *ret_symbol)
 	return false;
 }
 
+static bool next_lines(void *context, struct bytes *payload)
+{
+	struct apply *apply = context;
+
+	return line_events_next(&apply->lines, payload);
+}
+
 static int write_at_end(struct apply *apply, const uint8_t *data, size_t size)
 {
 	for (size_t done = 0; done < size;) {
@@ -131,9 +142,13 @@ static int write_end(struct apply *apply)
 
 static int copy_into(struct apply *apply, struct input *in, struct diag *diag)
 {
-	const struct nettrace_edit edit = {
-		.change = change, .next = next, .write = write_piece, .context = apply
-	};
+	const struct nettrace_edit edit = { .change = change,
+		.next = next,
+		.next_lines = apply->line_schema ? next_lines : NULL,
+		.trace = apply->trace,
+		.line_schema = apply->line_schema,
+		.write = write_piece,
+		.context = apply };
 	int result = index_names(apply);
 
 	if (result == 0 && in->unpacker)
@@ -181,9 +196,13 @@ static int check_unchanged(const struct input *in, const struct stat *before, st
 }
 
 int symbol_apply(const char *path, const char *output, const struct symbol_names *found,
-	const struct trace *trace, struct diag *diag)
+	const struct line_names *lines, struct trace *trace, struct diag *diag)
 {
-	struct apply apply = { .found = found, .trace = trace, .fd = -1 };
+	struct apply apply = { .found = found,
+		.trace = trace,
+		.fd = -1,
+		.line_schema = lines ? trace_known_schema(trace, SPOOR_SOURCE_LINES) : 0,
+		.lines = { .trace = trace, .at = lines ? lines->first : UINT32_MAX } };
 	struct output_file out;
 	struct input in;
 	struct stat status;

@@ -8,14 +8,15 @@
 #define SPOOR_SYMBOLS_SYMBOL_APPLY_H
 
 struct diag;
+struct line_names;
 struct symbol_names;
 struct trace;
 
 /*
  * `output` NULL: in place of `path`, whose old content is gone; else into this file, whose old
- * content becomes OUTPUT.old. On failure nothing has changed. -EBUSY: it is still being written.
+ * content becomes OUTPUT.old. `lines` NULL: no lines are written. On failure nothing has changed. -EBUSY: it is still being written.
  */
 int symbol_apply(const char *path, const char *output, const struct symbol_names *found,
-	const struct trace *trace, struct diag *diag);
+	const struct line_names *lines, struct trace *trace, struct diag *diag);
 
 #endif
