@@ -644,7 +644,7 @@ static void complete_names(struct recording_run *run)
 	(void)symbols->run(symbols, run->values->quiet ? 5 : 4, words);
 }
 
-/* Writes the lines that are known on this machine; without any the recording stays as it is. */
+/* Writes the lines that this machine's files give; without any the recording stays as it is. */
 static void complete_lines(struct recording_run *run)
 {
 	const struct verb *symbols = verb_find("symbols");

@@ -106,7 +106,9 @@ static int apply(const struct symbols_values *values, const char *path)
 	if (code == EXIT_DONE && values->lines)
 		code = symbols_recording_find_lines(&r);
 	if (code == EXIT_DONE && !r.found.names.count && !copies && !r.lines.answered) {
-		if (r.missing.images.count)
+		if (values->lines)
+			words_say("no debug file and no PDB here gives lines of '%s'", path);
+		else if (r.missing.images.count)
 			words_say(
 				"no symbol file here names a function of '%s': 'spoor symbols list' shows those it needs",
 				path);

@@ -31,7 +31,7 @@ struct symbol_search {
 	struct symbol_root store;
 };
 
-/* Owns fd from here on. True: the file has what is wanted. */
+/* Takes ownership of fd. True: the file is used, and the search ends. */
 typedef bool debug_file_taker(void *context, int fd, const struct elf *elf);
 
 /* `path`: the image's, as the target sees it; NULL if it is unknown. True: one was taken. */

@@ -1,9 +1,9 @@
 /*
- * DWARF, versions 2 to 5, as far as source lines and inlined functions need it: sections, units,
+ * DWARF, versions 2 to 5, reduced to what source lines and inlined functions need: sections, units,
  * abbreviations and attributes. code/source_lines.h answers the questions.
  *
  * Everything here comes from a file that may be damaged or hostile. A reader of one item reports
- * failure, and its caller goes on with the next unit: what cannot be read has no line. Work is
+ * failure, and its caller continues with the next unit: unreadable units have no lines. Work is
  * bounded by the size of the sections and DWARF_WORK_MAX, as every loop consumes bytes.
  */
 #ifndef SPOOR_CODE_DWARF_H
@@ -24,7 +24,7 @@ struct image_file;
 
 /*
  * Abbreviations (in bytes) and ranges can be referred to any number of times, so a small file can
- * ask for much work. Files of compilers stay far below this.
+ * cause much work. Files of compilers stay far below this.
  */
 #define DWARF_WORK_MAX (UINT64_C(1) << 31)
 
@@ -100,7 +100,7 @@ struct dwarf {
 	struct dwarf_bytes sections[DWARF_SECTION_COUNT];
 	uint8_t *owned[DWARF_SECTION_COUNT];
 	uint64_t text_begin; /* lower addresses belong to functions that the linker dropped */
-	uint64_t work;       /* what was read again and again, up to DWARF_WORK_MAX */
+	uint64_t work;       /* bytes and ranges read so far, up to DWARF_WORK_MAX */
 	VEC(struct dwarf_unit) units;
 	VEC(struct dwarf_range) ranges; /* by begin */
 };

@@ -30,7 +30,7 @@ struct walk {
 	struct strtab *strings;
 };
 
-/* One entry, as far as it matters here. */
+/* The attributes of one entry that are used here. */
 struct entry {
 	uint16_t tag;
 	struct dwarf_code code;

@@ -13,7 +13,7 @@ struct strtab;
 struct dwarf_file {
 	const char *name;
 	uint32_t folder; /* in folders */
-	uint32_t path;   /* strtab, once it was asked for; 0 */
+	uint32_t path;   /* strtab, set by dwarf_line_path(); 0: not yet */
 };
 
 struct dwarf_line_files {

@@ -8,7 +8,7 @@
  *   for (i = 0; i < queries[n].frame_count; i++) source_lines_frame(lines, queries[n].frame_at + i) ...
  *   source_lines_close(lines)
  *
- * Ask for all addresses together: the cost is one pass over the units that hold them. Damaged units
+ * Pass all addresses together: the cost is one pass over the units that hold them. Damaged units
  * have no lines. Not thread-safe.
  */
 #ifndef SPOOR_CODE_SOURCE_LINES_H
@@ -21,7 +21,7 @@ struct image_file;
 struct source_lines;
 struct strtab;
 
-/* An address in the file's own numbering. Of a return address, ask for the byte before it. */
+/* An address in the file's own numbering. For a return address, pass the byte before it. */
 struct source_query {
 	uint64_t vaddr;
 	/* set by source_lines_find(); 0 frames: no line is known */

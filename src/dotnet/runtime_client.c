@@ -232,7 +232,7 @@ static uint32_t live_level(const struct dotnet_client *client)
 	return level;
 }
 
-/* What is added to the keywords of methods. */
+/* Further keywords of the sessions that report methods. */
 static uint64_t line_keywords(const struct dotnet_client *client)
 {
 	return client->lines ? CLR_KEYWORD_IL_MAP : 0;

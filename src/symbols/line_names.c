@@ -47,7 +47,7 @@ int line_names_event(void *context, const struct event *event)
 		       : -ENOMEM;
 }
 
-/* ---- what is missing ---- */
+/* ---- addresses without lines ---- */
 
 static bool add_address(struct line_names *lines, const struct symbolmap *names,
 	const struct line_stack *stack, uint64_t address, bool caller)

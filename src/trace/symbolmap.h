@@ -86,7 +86,7 @@ bool symbolmap_native(const struct symbolmap *map, uint32_t process, uint64_t ad
 
 /*
  * The place of an address whose code may have source lines, for trace.lines. `caller`: a return
- * address; the call before it is meant. *ret_mapping: index in trace.mappings; *ret_code: index plus
+ * address; the place is the call before it. *ret_mapping: index in trace.mappings; *ret_code: index plus
  * one in process.codes, 0 for native code. False for other code, and for a call that is not in the
  * same function.
  */
@@ -95,7 +95,7 @@ bool symbolmap_place(const struct symbolmap *map, uint32_t process, uint64_t add
 	uint32_t *ret_code);
 
 /*
- * One line of a function as a function of its own, "Parse  Shop.cs:12"; or of a function that was
+ * One line of a function as a separate function, "Parse  Shop.cs:12"; or of a function that was
  * inlined into it. 0: no memory.
  */
 uint32_t symbolmap_line(struct symbolmap *map, uint32_t function, const struct line_frame *frame);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/strtab.h"
+#include "trace/line_table.h"
 #include "trace/spoor_payload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -89,12 +90,41 @@ static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strin
 	return false; /* several symbols in one payload are not read again */
 }
 
+static bool again_il_offsets(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
+{
+	uint32_t native[PAYLOAD_LINES_MAX];
+	uint32_t il[PAYLOAD_LINES_MAX];
+	struct payload_il_offsets offsets;
+
+	if (payload_read_il_offsets(data, size, strings, native, il, &offsets) < 0)
+		return false;
+	(void)payload_il_offsets(out, &offsets); /* the writer may cut a text */
+	return true;
+}
+
+/* Into a table, in which each entry must be found again. */
+static bool again_source_lines(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
+{
+	struct line_table table = { 0 };
+	uint32_t count;
+
+	(void)out;
+	(void)payload_read_source_lines(data, size, strings, &table); /* or it is malformed */
+	for (uint32_t i = 0; i < table.entries.count; i++)
+		if (!line_table_find(&table, &table.entries.items[i].place, &count) || !count)
+			abort();
+	line_table_done(&table);
+	return false;
+}
+
 static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata,
 	again_symbol, again_session, again_clock_offset, again_cpu_limit, again_machine, again_loss,
 	again_notice, again_runtime, again_thread_name, again_process_info, again_code_added,
 	again_session_end, again_process_facts, again_numbers, again_code_removed,
 	again_thread_clock, again_process_end, again_wakeup, again_short_blocks, again_thread_time,
-	again_event_count };
+	again_event_count, again_il_offsets, again_source_lines };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -43,7 +43,7 @@ struct answer {
 	struct source_query queries[QUERY_COUNT];
 };
 
-/* Asks for each of the first bytes of the file's code. False: it has no lines. */
+/* Looks up each of the first bytes of the file's code. False: it has no lines. */
 static bool ask(struct answer *answer, const uint8_t *data, size_t size)
 {
 	struct image_file file;

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/strtab.h"
+#include "trace/line_table.h"
 #include "trace/spoor_payload.h"
 
 /*
@@ -61,11 +62,101 @@ static void test_thread_clock(void **state)
 	}
 }
 
+static void test_source_lines(void **state)
+{
+	static const char *const texts[] = { "inner", "/src/a.c", "/src/b.h" };
+	static const uint32_t offsets[] = { 16, 32 };
+	static const uint32_t frame_counts[] = { 2, 1 };
+	static const uint32_t functions[] = { 1, 0, 0 };
+	static const uint32_t files[] = { 3, 2, 2 };
+	static const uint32_t lines[] = { 7, 40, 41 };
+	const struct payload_source_lines written = { .mapping_id = 5,
+		.begin = 0x1000,
+		.method_id = 9,
+		.texts = texts,
+		.offsets = offsets,
+		.frame_counts = frame_counts,
+		.functions = functions,
+		.files = files,
+		.lines = lines,
+		.text_count = 3,
+		.offset_count = 2,
+		.frame_count = 3 };
+	struct line_place place = {
+		.mapping_id = 5, .begin = 0x1000, .method_id = 9, .offset = 16
+	};
+	struct line_table table = { 0 };
+	struct strtab strings = { 0 };
+	struct bytes out = { 0 };
+	uint32_t count;
+
+	(void)state;
+	assert_false(payload_source_lines(&out, &written));
+	assert_int_equal(payload_read_source_lines(out.data, out.len, &strings, &table), 0);
+	const struct line_frame *frames = line_table_find(&table, &place, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(strtab_get(&strings, frames[0].function), "inner");
+	assert_string_equal(strtab_get(&strings, frames[0].file), "/src/b.h");
+	assert_int_equal(frames[0].line, 7);
+	assert_int_equal(frames[1].function, 0);
+	assert_string_equal(strtab_get(&strings, frames[1].file), "/src/a.c");
+	assert_int_equal(frames[1].line, 40);
+	place.offset = 32;
+	frames = line_table_find(&table, &place, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(frames[0].line, 41);
+	place.method_id = 8; /* another method at the same address */
+	assert_null(line_table_find(&table, &place, &count));
+	for (size_t len = 0; len < out.len; len++)
+		assert_true(payload_read_source_lines(out.data, len, &strings, &table) < 0);
+	line_table_done(&table);
+	strtab_done(&strings);
+	bytes_done(&out);
+}
+
+static void test_il_offsets(void **state)
+{
+	static const uint32_t native[] = { 0, 9, 40 };
+	static const uint32_t il[] = { UINT32_MAX - 1, 0, 17 };
+	const struct payload_il_offsets written = { .mapping_id = 5,
+		.begin = 0x1000,
+		.method_id = 9,
+		.token = 0x06000001,
+		.assembly = "/app/Shop.dll",
+		.pdb_id = { 1, 2, 3 },
+		.native = native,
+		.il = il,
+		.count = 3 };
+	uint32_t natives[PAYLOAD_LINES_MAX];
+	uint32_t ils[PAYLOAD_LINES_MAX];
+	struct payload_il_offsets read;
+	struct strtab strings = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	assert_false(payload_il_offsets(&out, &written));
+	assert_int_equal(
+		payload_read_il_offsets(out.data, out.len, &strings, natives, ils, &read), 0);
+	assert_int_equal(read.token, written.token);
+	assert_string_equal(read.assembly, written.assembly);
+	assert_memory_equal(read.pdb_id, written.pdb_id, sizeof(read.pdb_id));
+	assert_int_equal(read.count, 3);
+	assert_memory_equal(natives, native, sizeof(native));
+	assert_memory_equal(ils, il, sizeof(il));
+	for (size_t len = 0; len < out.len; len++)
+		assert_true(payload_read_il_offsets(out.data, len, &strings, natives, ils, &read) <
+			    0);
+	strtab_done(&strings);
+	bytes_done(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symbol_range),
 		cmocka_unit_test(test_thread_clock),
+		cmocka_unit_test(test_source_lines),
+		cmocka_unit_test(test_il_offsets),
 	};
 
 	return cmocka_run_group_tests_name("spoor_payload", tests, NULL, NULL);
