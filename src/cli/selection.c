@@ -22,6 +22,7 @@
 #include "pipeline/saved.h"
 #include "symbolize/symbol_cache.h"
 #include "symbols/line_names.h"
+#include "symbols/managed_lines.h"
 #include "symbols/symbol_names.h"
 #include "trace/event.h"
 #include "trace/event_count.h"
@@ -357,6 +358,8 @@ static int add_lines(struct selection *s)
 	}
 	if (!error)
 		error = line_names_find(&lines, &s->names, &cache);
+	if (!error)
+		error = managed_lines_find(&lines);
 	if (!error)
 		error = profile_add_lines(&s->profile, &s->names);
 	if (!error && lines.without)

@@ -5,6 +5,7 @@
 #include "cli/verb.h"
 #include "cli/words.h"
 #include "pipeline/saved.h"
+#include "symbols/managed_lines.h"
 
 static int on_event(void *context, const struct event *event)
 {
@@ -44,6 +45,8 @@ int symbols_recording_find_lines(struct symbols_recording *r)
 	struct diag diag = { 0 };
 	int error = line_names_find(&r->lines, &r->map, &r->cache);
 
+	if (!error)
+		error = managed_lines_find(&r->lines);
 	if (!error)
 		return EXIT_DONE;
 	diag_set(&diag, error, "cannot find the source lines: %m");

@@ -13,7 +13,6 @@
 #include "image/elf.h"
 #include "image/image_file.h"
 #include "symbolize/symbol_cache.h"
-#include "symbols/managed_lines.h"
 #include "trace/event.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -267,7 +266,7 @@ int line_names_find(struct line_names *lines, const struct symbolmap *names,
 			result = find_in_image(lines, i, count, cache);
 		i += count;
 	}
-	return result < 0 ? result : managed_lines_find(lines);
+	return result;
 }
 
 void line_names_done(struct line_names *lines)

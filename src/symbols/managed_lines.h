@@ -1,6 +1,6 @@
 /*
  * Lines of managed code, from the IL offsets that a recording has and a portable PDB of this
- * machine: inside the assembly, or beside it. Part of line_names.h.
+ * machine: inside the assembly, or beside it. Called after line_names_find().
  *
  * A PDB is used only if it has the GUID that the runtime reported for the assembly.
  */

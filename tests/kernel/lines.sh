@@ -58,6 +58,25 @@ has out 'burn  busy\.c:1[01]'
 has out 'main  busy\.c:18'
 "$spoor" flame --lines -o x.folded x.nettrace 2>err || fail "flame --lines"
 has x.folded ';main  busy\.c:18;burn  busy\.c:1[01];mix \(inlined\)  busy\.c:[45] '
+# Source with the time of each line. Time in the inlined function counts at the line that calls it.
+"$spoor" annotate burn x.nettrace >out 2>err || fail "annotate"
+has out '^burn: .* CPU s itself'
+has out '[1-9][0-9]*\.[0-9] %.* 11  .*s \+= mix\(i \^ s\);'
+has out '^ +12  .*return s;'
+"$spoor" annotate --json mix x.nettrace >json 2>err || fail "annotate --json"
+json json '.functions == ["mix"] and (.lines | length > 0 and all(.line == 4 or .line == 5)) and any(.lines[]; .source | test("x \\^"))
+	and ([.lines[].self_ns] | add) == .self_ns'
+code_of "$spoor" annotate brun x.nettrace
+expect_code 1 "annotate of a function that was not sampled"
+has err "did you mean .*'burn'"
+# Sources elsewhere, and nowhere.
+mkdir -p moved/src && mv src/busy.c moved/src
+"$spoor" annotate --json burn x.nettrace >json 2>err || fail "annotate without the source"
+json json '.lines | length > 0 and all(.source == null)'
+"$spoor" annotate --json --source moved burn x.nettrace >json 2>err || fail "annotate --source"
+json json 'any(.lines[]; .line == 11 and (.source | test("s \\+= mix")))'
+mv moved/src/busy.c src
+
 # Without the option nothing changes.
 "$spoor" report --json x.nettrace >json 2>err || fail "report --json"
 json json '[.processes[].functions[] | select(has("line"))] == [] and any(.processes[].functions[]; .name == "burn")'

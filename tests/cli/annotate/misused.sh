@@ -1,0 +1,5 @@
+spoor annotate || echo "exit $?"
+spoor annotate a b c || echo "exit $?"
+spoor annotate f nothing-there || echo "exit $?"
+spoor annotate --context x f || echo "exit $?"
+spoor annotate Nothing "$data/nettrace/runtime-v4.nettrace" 2>/dev/null || echo "exit $?"
