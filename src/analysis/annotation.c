@@ -46,8 +46,8 @@ static struct annotated_line *line_of(struct annotation *annotation,
 
 	if (known)
 		return &annotation->lines.items[known - 1];
-	if (!vec_add(&annotation->lines, ((struct annotated_line){ .file = function->file,
-						 .line = function->line })) ||
+	if (!vec_add(&annotation->lines,
+		    ((struct annotated_line){ .file = function->file, .line = function->line })) ||
 		!map_add(&annotation->index, key, annotation->lines.count))
 		return NULL;
 	return vec_last(&annotation->lines);
@@ -61,7 +61,7 @@ static bool count_stack(struct annotation *annotation, const struct profile *pro
 	const struct symbolmap *names, const uint8_t *matches, uint32_t index)
 {
 	const struct profile_stack *stack = &profile->stacks.items[index];
-	bool leaf = true;  /* in the first recorded frame */
+	bool leaf = true;   /* in the first recorded frame */
 	bool found = false; /* in the present recorded frame */
 	bool counted = false;
 

@@ -30,8 +30,8 @@ static int refuse_function(const struct selection *s, const char *pattern)
 
 	for (uint32_t i = 1; i < s->names.functions.count; i++) {
 		const struct function *function = &s->names.functions.items[i];
-		nearest_offer(&near, trace_text(&s->trace, function->plain ? function->plain
-									   : function->name));
+		nearest_offer(&near,
+			trace_text(&s->trace, function->plain ? function->plain : function->name));
 	}
 	diag_set(&diag, -ENODATA, "no sampled function is '%s'", pattern);
 	if (near.count) {
@@ -50,8 +50,8 @@ static int write_annotation(const struct annotate_values *values, const char *pa
 {
 	const struct annotation_options options = { .folders = values->sources.list.items,
 		.folder_count = values->sources.list.count,
-		.context = values->context < CONTEXT_MAX ? (uint32_t)values->context
-							 : CONTEXT_MAX };
+		.context =
+			values->context < CONTEXT_MAX ? (uint32_t)values->context : CONTEXT_MAX };
 	cleanup(bytes_done) struct bytes out = { 0 };
 	struct annotation annotation = { 0 };
 	int code = EXIT_DONE;

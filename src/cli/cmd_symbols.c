@@ -116,8 +116,8 @@ static int apply(const struct symbols_values *values, const char *path)
 			words_say("'%s' has names for all of its native frames", path);
 		code = r.missing.images.count ? EXIT_FAILED : EXIT_DONE;
 	} else if (code == EXIT_DONE) {
-		code = symbol_apply(path, values->output, &r.found,
-			       values->lines ? &r.lines : NULL, &r.trace, &diag) < 0
+		code = symbol_apply(path, values->output, &r.found, values->lines ? &r.lines : NULL,
+			       &r.trace, &diag) < 0
 			       ? words_fail(&diag)
 			       : EXIT_DONE;
 		if (code == EXIT_DONE && !values->quiet)

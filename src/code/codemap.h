@@ -105,7 +105,7 @@ struct codemap {
 	struct map module_index; /* module id -> index + 1 of the newest item of modules */
 	VEC(struct il_map) il_maps;
 	VEC(struct il_offset) il_offsets;
-	struct map il_index; /* hash of method id and version -> index + 1 in il_maps */
+	struct map il_index;     /* hash of method id and version -> index + 1 in il_maps */
 	uint64_t max_size_bytes; /* the map does not grow beyond this (0: no limit) */
 	uint64_t refused_count;  /* methods that were rejected because of that limit */
 	/* when no session was open: a body that was not reported before came later */

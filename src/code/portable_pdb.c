@@ -161,13 +161,14 @@ bool portable_pdb_find(const struct portable_pdb *pdb, uint32_t token, uint32_t 
 		}
 		il += il_delta;
 		uint32_t lines = metadata_compressed(&points);
-		int32_t columns = lines ? signed_compressed(&points)
-					: (int32_t)metadata_compressed(&points);
+		int32_t columns =
+			lines ? signed_compressed(&points) : (int32_t)metadata_compressed(&points);
 		if (points.short_read || il > il_offset)
 			break;
 		if (!lines && !columns)
 			continue; /* hidden */
-		line += visible ? signed_compressed(&points) : (int64_t)metadata_compressed(&points);
+		line += visible ? signed_compressed(&points)
+				: (int64_t)metadata_compressed(&points);
 		if (visible)
 			(void)signed_compressed(&points); /* column */
 		else

@@ -278,11 +278,9 @@ static uint32_t live_providers(struct dotnet_client *client,
 {
 	uint32_t count = 1;
 
-	providers[0] = (struct ipc_provider){
-		.name = PROVIDER_CLR_NAME,
+	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME,
 		.keywords = LIVE_KEYWORDS | line_keywords(client),
-		.level = live_level(client)
-	};
+		.level = live_level(client) };
 	for (uint32_t i = 0; i < client->wanted_count; i++) {
 		const struct ipc_provider *wanted = &client->wanted[i];
 		if (strcmp(wanted->name, PROVIDER_CLR_NAME) != 0) {

@@ -79,8 +79,8 @@ static bool find_pdb(struct assembly_pdb *found, const char *assembly, const uin
 
 	if (*assembly != '/' || memcmp(id, unknown, sizeof(unknown)) == 0)
 		return false;
-	bytes_add(&path, assembly, dot && !strchr(dot, '/') ? (size_t)(dot - assembly)
-							    : strlen(assembly));
+	bytes_add(&path, assembly,
+		dot && !strchr(dot, '/') ? (size_t)(dot - assembly) : strlen(assembly));
 	bytes_text(&path, ".pdb");
 	return take_file(found, bytes_z(&path), id) || take_embedded(found, assembly, id);
 }

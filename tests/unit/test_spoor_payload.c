@@ -135,8 +135,8 @@ static void test_il_offsets(void **state)
 
 	(void)state;
 	assert_false(payload_il_offsets(&out, &written));
-	assert_int_equal(
-		payload_read_il_offsets(out.data, out.len, &strings, natives, ils, &read), 0);
+	assert_int_equal(payload_read_il_offsets(out.data, out.len, &strings, natives, ils, &read),
+		0);
 	assert_int_equal(read.token, written.token);
 	assert_string_equal(read.assembly, written.assembly);
 	assert_memory_equal(read.pdb_id, written.pdb_id, sizeof(read.pdb_id));
