@@ -5,7 +5,7 @@ file=${1:-$build/spoor}
 [ -e "$file" ] || die "there is no '$file'"
 rm -f "$out"/lines*.cost
 # Every address is inside .text; a prime step spreads them evenly.
-readelf -SW "$file" | awk '{ for (i = 1; i < NF; i++) if ($i == ".text") { print $(i + 2), $(i + 4); exit } }' >"$out/lines.text"
+readelf -SW "$file" 2>/dev/null | awk '{ for (i = 1; i < NF; i++) if ($i == ".text") { print $(i + 2), $(i + 4); exit } }' >"$out/lines.text"
 read -r begin size <"$out/lines.text"
 awk -v begin="$((16#$begin))" -v size="$((16#$size))" 'BEGIN {
 	count = size < 10000 ? size : 10000

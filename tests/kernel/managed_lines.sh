@@ -34,7 +34,8 @@ json json 'any(.processes[].functions[]; (.name | test("Hot[.:]+Run")) and .line
 "$spoor" flame --lines -o x.folded x.nettrace 2>err || fail "flame --lines"
 has x.folded "Hot[.:]+Run.*Program\.cs:$call;.*Hot[.:]+Burn.*Program\.cs:$body "
 
-"$spoor" annotate Hot.Burn x.nettrace >out 2>err || fail "annotate"
+# The PDB has the path that the source had when it was built.
+"$spoor" annotate --source "$top" Hot.Burn x.nettrace >out 2>err || fail "annotate"
 has out "[1-9][0-9]*\\.[0-9] % .* $body  .*x = x \\* 31 \\+ i;"
 
 # The recording has the lines: another machine has neither the PDB nor the program.
