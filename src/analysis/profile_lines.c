@@ -49,7 +49,8 @@ static bool make(struct adding *adding, struct replaced *replaced, uint32_t body
 
 	replaced->at = adding->functions.count;
 	/* Marks are no code. */
-	if (adding->names->functions.items[replaced->function].kind != FUNCTION_UNKNOWN &&
+	uint8_t kind = adding->names->functions.items[replaced->function].kind;
+	if (kind != FUNCTION_UNKNOWN && kind != FUNCTION_BLOCKED &&
 		symbolmap_place(adding->names, replaced->process, replaced->address,
 			replaced->epoch, replaced->caller, &place, &mapping, &code))
 		frames = line_table_find(&trace->lines, &place, &count);
@@ -97,18 +98,19 @@ static bool add_stack(struct adding *adding, struct profile_stack *stack,
 	const uint64_t *addresses = stack_table_get(&profile->trace->stacks, stack->stack, &count);
 	uint32_t at = ret_profile->functions.count;
 
-	/* Stacks with other frames than those that were recorded stay as they are. */
-	bool recorded = count == stack->frame_count;
+	/* A mark may have taken the place of the innermost frames (blocked_profile_mark()). */
+	uint32_t dropped = count > stack->frame_count ? count - stack->frame_count : 0;
+	bool recorded = count >= stack->frame_count;
 	for (uint32_t f = 0; f < stack->frame_count && !recorded; f++)
 		if (!vec_add(&ret_profile->functions, profile->functions.items[stack->at + f]) ||
 			!vec_add(&ret_profile->bodies, profile->bodies.items[stack->at + f]))
 			return false;
-	for (uint32_t f = 0; f < count && recorded; f++) {
-		const struct replaced wanted = { .address = addresses[f],
+	for (uint32_t f = 0; f < stack->frame_count && recorded; f++) {
+		const struct replaced wanted = { .address = addresses[f + dropped],
 			.process = stack->process,
 			.epoch = stack->epoch,
 			.function = profile->functions.items[stack->at + f],
-			.caller = f > 0 };
+			.caller = f + dropped > 0 };
 		const struct replaced *frames =
 			find(adding, &wanted, profile->bodies.items[stack->at + f]);
 		for (uint32_t i = 0; frames && i < frames->count; i++)
