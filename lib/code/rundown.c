@@ -259,7 +259,7 @@ static int rundown_function(struct rundown *rundown, struct session *session)
 {
 	const struct object *object = &rundown->objects[rundown->object];
 	const struct rundown_find *find = &rundown->finds[rundown->next];
-	uint64_t hit = rundown->hits[rundown->next];
+	uint64_t hit = rundown->hits[rundown->next], begin, end;
 	char name[OBJECT_NAME_MAX];
 
 	if (!rundown->module_written) {
@@ -269,7 +269,8 @@ static int rundown_function(struct rundown *rundown, struct session *session)
 	rundown->next++;
 	if (find->size && rundown->symbols &&
 		object_symbol_name(rundown->symbols, find->name, name)) {
-		uint64_t begin = find->begin, size = find->size;
+		uint64_t size = find->size;
+		begin = find->begin;
 		char *readable = object_demangle(name);
 		while (rundown->next < rundown->last &&
 			rundown->hits[rundown->next] - begin < size &&
@@ -278,6 +279,16 @@ static int rundown_function(struct rundown *rundown, struct session *session)
 		method_payload(&rundown->payload, begin, object->begin, begin, size,
 			readable ? readable : name, "");
 		free(readable);
+	} else if (rundown->symbols &&
+		   object_function_bounds(rundown->symbols, hit, &begin, &end)) {
+		/* One name for the function, which a symbol does not cover. */
+		while (rundown->next < rundown->last && rundown->hits[rundown->next] < end &&
+			!rundown->finds[rundown->next].size)
+			rundown->next++;
+		(void)snprintf(name, sizeof(name), "sub_%llx",
+			(unsigned long long)(begin - object->base));
+		method_payload(&rundown->payload, begin, object->begin, begin, end - begin, name,
+			"");
 	} else {
 		(void)snprintf(name, sizeof(name), "+0x%llx",
 			(unsigned long long)(hit - object->base));

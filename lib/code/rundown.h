@@ -4,8 +4,9 @@
  * Microsoft-Windows-DotNETRuntimeRundown), so that tools for .NET also name C functions.
  *
  * Names come from the ELF objects of the process and from spoor_code_add(). A C++ name is demangled
- * if the process has a C++ runtime. An address without a symbol is named "+0x..." in its module.
- * Loop thread only.
+ * if the process has a C++ runtime. A function without a symbol has one name, "sub_..." with its
+ * address in the file, if the unwind tables have its bounds; else each address is "+0x...". Loop
+ * thread only.
  */
 #ifndef SPOOR_LIB_CODE_RUNDOWN_H
 #define SPOOR_LIB_CODE_RUNDOWN_H

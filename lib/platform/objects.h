@@ -42,8 +42,18 @@ struct object_symbol {
 	uint32_t rank; /* of several names for one address the lowest rank is the best */
 };
 
-/* NULL: the file does not exist, differs from the loaded one, or has no symbols. */
+/*
+ * NULL: the file does not exist, or differs from the loaded one. A file without symbols has none.
+ * The object exists until object_symbols_close().
+ */
 struct object_symbols *object_symbols_open(const struct object *object);
+
+/*
+ * The function at `address` by the unwind tables (.eh_frame_hdr), which stripped files have too.
+ * False: not found.
+ */
+bool object_function_bounds(struct object_symbols *symbols, uint64_t address, uint64_t *ret_begin,
+	uint64_t *ret_end);
 
 /*
  * The next function: 1; 0: no more; -EAGAIN: call again (this call has read as much as one step

@@ -148,6 +148,7 @@ void objects_free(struct object *objects, size_t count)
 }
 
 struct object_symbols {
+	const struct object *object;
 	int fd;
 	const uint8_t *image; /* the file in memory; NULL: read from fd */
 	size_t image_size;
@@ -248,6 +249,7 @@ struct object_symbols *object_symbols_open(const struct object *object)
 
 	if (!symbols)
 		return NULL;
+	symbols->object = object;
 	symbols->base = object->base;
 	symbols->image = object->image;
 	symbols->image_size = object->image_size;
@@ -256,8 +258,11 @@ struct object_symbols *object_symbols_open(const struct object *object)
 			      : open(object->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if ((symbols->fd >= 0 || symbols->image) && object_read(symbols, 0, &head, sizeof(head)) &&
 		memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-		object_is_file(symbols, object, &head) && object_find_symbols(symbols, &head))
+		object_is_file(symbols, object, &head)) {
+		if (!object_find_symbols(symbols, &head))
+			symbols->at = symbols->end = 0;
 		return symbols;
+	}
 	object_symbols_close(symbols);
 	return NULL;
 }
@@ -310,6 +315,87 @@ bool object_symbol_name(struct object_symbols *symbols, uint32_t name, char text
 	if (version)
 		*version = '\0';
 	return *text != '\0';
+}
+
+/* ---- Functions without a symbol ---- */
+
+#define EH_DATAREL_SDATA4 0x3b /* the one encoding of the table that linkers write */
+#define EH_PCREL_SDATA4 \
+	0x1b           /* of addresses in FDEs; others are not used for position-independent code */
+#define EH_HEAD    12u /* version, three encodings, address of .eh_frame, count */
+#define EH_ENTRY   8u
+#define EH_CIE_MAX 64u
+
+/* Reads memory of the object, by an address in its file. */
+static bool object_read_vaddr(const struct object_symbols *symbols, uint64_t vaddr, void *to,
+	size_t size)
+{
+	const ElfW(Phdr) *headers = symbols->object->headers;
+
+	for (unsigned i = 0; i < symbols->object->header_count; i++)
+		if (headers[i].p_type == PT_LOAD && vaddr >= headers[i].p_vaddr &&
+			vaddr - headers[i].p_vaddr < headers[i].p_filesz &&
+			size <= headers[i].p_filesz - (vaddr - headers[i].p_vaddr))
+			return object_read(symbols,
+				headers[i].p_offset + (vaddr - headers[i].p_vaddr), to, size);
+	return false;
+}
+
+/* The size of the function of an FDE; 0: not readable. */
+static uint32_t object_fde_size(const struct object_symbols *symbols, uint64_t fde, uint64_t begin)
+{
+	struct {
+		uint32_t size, distance;
+		int32_t begin;
+		uint32_t range;
+	} head;
+	uint8_t cie[EH_CIE_MAX];
+
+	if (!object_read_vaddr(symbols, fde, &head, sizeof(head)) || !head.distance ||
+		head.distance > fde + 4 || fde + 8 + (uint64_t)(int64_t)head.begin != begin ||
+		!object_read_vaddr(symbols, fde + 4 - head.distance, cie, sizeof(cie)))
+		return 0;
+	/* size, 0, version, "zR" or "zPLR", ...: the letter R states that addresses have an encoding */
+	return cie[9] == 'z' && memchr(cie + 9, 'R', 6) ? head.range : 0;
+}
+
+bool object_function_bounds(struct object_symbols *symbols, uint64_t address, uint64_t *ret_begin,
+	uint64_t *ret_end)
+{
+	const ElfW(Phdr) *headers = symbols->object->headers;
+	uint64_t vaddr = address - symbols->base, table = 0;
+	uint8_t head[EH_HEAD];
+	int32_t entry[2];
+	uint32_t low = 0, high;
+
+	for (unsigned i = 0; i < symbols->object->header_count; i++)
+		if (headers[i].p_type == PT_GNU_EH_FRAME)
+			table = headers[i].p_vaddr;
+	if (!table || !object_read_vaddr(symbols, table, head, sizeof(head)) || head[0] != 1 ||
+		head[1] != EH_PCREL_SDATA4 || head[2] != 3 || head[3] != EH_DATAREL_SDATA4)
+		return false;
+	memcpy(&high, head + 8, sizeof(high));
+	/* The last entry that begins at or before the address. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (!object_read_vaddr(symbols, table + EH_HEAD + (uint64_t)middle * EH_ENTRY,
+			    entry, sizeof(entry)))
+			return false;
+		if (table + (uint64_t)(int64_t)entry[0] <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || !object_read_vaddr(symbols, table + EH_HEAD + (uint64_t)(low - 1) * EH_ENTRY,
+			    entry, sizeof(entry)))
+		return false;
+	uint64_t begin = table + (uint64_t)(int64_t)entry[0];
+	uint32_t size = object_fde_size(symbols, table + (uint64_t)(int64_t)entry[1], begin);
+	if (!size || vaddr - begin >= size)
+		return false;
+	*ret_begin = symbols->base + begin;
+	*ret_end = *ret_begin + size;
+	return true;
 }
 
 void object_symbols_close(struct object_symbols *symbols)

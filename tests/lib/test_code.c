@@ -227,6 +227,65 @@ static void test_objects(void **state)
 	assert_null(strchr(text, '@'));
 }
 
+/*
+ * The unwind tables, which stripped files have too, give most functions the same bounds as their
+ * symbols. Returns how many.
+ */
+static size_t compare_bounds(const struct object *object)
+{
+	struct object_symbols *symbols = object_symbols_open(object);
+	struct object_symbols *bounds = object_symbols_open(object);
+	struct object_symbol symbol;
+	uint64_t begin, end;
+	size_t same = 0;
+	int got;
+
+	assert_non_null(symbols);
+	assert_non_null(bounds);
+	while ((got = object_symbols_next(symbols, &symbol)) != 0) {
+		if (got != 1 || !object_function_bounds(bounds, symbol.begin, &begin, &end))
+			continue;
+		/* Parts that a symbol covers may have entries of their own. */
+		assert_true(begin == symbol.begin || begin < symbol.begin);
+		assert_true(symbol.begin < end);
+		same += begin == symbol.begin && end - begin == symbol.size;
+		assert_true(object_function_bounds(bounds, end - 1, &begin, &end));
+	}
+	object_symbols_close(symbols);
+	object_symbols_close(bounds);
+	return same;
+}
+
+static void test_bounds(void **state)
+{
+	struct object *objects;
+	size_t count, compared = 0;
+	uint64_t begin, end;
+
+	(void)state;
+	assert_int_equal(objects_list(&objects, &count), 0);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = (uintptr_t)named_function + 1;
+		if (objects[i].image)
+			continue;
+		if (address >= objects[i].begin && address < objects[i].end) {
+			struct object_symbols *symbols = object_symbols_open(&objects[i]);
+			assert_non_null(symbols);
+			assert_true(object_function_bounds(symbols, address, &begin, &end));
+			assert_int_equal(begin, (uintptr_t)named_function);
+			assert_true(end > address && end < begin + 4096);
+			assert_false(object_function_bounds(symbols, objects[i].end + 4096, &begin,
+				&end));
+			assert_false(object_function_bounds(symbols, (uintptr_t)area, &begin,
+				&end));
+			object_symbols_close(symbols);
+		}
+		compared += compare_bounds(&objects[i]);
+	}
+	assert_true(compared > 100);
+	objects_free(objects, count);
+}
+
 static void test_hits(void **state)
 {
 	uint64_t frames[100];
@@ -258,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_hits),
 	};
 
