@@ -200,8 +200,14 @@ SPOOR_API int spoor_provider_register(struct spoor_provider *provider);
  * bytes with the final zero.
  */
 SPOOR_API void spoor_provider_conflict(char *ret_text, size_t size);
+
+/*
+ * Ends a provider: its events are disabled, and its object may be unloaded. Events that were fired
+ * keep their names.
+ */
 SPOOR_API void spoor_provider_unregister(struct spoor_provider *provider);
 
+/* Does any session enable the event? One load; safe in signal handlers. */
 static inline bool spoor_event_enabled(const struct spoor_event *event)
 {
 	return __builtin_expect(__atomic_load_n(&event->sessions, __ATOMIC_RELAXED) != 0, 0);
@@ -384,6 +390,7 @@ SPOOR_API int spoor_session_snapshot(struct spoor_session *session, const char *
  */
 SPOOR_API int spoor_session_flush(struct spoor_session *session, uint32_t timeout_ms);
 
+/* The number of a session in this process; it is not used again. */
 SPOOR_API uint64_t spoor_session_id(const struct spoor_session *session);
 
 /* After the session has ended, written + lost is exactly the number of events fired for it. */
@@ -562,15 +569,24 @@ struct spoor_writer {
  */
 SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char *name,
 	enum spoor_level level, uint64_t keywords, struct spoor_writer *ret_writer);
-/* 0, -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC */
+/*
+ * Writes the event. 0; -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC:
+ * the source has too many kinds of event.
+ */
 SPOOR_API int spoor_source_end(struct spoor_writer *writer);
 /* In place of spoor_source_end(): the event is not written. */
 SPOOR_API void spoor_source_cancel(struct spoor_writer *writer);
+
+/* Sets the event's opcode, which is SPOOR_OPCODE_INFO otherwise. */
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
 	writer->opcode = (uint8_t)opcode;
 }
 
+/*
+ * Append a field to the event. A text that is NULL is empty; longer ones are cut as in declared
+ * events. Errors are reported by spoor_source_end().
+ */
 SPOOR_API void spoor_write_boolean(struct spoor_writer *writer, const char *name, bool value);
 SPOOR_API void spoor_write_i8(struct spoor_writer *writer, const char *name, int8_t value);
 SPOOR_API void spoor_write_u8(struct spoor_writer *writer, const char *name, uint8_t value);

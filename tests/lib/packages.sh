@@ -33,7 +33,7 @@ if grep -q '\.h$\|\.pc$\|libspoor\.so ->\|\.a$' files; then
 	fail "libspoor0 has files for builds: $(cat files)"
 fi
 dpkg-deb --contents "$2" >files
-for name in include/spoor/spoor.h include/spoor/spoor.hpp pkgconfig/spoor.pc cmake/spoor/spoorConfig.cmake libspoor.a 'libspoor.so ->' man7/libspoor.7 \
+for name in include/spoor/spoor.h include/spoor/spoor.hpp pkgconfig/spoor.pc cmake/spoor/spoorConfig.cmake libspoor.a 'libspoor.so ->' man7/libspoor.7 man3/spoor_session_start_file.3 man3/spoor_counter_add.3 \
 	doc/libspoor-dev/tutorial.md; do
 	grep -q "$name" files || fail "libspoor-dev has no $name: $(cat files)"
 done
