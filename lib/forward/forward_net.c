@@ -62,7 +62,7 @@ static bool address_connect(struct spoor_sink *sink, const struct addrinfo *addr
 		address->ai_protocol);
 	if (sink->fd < 0)
 		return false;
-	/* What is in this buffer when a connection breaks is lost without being counted. */
+	/* Bytes that are in this buffer when a connection breaks are lost without being counted. */
 	(void)setsockopt(sink->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	bool connected = connect(sink->fd, address->ai_addr, address->ai_addrlen) == 0;
 	if (!connected && errno == EINPROGRESS)

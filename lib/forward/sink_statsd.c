@@ -104,7 +104,7 @@ static bool datagram_send(struct spoor_sink *sink, const struct forward_message 
 			(void)forward_ready(sink, POLLOUT, spoor_now_ns() + SEND_NS);
 			continue;
 		}
-		/* Nobody has received an earlier datagram; it counted as sent, so this one does not. */
+		/* An earlier datagram was not received; it counted as sent, so this one does not. */
 		forward_count(&sink->failures, 1);
 		return false;
 	}

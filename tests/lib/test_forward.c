@@ -1,5 +1,5 @@
 /*
- * The sinks of <spoor/sink.h> with small servers: what is sent, servers that are slow, hang, refuse
+ * The sinks of <spoor/sink.h> with small servers: the bytes that are sent; servers that are slow, hang, refuse
  * or are not there. The program does not wait for them, and offered is sent plus lost.
  * tests/examples/graphite.sh has a real carbon.
  */
