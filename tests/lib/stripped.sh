@@ -1,6 +1,5 @@
 #!/bin/sh
-# stripped.sh BUILD-FOLDER: in a trace of a stripped program each function has one name, whatever its number of sampled addresses; spoor ps lists the program, and spoor counters shows
-# its meters without their names.
+# stripped.sh BUILD-FOLDER: in a trace of a stripped program each function has one name, whatever its number of sampled addresses.
 set -eu
 build=$(realpath "$1")
 work=$(mktemp -d)
@@ -25,10 +24,6 @@ for _ in $(seq 600); do
 	! ls "$work"/dotnet-diagnostic-"$server"-* >/dev/null 2>&1 || break
 	sleep 0.1
 done
-"$build/spoor" ps >"$work/ps"
-grep -Eq "^ *$server .* libspoor " "$work/ps" || fail "spoor ps: $(cat "$work/ps")"
-"$build/spoor" counters -p "$server" --duration 3 >"$work/counters"
-grep -q 'Example.Counters.*requests' "$work/counters" || fail "spoor counters: $(cat "$work/counters")"
 "$build/spoor" trace -p "$server" --duration 2 --raw -o "$work/x.nettrace" 2>"$work/trace.err" || fail "spoor trace: $(cat "$work/trace.err")"
 "$build/spoor" events "$work/x.nettrace" --event 'Method/DCStopVerbose' >"$work/methods"
 grep -q 'MethodName="sub_[0-9a-f]*"' "$work/methods" || fail "no function by its bounds: $(cat "$work/methods")"
