@@ -680,10 +680,11 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 		#full ": the level is not a number from 0 to 5")                                  \
 	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,              \
 		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,          \
-		field_count, (uint16_t)(id), version, (uint8_t)(level), opcode, 0, 0 };           \
+		field_count, (uint16_t)(id), version, (uint8_t)(level), opcode, 0,                \
+		SPOOR_RING_PROTOCOL };                                                            \
 	static struct spoor_event full##_defined_ = { 0, 0, (uint32_t)sizeof(struct spoor_event), \
 		&provider, text, keywords, fields, field_count, (uint16_t)(id), version,          \
-		(uint8_t)(level), opcode, SPOOR_EVENT_DEFINITION, 0 };                            \
+		(uint8_t)(level), opcode, SPOOR_EVENT_DEFINITION, SPOOR_RING_PROTOCOL };          \
 	SPOOR_LISTED static struct spoor_event *const full##_listed_[2] = { &full##_event,        \
 		&full##_defined_ };                                                               \
 	__attribute__((unused)) static inline bool full##_enabled(void)                           \

@@ -139,8 +139,18 @@ struct spoor_event {
 	uint8_t level;
 	uint8_t opcode;
 	uint8_t flags; /* enum spoor_event_flag */
-	uint16_t reserved;
+	/*
+	 * SPOOR_RING_PROTOCOL of the header whose functions write it into the ring; 0: only
+	 * spoor_fire() writes it
+	 */
+	uint16_t protocol;
 };
+
+/*
+ * The number of the way in which the inline functions of event_macros.h write into a thread's ring.
+ * A library that reads rings in another way refuses their events.
+ */
+#define SPOOR_RING_PROTOCOL 1
 
 struct spoor_session;
 
@@ -184,8 +194,9 @@ struct spoor_provider {
 /*
  * Registers a provider: sessions that enable it get its events from here on, running ones too.
  * Registering twice has no effect. May be called before spoor_start(). -EINVAL: the name is empty
- * or contains '*', or a description is invalid. -ENODATA: it has no events,
- * because none is declared or the linker has dropped them (SPOOR_LISTED). -EEXIST: two of its events
+ * or contains '*', or a description is invalid. -EPROTONOSUPPORT: the program was built with headers whose
+ * SPOOR_RING_PROTOCOL this library does not have. -ENODATA: it has no events, because none is
+ * declared or the linker has dropped them (SPOOR_LISTED). -EEXIST: two of its events
  * have one id and version, another registered provider of this name has another event with both, or
  * two source files define an event differently; no event of the provider is registered. Programs and
  * shared objects may register the same definitions, from one header. A shared object that may

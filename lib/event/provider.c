@@ -824,6 +824,9 @@ static int node_add_event(struct node *node, struct spoor_event *event)
 	for (uint32_t i = 0; i < node->event_count; i++)
 		if (node->events[i] == event)
 			return 0;
+	/* The program's header writes rings in another way than this library reads them. */
+	if (event->protocol && event->protocol != SPOOR_RING_PROTOCOL)
+		return -EPROTONOSUPPORT;
 	if (node->event_count == node->event_room) {
 		uint32_t room = node->event_room ? node->event_room * 2 : 16;
 		struct spoor_event **events =

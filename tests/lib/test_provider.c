@@ -385,6 +385,28 @@ static void a_provider_has_events(void **state)
 	assert_null(empty.registered);
 }
 
+/* A program that was built with headers which write rings in another way. */
+static void another_protocol_is_refused(void **state)
+{
+	struct spoor_provider provider = { .size = sizeof(provider), .name = "Foreign" };
+	struct spoor_event event = { .size = sizeof(event),
+		.provider = &provider,
+		.name = "event",
+		.id = 1,
+		.level = SPOOR_INFO,
+		.protocol = SPOOR_RING_PROTOCOL + 1 };
+	struct spoor_event *const list[] = { &event };
+
+	(void)state;
+	provider.events = list;
+	provider.events_end = list + 1;
+	assert_int_equal(spoor_provider_register(&provider), -EPROTONOSUPPORT);
+	assert_null(provider.registered);
+	event.protocol = SPOOR_RING_PROTOCOL;
+	assert_int_equal(spoor_provider_register(&provider), 0);
+	spoor_provider_unregister(&provider);
+}
+
 /* ---- Definitions that readers would take for one another ---- */
 
 static const struct spoor_field text_field[] = { { "text", SPOOR_TYPE_TEXT, 0, NULL } };
@@ -557,6 +579,7 @@ int main(void)
 		cmocka_unit_test(bad_requests_are_refused),
 		cmocka_unit_test(a_provider_has_events),
 		cmocka_unit_test(versions_of_one_id),
+		cmocka_unit_test(another_protocol_is_refused),
 		cmocka_unit_test(one_id_is_one_event),
 		cmocka_unit_test(sources_of_one_name_have_ids_of_their_own),
 	};
