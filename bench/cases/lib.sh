@@ -169,6 +169,20 @@ for rate in memory:20:4 memory:20:16 file:5:4; do
 	"$fire" rate "$name" 2 "$millions" "$seconds" "$ring" >"$out/rate-$name-$ring.log" || die "the numbers of events do not add up"
 	echo "rate to $name, rings of $ring MiB: $(field millions_per_second "$out/rate-$name-$ring.log") M/s, lost $(field lost_on_the_way "$out/rate-$name-$ring.log") of $(field fired "$out/rate-$name-$ring.log"), the library's thread $(field reader_ns "$out/rate-$name-$ring.log") ns an event (load $(cut -d' ' -f1 /proc/loadavg))"
 done
+# The share that is lost on this machine as it is now, of both in turns.
+if [ -n "$lttng" ]; then
+	for round in 1 2 3; do
+		"$fire" rate file 2 5 "$seconds" 4 >"$out/rate-turn.log" || die "the numbers of events do not add up"
+		awk '$1 == "fired" { fired = $2 } $1 == "lost_on_the_way" { lost = $2 } END { print 100 * lost / fired }' "$out/rate-turn.log" >>"$out/lib-lost.figures"
+		lttng_session start
+		"$out/fire_lttng" rate 2 5 "$seconds" >"$out/rate-lttng.log"
+		lttng --no-sessiond stop bench >>"$out/lttng-cmd.log" 2>&1
+		lttng --no-sessiond list bench >"$out/lttng-list.log"
+		lttng_session stop
+		awk -v fired="$(field fired "$out/rate-lttng.log")" '/[Dd]iscarded events/ { lost += $NF } END { print 100 * lost / fired }' "$out/lttng-list.log" >>"$out/lib-lttng-lost.figures"
+		echo "round $round: 5 M/s to files, lost $(tail -n 1 "$out/lib-lost.figures") %, LTTng $(tail -n 1 "$out/lib-lttng-lost.figures") % (load $(cut -d' ' -f1 /proc/loadavg))"
+	done
+fi
 rm -f "$out"/fire*.nettrace
 
 limit() {
@@ -185,6 +199,7 @@ done
 ratio_more lib-million-events-a-second-memory-of-20 "$(field millions_per_second "$out/rate-memory-4.log")" 20
 ratio_more lib-million-events-a-second-file-of-5 "$(field millions_per_second "$out/rate-file-4.log")" 5
 if [ -n "$lttng" ]; then
+	ratio lib-lost-percent-lttng "$(median lost)" "$(median lttng-lost)"
 	ratio lib-off-ns-lttng "$(median off)" "$(median lttng-off)"
 	ratio lib-event-ns-lttng "$(median clock-file)" "$(median lttng-file)"
 	ratio lib-event-counter-ns-lttng "$(median counter-file)" "$(median lttng-file)"
