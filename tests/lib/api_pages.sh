@@ -13,8 +13,8 @@ fail() {
 
 # All functions of the headers, except those for the macros of events (event_macros.h) and for generated code, and names for internal use, which end with _.
 cd "$top/include/spoor"
-functions=$(sed -nE 's/^(SPOOR_API|static inline) .*[ *](spoor_[a-z0-9_]*[a-z0-9])\(.*/\2/p' spoor.h activity.h code.h counter.h recover.h sink.h)
-for name in $functions $(sed -nE 's/^(spoor_[a-z0-9_]*[a-z0-9])\(.*/\1/p' spoor.h activity.h code.h counter.h recover.h sink.h); do
+functions=$(sed -nE 's/^(SPOOR_API|static inline) .*[ *](spoor_[a-z0-9_]*[a-z0-9])\(.*/\2/p' spoor.h activity.h code.h counter.h logger.h recover.h sink.h)
+for name in $functions $(sed -nE 's/^(spoor_[a-z0-9_]*[a-z0-9])\(.*/\1/p' spoor.h activity.h code.h counter.h logger.h recover.h sink.h); do
 	page=$work/man3/$name.3
 	[ -s "$page" ] || fail "no page for $name()"
 	page=$work/$(sed -n '1s/^\.so //p' "$page" | grep . || echo "man3/$name.3")
