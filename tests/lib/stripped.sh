@@ -21,7 +21,7 @@ export TMPDIR="$work" LD_LIBRARY_PATH="$build"
 "$work/stripped-server" >"$work/server.out" 2>&1 &
 server=$!
 for _ in $(seq 600); do
-	! ls "$work"/dotnet-diagnostic-"$server"-* >/dev/null 2>&1 || break
+	! grep -q ready "$work/server.out" || break
 	sleep 0.1
 done
 "$build/spoor" trace -p "$server" --duration 2 --raw -o "$work/x.nettrace" 2>"$work/trace.err" || fail "spoor trace: $(cat "$work/trace.err")"
