@@ -205,6 +205,9 @@ static int runtime_look(struct dl_phdr_info *info, size_t size, void *argument)
 	const char *file = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
 	(void)size;
+	/* It loads LTTng's library only. */
+	if (file && strncmp(file + 1, "libspoor.so", strlen("libspoor.so")) == 0)
+		return 0;
 	for (size_t i = 0; file && i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(file + 1, names[i]) == 0)
 			*found = SERVER_RUNTIME_HERE;
