@@ -68,6 +68,13 @@ struct fired {
 
 /* ---- Loading ---- */
 
+#ifdef SPOOR_STATIC
+/* A static program cannot load LTTng's libraries. */
+static int load(void)
+{
+	return -ENOENT;
+}
+#else
 static bool symbol(void *library, const char *name, void *ret_function)
 {
 	void *found = dlsym(library, name);
@@ -102,6 +109,7 @@ static int load(void)
 	ust.loaded = true;
 	return 0;
 }
+#endif
 
 static bool tracepoint_register(struct tracepoint *tracepoint)
 {
