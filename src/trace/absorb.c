@@ -11,6 +11,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "machine/command_line.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
@@ -474,6 +475,29 @@ static int absorb_machine(struct trace *trace, const struct event *event)
 	return 1;
 }
 
+/* A name from the command line, in which blanks separate the arguments: "shop" for "/opt/shop -x". */
+static uint32_t name_of_command(struct trace *trace, uint32_t command)
+{
+	const char *line = trace_text(trace, command);
+	cleanup(bytes_done) struct bytes args = { 0 };
+	const char *name;
+	size_t name_len;
+
+	bytes_add(&args, line, strlen(line) + 1);
+	if (args.failed)
+		return 0;
+	for (size_t i = 0; i < args.len; i++)
+		args.data[i] = args.data[i] == ' ' ? 0 : args.data[i];
+	const char *first = (const char *)args.data;
+	const char *slash = strrchr(first, '/');
+
+	name = slash ? slash + 1 : first;
+	name_len = strlen(name);
+	if (strcmp(name, "dotnet") == 0)
+		(void)command_line_application(first, args.len, &name, &name_len);
+	return strtab_add(&trace->strings, name, name_len);
+}
+
 static int absorb_process_info(struct trace *trace, const struct event *event)
 {
 	struct process *process = &trace->processes.items[process_of(trace, event)];
@@ -485,6 +509,9 @@ static int absorb_process_info(struct trace *trace, const struct event *event)
 		return r;
 	if (!process->command)
 		process->command = trace_add_text(trace, read.command_line);
+	/* Streams of a runtime and of libspoor have no other name. */
+	if (!process->name)
+		process->name = name_of_command(trace, process->command);
 	return 1;
 }
 
