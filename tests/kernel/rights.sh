@@ -11,7 +11,7 @@ clean_up_more() {
 }
 # shellcheck disable=SC2016
 nobody() {
-	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs "$@"
+	setpriv --reuid=64999 --regid=64999 --clear-groups --inh-caps=-all --no-new-privs "$@"
 }
 cp "$spoor" ./spoor && cp "$target" ./target && chmod 755 . spoor target
 nobody ./spoor --version >/dev/null 2>err || skip "another user cannot run a program in $scratch"
@@ -83,11 +83,11 @@ has err 'sudo'
 [ ! -e own/x ] || fail "a file is left"
 
 # No target and no rights: the processes of this user are recorded.
-setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs ./target spin 600000 & # not the function, whose id would be that of a shell
+setpriv --reuid=64999 --regid=64999 --clear-groups --inh-caps=-all --no-new-privs ./target spin 600000 & # not the function, whose id would be that of a shell
 own_pid=$!
 started="$started $own_pid"
 is_nobodys() {
-	[ "$(stat -c %u /proc/$own_pid)" = 65534 ] && grep -q target /proc/$own_pid/comm
+	[ "$(stat -c %u /proc/$own_pid)" = 64999 ] && grep -q target /proc/$own_pid/comm
 }
 until_true is_nobodys || fail "the program of the other user does not start"
 cd own || exit 1
