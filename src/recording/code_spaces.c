@@ -61,11 +61,16 @@ static void drop_all(struct code_spaces *spaces)
 	spaces->ended_before = 0;
 }
 
-/* The index of a new space without mappings; 0: no memory. */
+/*
+ * The index of a new space without mappings. 0: no memory, or a process of another pid namespace:
+ * all of them have the number 0.
+ */
 static uint32_t add_space(struct code_spaces *spaces, uint32_t pid, uint64_t time_ns)
 {
 	uint32_t index = 0;
 
+	if (!pid)
+		return 0;
 	if (spaces->free.count)
 		index = spaces->free.items[--spaces->free.count];
 	else if (spaces->spaces.count < SPACES_MAX &&

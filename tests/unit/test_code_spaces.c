@@ -124,6 +124,17 @@ static void test_exit(void **state)
 	expect(PID + 2, 0x5000, "/n", 0x100);
 }
 
+/* Processes of another pid namespace share the number 0: none of them has mappings. */
+static void test_other_namespace(void **state)
+{
+	(void)state;
+	code_spaces_exec(&spaces, 0, clock_monotonic_ns());
+	map(0, 0x1000, 0x2000, "/a");
+	assert_null(code_spaces_get(&spaces, 0));
+	code_spaces_fork(&spaces, PID, 0, clock_monotonic_ns());
+	expect(PID, 0x1000, NULL, 0);
+}
+
 static void old(uint32_t pid, uint64_t here)
 {
 	code_spaces_map(&spaces, pid,
@@ -174,6 +185,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_overlap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fork, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_namespace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_proc, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
