@@ -27,6 +27,7 @@ fail() {
 	exit 1
 }
 
+! grep -q '^SPOOR_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt" || skip "a sanitizer must be loaded before libspoor, and this program is built without one"
 command -v "$cxx" >/dev/null || skip "there is no C++ compiler"
 command -v curl >/dev/null || skip "curl is not installed"
 . "$top/tests/programs"
