@@ -5,6 +5,7 @@ here=$(dirname "$(realpath "$0")")
 for tool in lttng lttng-sessiond babeltrace2; do
 	command -v $tool >/dev/null || skip "$tool is not in PATH (Debian: lttng-tools, babeltrace2)"
 done
+! grep -q '^SPOOR_SANITIZE:[A-Z]*=thread' "$(dirname "$spoor")/CMakeCache.txt" || skip "the thread sanitizer cannot follow the forked children of a program with LTTng's threads"
 ldconfig -p 2>/dev/null | grep -q 'liblttng-ust\.so\.1' || skip "liblttng-ust.so.1 is not installed (Debian: liblttng-ust1)"
 writer=$(dirname "$spoor")/tests/lib/logger_writer
 mkfifo -m 666 input
