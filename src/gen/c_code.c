@@ -156,6 +156,29 @@ void c_add_arguments(struct bytes *out, const struct man_template *tmpl, const c
 		member <= (structure) + (structure)->member_count; member++)
 
 /* Headers of several outputs declare them: the first one counts. */
+void c_add_function(struct bytes *out, const struct man_provider *p, const struct man_event *event,
+	const char *output, const char *ending)
+{
+	const struct man_template *tmpl = manifest_template(p, event);
+
+	bytes_printf(out, "void %s_%s_%s%s(", p->prefix, output, event->symbol, ending);
+	if (tmpl)
+		c_add_parameters(out, p, tmpl, NULL);
+	else
+		bytes_text(out, "void");
+	bytes_text(out, ")");
+}
+
+void c_add_fire(struct bytes *out, const struct man_provider *p, const struct man_event *event,
+	const char *output)
+{
+	c_add_function(out, p, event, output, "");
+	bytes_printf(out, "\n{\n\tif (%s_%s_%s_enabled())\n\t\t%s_%s_%s_write_(", p->prefix, output,
+		event->symbol, p->prefix, output, event->symbol);
+	c_add_arguments(out, manifest_template(p, event), NULL);
+	bytes_text(out, ");\n}\n");
+}
+
 void c_add_structs(struct bytes *out, const struct man_provider *p)
 {
 	bool any = false;

@@ -2,7 +2,7 @@
  * Parts of C that several outputs write: parameters, structs, and the two layouts of a payload.
  *
  * A template becomes one list of parameters, in the order of its fields; all outputs have the same
- * one. What counts an array is a parameter of its own, as the manifest has it. Texts are UTF-8.
+ * one. The count of an array is a separate parameter, as in the manifest. Texts are UTF-8.
  */
 #ifndef SPOOR_GEN_C_CODE_H
 #define SPOOR_GEN_C_CODE_H
@@ -28,7 +28,7 @@ struct c_names {
 
 /*
  * Writes `name` with each character that is none of an identifier as '_', in upper case; with a
- * number behind it if the file has that name already.
+ * number after it if the file has that name already.
  */
 void c_add_constant(struct bytes *out, struct c_names *names, const char *name);
 
@@ -50,6 +50,16 @@ void c_add_parameters(struct bytes *out, const struct man_provider *p,
 
 /* "Count, Name" */
 void c_add_arguments(struct bytes *out, const struct man_template *tmpl, const char *before);
+
+/*
+ * The head of the function that fires this event for an output: "void PREFIX_OUTPUT_SYMBOLending(...)".
+ */
+void c_add_function(struct bytes *out, const struct man_provider *p, const struct man_event *event,
+	const char *output, const char *ending);
+
+/* That function with its body: if PREFIX_OUTPUT_SYMBOL_enabled(), PREFIX_OUTPUT_SYMBOL_write_(...). */
+void c_add_fire(struct bytes *out, const struct man_provider *p, const struct man_event *event,
+	const char *output);
 
 /* The declarations of the structs of all templates; the same in each header, once in a program. */
 void c_add_structs(struct bytes *out, const struct man_provider *p);

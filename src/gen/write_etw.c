@@ -14,19 +14,6 @@
 
 #define SMALL_BYTES 1024u
 
-static void add_function(struct bytes *out, const struct man_provider *p,
-	const struct man_event *event, const char *ending)
-{
-	const struct man_template *tmpl = manifest_template(p, event);
-
-	bytes_printf(out, "void %s_etw_%s%s(", p->prefix, event->symbol, ending);
-	if (tmpl)
-		c_add_parameters(out, p, tmpl, NULL);
-	else
-		bytes_text(out, "void");
-	bytes_text(out, ")");
-}
-
 static void write_header(const struct manifest *manifest, const struct man_provider *p,
 	struct bytes *out)
 {
@@ -45,18 +32,14 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 	for (uint32_t i = 0; i < p->events.count; i++) {
 		const struct man_event *event = &p->events.items[i];
 		bytes_text(out, "\n");
-		add_function(out, p, event, "_write_");
+		c_add_function(out, p, event, "etw", "_write_");
 		bytes_printf(out,
 			";\n"
 			"static inline bool %s_etw_%s_enabled(void)\n{\n"
 			"\treturn __builtin_expect(__atomic_load_n(&%s_etw_on_[%u], __ATOMIC_RELAXED) != 0, 0);\n}\n"
 			"static inline ",
 			p->prefix, event->symbol, p->prefix, i);
-		add_function(out, p, event, "");
-		bytes_printf(out, "\n{\n\tif (%s_etw_%s_enabled())\n\t\t%s_etw_%s_write_(",
-			p->prefix, event->symbol, p->prefix, event->symbol);
-		c_add_arguments(out, manifest_template(p, event), NULL);
-		bytes_text(out, ");\n}\n");
+		c_add_fire(out, p, event, "etw");
 	}
 	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -67,7 +50,7 @@ static void add_writer(struct bytes *out, const struct man_provider *p, uint32_t
 	const struct man_template *tmpl = manifest_template(p, event);
 
 	bytes_text(out, "\n");
-	add_function(out, p, event, "_write_");
+	c_add_function(out, p, event, "etw", "_write_");
 	if (!tmpl) {
 		bytes_printf(out,
 			"\n{\n\t(void)EventWrite(handle_, &descriptors_[%u], 0, NULL);\n}\n",

@@ -196,19 +196,6 @@ static void write_tracepoints(const struct manifest *manifest, const struct man_
 
 /* ---- The functions that fire ---- */
 
-static void add_function(struct bytes *out, const struct man_provider *p,
-	const struct man_event *event, const char *ending)
-{
-	const struct man_template *tmpl = manifest_template(p, event);
-
-	bytes_printf(out, "void %s_lttng_%s%s(", p->prefix, event->symbol, ending);
-	if (tmpl)
-		c_add_parameters(out, p, tmpl, NULL);
-	else
-		bytes_text(out, "void");
-	bytes_text(out, ")");
-}
-
 static void write_header(const struct manifest *manifest, const struct man_provider *p,
 	struct bytes *out)
 {
@@ -221,18 +208,14 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 	c_add_structs(out, p);
 	vec_each(event, &p->events) {
 		bytes_text(out, "\n");
-		add_function(out, p, event, "_write_");
+		c_add_function(out, p, event, "lttng", "_write_");
 		bytes_printf(out,
 			" SPOOR_HIDDEN;\n"
 			"static inline bool %s_lttng_%s_enabled(void)\n{\n"
 			"\treturn tracepoint_enabled(%s, %s);\n}\n"
 			"static inline ",
 			p->prefix, event->symbol, p->short_name, event->symbol);
-		add_function(out, p, event, "");
-		bytes_printf(out, "\n{\n\tif (%s_lttng_%s_enabled())\n\t\t%s_lttng_%s_write_(",
-			p->prefix, event->symbol, p->prefix, event->symbol);
-		c_add_arguments(out, manifest_template(p, event), NULL);
-		bytes_text(out, ");\n}\n");
+		c_add_fire(out, p, event, "lttng");
 	}
 	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -309,7 +292,7 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 	vec_each(event, &p->events) {
 		const struct man_template *tmpl = manifest_template(p, event);
 		bytes_text(out, "\n");
-		add_function(out, p, event, "_write_");
+		c_add_function(out, p, event, "lttng", "_write_");
 		bytes_text(out, "\n{\n");
 		if (tmpl && c_is_packed(tmpl))
 			add_packed(out, p, event, tmpl);

@@ -1,6 +1,6 @@
 /*
  * USDT probes for each provider: a header with functions that fire them, a source file with the
- * probes, and the provider in DTrace's language. A probe costs a test of its semaphore while nobody
+ * probes, and the provider in DTrace's language. A probe costs a test of its semaphore while no tracer
  * traces it.
  *
  * Tracers fetch arguments from registers and memory, so the functions that fire are not inline, and
@@ -88,19 +88,6 @@ static void write_dtrace(const struct manifest *manifest, const struct man_provi
 
 /* ---- The functions that fire ---- */
 
-static void add_function(struct bytes *out, const struct man_provider *p,
-	const struct man_event *event, const char *ending)
-{
-	const struct man_template *tmpl = manifest_template(p, event);
-
-	bytes_printf(out, "void %s_usdt_%s%s(", p->prefix, event->symbol, ending);
-	if (tmpl)
-		c_add_parameters(out, p, tmpl, NULL);
-	else
-		bytes_text(out, "void");
-	bytes_text(out, ")");
-}
-
 static void write_header(const struct manifest *manifest, const struct man_provider *p,
 	struct bytes *out)
 {
@@ -116,18 +103,14 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 			"\n/* Tracers count themselves in it. */\n"
 			"extern unsigned short %s_%s_semaphore SPOOR_HIDDEN;\n",
 			p->prefix, event->symbol);
-		add_function(out, p, event, "_write_");
+		c_add_function(out, p, event, "usdt", "_write_");
 		bytes_printf(out,
 			" SPOOR_HIDDEN;\n"
 			"static inline bool %s_usdt_%s_enabled(void)\n{\n"
 			"\treturn __builtin_expect(__atomic_load_n(&%s_%s_semaphore, __ATOMIC_RELAXED) != 0, 0);\n}\n"
 			"static inline ",
 			p->prefix, event->symbol, p->prefix, event->symbol);
-		add_function(out, p, event, "");
-		bytes_printf(out, "\n{\n\tif (%s_usdt_%s_enabled())\n\t\t%s_usdt_%s_write_(",
-			p->prefix, event->symbol, p->prefix, event->symbol);
-		c_add_arguments(out, manifest_template(p, event), NULL);
-		bytes_text(out, ");\n}\n");
+		c_add_fire(out, p, event, "usdt");
 	}
 	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -234,7 +217,7 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 				more ? "rm" : "r");
 		in_memory = more;
 		bytes_text(out, "\n__attribute__((noinline)) ");
-		add_function(out, p, event, "_write_");
+		c_add_function(out, p, event, "usdt", "_write_");
 		bytes_text(out, "\n{\n");
 		if (is_blob(tmpl))
 			add_blob(out, p, event, tmpl);
