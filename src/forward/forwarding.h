@@ -42,7 +42,7 @@ struct forward_result {
 /*
  * Opens the session, forwards, and stops it. `opened` is called once the session is open. Returns
  * 0, or an error with a sentence in diag: the session cannot be opened, or its stream cannot be
- * decoded; what came before was forwarded.
+ * decoded; the events before that were forwarded.
  */
 int forward_run(const struct forward_options *options, void (*opened)(void *user),
 	struct forward_result *ret_result, struct diag *diag);

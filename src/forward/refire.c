@@ -42,7 +42,7 @@ struct source {
 
 struct refire {
 	VEC(struct source) sources;
-	VEC(uint8_t) kinds; /* by schema index: it was seen */
+	VEC(uint8_t) kinds; /* by schema index: 1 after its first event */
 	struct refire_counts counts;
 	struct bytes name;
 	struct bytes json;
@@ -151,34 +151,6 @@ static enum spoor_type type_of(unsigned field_type)
 		return SPOOR_TYPE_GUID;
 	case FIELD_TIME:
 		return SPOOR_TYPE_TIME;
-	default:
-		return 0;
-	}
-}
-
-/* Bytes of an element of an array, 0 for types without a fixed size. */
-static size_t size_of(enum spoor_type type)
-{
-	switch (type) {
-	case SPOOR_TYPE_I8:
-	case SPOOR_TYPE_U8:
-		return 1;
-	case SPOOR_TYPE_I16:
-	case SPOOR_TYPE_U16:
-	case SPOOR_TYPE_CHAR16:
-		return 2;
-	case SPOOR_TYPE_BOOLEAN:
-	case SPOOR_TYPE_I32:
-	case SPOOR_TYPE_U32:
-	case SPOOR_TYPE_F32:
-		return 4;
-	case SPOOR_TYPE_I64:
-	case SPOOR_TYPE_U64:
-	case SPOOR_TYPE_F64:
-	case SPOOR_TYPE_TIME:
-		return 8;
-	case SPOOR_TYPE_GUID:
-		return 16;
 	default:
 		return 0;
 	}
@@ -311,8 +283,8 @@ static bool write_array(struct refire *refire, struct spoor_writer *w, const cha
 		return write_texts(refire, w, name, field->element, count, c);
 	if (field->element == FIELD_BOOL && layout.byte_bools)
 		type = SPOOR_TYPE_U8;
-	const uint8_t *bytes = cursor_take(c, count * size_of(type));
-	if (!size_of(type) || c->short_read)
+	const uint8_t *bytes = cursor_take(c, count * payload_fixed_size(field->element, layout));
+	if (!type || c->short_read)
 		return false;
 	if (type == SPOOR_TYPE_U8)
 		spoor_write_blob(w, name, bytes, count);
@@ -368,45 +340,14 @@ static bool write_fields(struct refire *refire, const struct trace *trace, struc
 
 /* ---- events of the runtime ---- */
 
-static unsigned field_type_of(char letter)
-{
-	switch (letter) {
-	case 'S':
-		return FIELD_TEXT16;
-	case '1':
-		return FIELD_U8;
-	case '2':
-		return FIELD_U16;
-	case '4':
-		return FIELD_U32;
-	case '8':
-	case 'X':
-	case 'P':
-		return FIELD_U64;
-	case 'I':
-		return FIELD_I32;
-	case 'L':
-		return FIELD_I64;
-	case 'B':
-		return FIELD_BOOL;
-	case 'D':
-		return FIELD_F64;
-	case 'G':
-		return FIELD_GUID;
-	default:
-		return 0;
-	}
-}
-
 /* Events with arrays, and older ones with fewer fields than the description, are left to JSON. */
 static bool write_clr_fields(struct refire *refire, struct spoor_writer *w,
 	const struct clr_event *clr, struct cursor *c)
 {
 	for (uint32_t i = 0; i < clr->field_count; i++) {
-		unsigned type = field_type_of(clr->fields[i].type);
+		uint8_t type = clr_field_type(&clr->fields[i]);
 		struct event_value value;
-		if (!type || clr->fields[i].count ||
-			w->field_count + ORIGIN_MAX >= SPOOR_WRITER_FIELDS ||
+		if (!type || w->field_count + ORIGIN_MAX >= SPOOR_WRITER_FIELDS ||
 			!event_value_read(type, c, &value) || c->short_read ||
 			!write_value(refire, w, clr_field_name(&clr->fields[i]), type, &value))
 			return false;

@@ -19,7 +19,7 @@ struct trace;
 
 struct refire_counts {
 	uint64_t fired;   /* given to libspoor */
-	uint64_t unheard; /* nobody enabled the event */
+	uint64_t unheard; /* no session or logger enabled the event */
 	/*
 	 * whose payload does not fit its description, or which libspoor cannot express: fired
 	 * with its payload as JSON in a field

@@ -28,8 +28,7 @@ bool payload_is_wide(struct payload_layout layout, const struct schema *schema, 
 	       !field_type_has_element(schema->fields.items[i].type);
 }
 
-/* 0: no type of a fixed size. */
-static size_t size_of(unsigned type, struct payload_layout layout)
+size_t payload_fixed_size(unsigned type, struct payload_layout layout)
 {
 	switch (type) {
 	case FIELD_BOOL:
@@ -76,7 +75,7 @@ static bool skip_elements(struct walk *walk, uint32_t i, bool counted, uint32_t 
 {
 	const struct field *field = &walk->schema->fields.items[i];
 	bool nested = field_type_has_element(field->element);
-	size_t size = size_of(field->element, walk->layout);
+	size_t size = payload_fixed_size(field->element, walk->layout);
 
 	if (nested && i + 1 >= schema_fields_end(walk->schema, i))
 		return false;
@@ -157,7 +156,7 @@ static bool skip_wide(unsigned type, struct cursor *c)
 /* One value of the type. Field i describes it where the type has fields or elements. */
 static bool skip_value(struct walk *walk, uint32_t i, unsigned type, struct cursor *c)
 {
-	size_t size = size_of(type, walk->layout);
+	size_t size = payload_fixed_size(type, walk->layout);
 	size_t units;
 
 	if (type == FIELD_OBJECT || field_type_has_element((uint8_t)type))
@@ -197,7 +196,8 @@ static bool can_be_wide(const struct field *field)
 static bool can_be_of_manifest(const struct field *field)
 {
 	if (field->type == FIELD_ARRAY)
-		return !field->depth && size_of(field->element, (struct payload_layout){ 0 });
+		return !field->depth &&
+		       payload_fixed_size(field->element, (struct payload_layout){ 0 });
 	return !field->depth && field->type != FIELD_OBJECT && !field_type_has_element(field->type);
 }
 

@@ -10,6 +10,7 @@
 #define SPOOR_TRACE_PAYLOAD_LAYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PAYLOAD_DEPTH_MAX \
@@ -32,6 +33,9 @@ struct payload_layout {
 
 /* Whether fields up to `end`, and elements up to `located` (NULL: none), use the whole payload. */
 bool payload_is_used_up(const uint8_t *end, const uint8_t *located, const uint8_t *payload_end);
+
+/* Bytes of a value of this type (enum field_type); 0: its values differ in size. */
+size_t payload_fixed_size(unsigned type, struct payload_layout layout);
 
 bool payload_is_wide(struct payload_layout layout, const struct schema *schema, uint32_t i);
 
