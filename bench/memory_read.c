@@ -4,7 +4,7 @@
  *   memory_read PID < addresses      one a line, in hexadecimal; each of another method
  *
  * Prints "NAME VALUE" lines: the methods that have a name, the CPU time of opening the process and of its first name
- * (with the assembly's metadata), and of each other name, read in a pass of its own ("cold") and all in one pass.
+ * (with the assembly's metadata), and of each other name, read in a separate pass ("cold") and all in one pass.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/run_control.h"
-#include "cli/interrupt.h"
 #include "cli/target_options.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -107,7 +106,7 @@ static int choose_providers(const struct forward_values *values, struct provider
 	return result;
 }
 
-/* libspoor runs in this process, without a diagnostics socket of its own. */
+/* libspoor runs in this process, without another diagnostics socket. */
 static int open_destination(struct forward_run *run, struct diag *diag)
 {
 	const struct spoor_options options = { .size = sizeof(options),
@@ -165,7 +164,7 @@ static void say_end(const struct forward_run *run, const struct forward_result *
 	if (counts->as_json)
 		bytes_printf(&line, " (%s with the payload as JSON)", TEXT_COUNT(counts->as_json));
 	if (counts->unheard)
-		bytes_printf(&line, ", %s that nobody enabled", TEXT_COUNT(counts->unheard));
+		bytes_printf(&line, ", %s that no tool enabled", TEXT_COUNT(counts->unheard));
 	if (counts->failed)
 		bytes_printf(&line, ", %s could not be forwarded", TEXT_COUNT(counts->failed));
 	if (result->lost)

@@ -215,9 +215,9 @@ static void emit_end(struct memory_names *names, struct memory_process *process,
 }
 
 /*
- * Code that may be freed: other code that was at its begin before has ended by now. A recorder that
- * got no CPU for a while reads what is there now, and its older samples may be of code that was
- * freed meanwhile: they get no name.
+ * Code that may be freed: other code that had the same begin before has ended by now. If a recorder
+ * was delayed, its older samples may be of code that was freed before this address is read: they
+ * get no name.
  */
 static void emit_passing(struct memory_names *names, struct memory_process *process,
 	uint64_t time_ns, uint64_t address, const struct clr_found *found)

@@ -71,7 +71,7 @@ if command -v bpftrace >/dev/null && is_root; then
 	kill -INT $forwarder && wait $forwarder || fail "forward --to usdt: $(cat forward.err)"
 fi
 
-# Through LTTng to babeltrace2, with a session daemon of its own in a private /run.
+# Through LTTng to babeltrace2, with a separate session daemon in a private /run.
 if command -v lttng-sessiond >/dev/null && command -v babeltrace2 >/dev/null && is_root && unshare --mount true 2>/dev/null; then
 	mkdir lttng
 	cat >lttng.sh <<-SH
