@@ -21,9 +21,7 @@
 #include "symbolize/symbolizer.h"
 #include "trace/trace.h"
 
-#define PROCESSES_MAX 1024u
-/* so long before it is read, an address is taken to have held the same code */
-#define FRESH_NS       UINT64_C(30000000)
+#define PROCESSES_MAX  1024u
 #define ADDRESSES_MAX  262144u /* of one process: 4 MiB */
 #define OPEN_GAP_NS    UINT64_C(10000000)
 #define OPEN_TRIES_MAX 100u
@@ -51,7 +49,6 @@ struct memory_process {
 	struct map passing;   /* begin of code that may be freed -> what was there last */
 	struct map places;    /* address of such code -> its distance from the begin, plus one */
 	struct map this_pass; /* address of such code -> 1: it was looked up in this pass */
-	uint64_t pass_ns;     /* when the last pass ended */
 };
 
 /* Attached to an item of kind PENDING_CODE; the texts follow it. */
@@ -201,40 +198,19 @@ static uint32_t mark_of(const struct clr_found *found)
 	return (uint32_t)hash | 1;
 }
 
-/* The code at this address has ended, and its name is not that of later code there. */
-static void emit_end(struct memory_names *names, struct memory_process *process, uint64_t time_ns,
-	uint64_t begin)
-{
-	emit(names, process, time_ns, time_ns,
-		&(struct clr_found){ .begin = begin,
-			.end = begin + 1,
-			.name_space = "",
-			.name = "",
-			.signature = "",
-			.module_path = "" });
-}
-
-/*
- * Code that may be freed: other code that had the same begin before has ended by now. If a recorder
- * was delayed, its older samples may be of code that was freed before this address is read: they
- * get no name.
- */
+/* Code that may be freed: other code that was at its begin before has ended by now. */
 static void emit_passing(struct memory_names *names, struct memory_process *process,
 	uint64_t time_ns, uint64_t address, const struct clr_found *found)
 {
 	uint32_t before = map_get(&process->passing, found->begin);
 	uint32_t mark = mark_of(found);
-	uint64_t fresh_ns = clock_monotonic_ns() - FRESH_NS;
 
 	if (process->places.count >= ADDRESSES_MAX ||
 		!map_put(&process->places, address, (uint32_t)(address - found->begin) + 1) ||
-		before == mark || !map_put(&process->passing, found->begin, mark))
+		before == mark)
 		return;
-	if (before)
-		emit_end(names, process, process->pass_ns < time_ns ? process->pass_ns : time_ns,
-			found->begin);
-	uint64_t from_ns = before && time_ns > fresh_ns ? time_ns : fresh_ns;
-	emit(names, process, from_ns, from_ns, found);
+	if (map_put(&process->passing, found->begin, mark))
+		emit(names, process, time_ns, before ? time_ns : 0, found);
 }
 
 /* No method was found where one was before: it has been freed, and its name is not that of a later one. */
@@ -251,7 +227,13 @@ static void end_passing(struct memory_names *names, struct memory_process *proce
 	if (!mark)
 		return;
 	map_remove(&process->passing, begin, mark);
-	emit_end(names, process, time_ns, begin);
+	emit(names, process, time_ns, time_ns,
+		&(struct clr_found){ .begin = begin,
+			.end = begin + 1,
+			.name_space = "",
+			.name = "",
+			.signature = "",
+			.module_path = "" });
 }
 
 static void look_up(struct memory_names *names, struct memory_process *process, uint64_t time_ns,
@@ -314,8 +296,6 @@ void memory_names_exit(struct memory_names *names, uint32_t pid)
 
 void memory_names_pass(struct memory_names *names)
 {
-	uint64_t now_ns = names->list.count ? clock_monotonic_ns() : 0;
-
 	for (uint32_t i = names->list.count; i-- > 0;) {
 		struct memory_process *process = names->list.items[i];
 		if (process->ended) {
@@ -324,7 +304,6 @@ void memory_names_pass(struct memory_names *names)
 		}
 		if (process->this_pass.count)
 			map_reset(&process->this_pass);
-		process->pass_ns = now_ns;
 		if (process->memory)
 			clr_names_pass(process->memory->names);
 	}
