@@ -90,6 +90,8 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 
 /* An event that a thread that waits does not write. */
 #define RUNS (1u << ANSWER_COUNT)
+/* EventCount: the analyses that take it are those of the events it counts. */
+#define COUNTS (1u << (ANSWER_COUNT + 1))
 
 #define ACTIVITIES (1u << ANSWER_REQUESTS | 1u << ANSWER_HTTP | 1u << ANSWER_ASYNC)
 
@@ -97,7 +99,10 @@ static unsigned wanted_of(const struct answers *answers, uint32_t schema_index)
 {
 	const unsigned waits = 1u << ANSWER_LOCKS | 1u << ANSWER_WAITS;
 	const unsigned runs = 1u << ANSWER_EXCEPTIONS | 1u << ANSWER_ALLOC | 1u << ANSWER_JIT;
-	unsigned takers = takers_of(answers, &answers->trace->schemas.items[schema_index]);
+	const struct schema *schema = &answers->trace->schemas.items[schema_index];
+	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_EVENT_COUNT)
+		return COUNTS;
+	unsigned takers = takers_of(answers, schema);
 	unsigned wanted = takers & answers->wanted;
 
 	return takers & runs && answers->wanted & waits ? wanted | RUNS : wanted;
@@ -109,10 +114,10 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 	while (answers->by_schema.count <= schema_index)
 		if (!vec_add(&answers->by_schema, 0))
 			return 0;
-	uint16_t *known = &answers->by_schema.items[schema_index];
+	uint32_t *known = &answers->by_schema.items[schema_index];
 
 	if (!*known)
-		*known = (uint16_t)(IS_ASKED | wanted_of(answers, schema_index) << 1);
+		*known = IS_ASKED | wanted_of(answers, schema_index) << 1;
 	return *known >> 1;
 }
 
@@ -187,11 +192,13 @@ int answers_event(struct answers *answers, const struct event *event)
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
 		event->thread_index >= trace->threads.count)
 		return 0;
-	bool is_counted = event_count_read(trace, event, &unwritten, &counted);
-	if (is_counted)
-		event = &unwritten;
 	unsigned takers = wanted_by(answers, event->schema_index);
-	if (!takers)
+	bool is_counted = takers == COUNTS && event_count_read(trace, event, &unwritten, &counted);
+	if (is_counted) {
+		event = &unwritten;
+		takers = wanted_by(answers, event->schema_index);
+	}
+	if (!takers || takers == COUNTS)
 		return 0;
 
 	const struct thread *thread = &trace->threads.items[event->thread_index];

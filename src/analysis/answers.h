@@ -71,7 +71,7 @@ struct answers {
 	uint64_t to_ns;
 	uint64_t span_ns; /* to_ns - from_ns */
 	/* by schema: set of 1 << enum answer, shifted by one; bit 0: it has been asked */
-	VEC(uint16_t) by_schema;
+	VEC(uint32_t) by_schema;
 	bool is_settled;
 	struct collections collections;
 	struct exceptions exceptions;

@@ -283,19 +283,19 @@ int profile_event(void *context, const struct event *event)
 		if (!vec_add(&profile->by_schema, 0))
 			return -ENOMEM;
 	profile->by_schema.items[event->schema_index]++;
-	if (event_count_read(trace, event, &counted, &times)) {
+	const struct schema *schema = event->schema_index < trace->schemas.count
+					      ? &trace->schemas.items[event->schema_index]
+					      : NULL;
+	if (schema && schema->provider_kind == PROVIDER_SPOOR &&
+		event_count_read(trace, event, &counted, &times)) {
 		/* its schema is one of an earlier event */
 		if (counted.schema_index < profile->by_schema.count)
 			profile->by_schema.items[counted.schema_index] += times.count;
 		profile->counted += times.count;
 		return 0;
 	}
-	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
+	if (!schema || profile->ignores_samples || !event->thread_index ||
 		event->thread_index >= trace->threads.count)
-		return 0;
-	const struct schema *schema = &trace->schemas.items[event->schema_index];
-
-	if (profile->ignores_samples)
 		return 0;
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE)
 		return take_runtime_sample(profile, event);

@@ -32,25 +32,36 @@ static bool is_same(const struct tally_key *a, const struct tally_key *b, unsign
 	       (!(members & TALLY_PLACE) || a->place == b->place);
 }
 
+static void add_to(struct tally_row *known, const struct tally_row *row)
+{
+	known->count += row->count;
+	known->amount += row->amount;
+	if (row->most > known->most) {
+		known->most = row->most;
+		known->most_at_ns = row->most_at_ns;
+	}
+	if (row->first_ns < known->first_ns)
+		known->first_ns = row->first_ns;
+	if (row->last_ns > known->last_ns)
+		known->last_ns = row->last_ns;
+}
+
 /* Adds `row` to the one with an equal key, or as a new one. 0, or -ENOMEM. */
 static int merge(struct tally_rows *rows, const struct tally_row *row, unsigned members)
 {
+	/* often the same key comes again */
+	if (rows->last && is_same(&rows->list.items[rows->last - 1].key, &row->key, members)) {
+		add_to(&rows->list.items[rows->last - 1], row);
+		return 0;
+	}
 	uint64_t hash = hash_key(&row->key, members);
 
 	for (struct map_walk w = map_find(&rows->index, hash); w.value; map_next(&w)) {
 		struct tally_row *known = &rows->list.items[w.value - 1];
 		if (!is_same(&known->key, &row->key, members))
 			continue;
-		known->count += row->count;
-		known->amount += row->amount;
-		if (row->most > known->most) {
-			known->most = row->most;
-			known->most_at_ns = row->most_at_ns;
-		}
-		if (row->first_ns < known->first_ns)
-			known->first_ns = row->first_ns;
-		if (row->last_ns > known->last_ns)
-			known->last_ns = row->last_ns;
+		add_to(known, row);
+		rows->last = w.value;
 		return 0;
 	}
 	return vec_add(&rows->list, *row) && map_add(&rows->index, hash, rows->list.count)
@@ -177,6 +188,7 @@ int tally_finish(struct tally *tally, const struct tally_selection *selection)
 		tally->rows.list.items[kept++] = row;
 	}
 	tally->rows.list.count = kept;
+	tally->rows.last = 0; /* their order changes */
 	if (kept > 1)
 		qsort(tally->rows.list.items, kept, sizeof(tally->rows.list.items[0]),
 			compare_rows_of_processes);

@@ -57,6 +57,7 @@ struct tally_process {
 struct tally_rows {
 	VEC(struct tally_row) list;
 	struct map index;
+	uint32_t last; /* list.items[last - 1] was added to last; 0: none */
 };
 
 struct tally {

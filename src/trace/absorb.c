@@ -598,10 +598,17 @@ static int absorb_method(struct trace *trace, const struct event *event)
 }
 
 /* Selects by the schema's provider and id. 0: the event does not change the tables. */
-static int absorb_known(struct trace *trace, const struct event *event, const struct schema *schema)
+static int absorb_end_of_process(struct trace *trace, const struct event *event)
 {
 	struct process *process = &trace->processes.items[process_of(trace, event)];
 
+	process->ended = true;
+	process->end_ns = event->time_ns;
+	return 1;
+}
+
+static int absorb_known(struct trace *trace, const struct event *event, const struct schema *schema)
+{
 	switch (schema->provider_kind) {
 	case PROVIDER_UNIVERSAL_SYSTEM:
 		switch (schema->event_id) {
@@ -610,9 +617,7 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 		case ID_SYSTEM_PROCESS_CREATE:
 			return absorb_process(trace, event, false);
 		case ID_SYSTEM_PROCESS_EXIT:
-			process->ended = true;
-			process->end_ns = event->time_ns;
-			return 1;
+			return absorb_end_of_process(trace, event);
 		case ID_SYSTEM_PROCESS_MAPPING:
 			return absorb_mapping(trace, event);
 		case ID_SYSTEM_PROCESS_SYMBOL:
@@ -643,9 +648,7 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 		case ID_SPOOR_RUNTIME:
 			return absorb_runtime(trace, event);
 		case ID_SPOOR_PROCESS_END:
-			process->ended = true;
-			process->end_ns = event->time_ns;
-			return 1;
+			return absorb_end_of_process(trace, event);
 		case ID_SPOOR_THREAD_NAME:
 			return absorb_thread_name(trace, event);
 		case ID_SPOOR_CODE_ADDED:
