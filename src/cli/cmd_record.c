@@ -553,7 +553,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_names = values->no_symbols,
 		.no_dotnet = asks_no_runtime(values),
 		.names_from_memory = values->names_from_memory,
-		.lines = values->lines,
+		.lines = values->lines || values->code,
+		.code = values->code,
 		.providers = run->requested,
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),
@@ -757,7 +758,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		listen_port_say_missed(&run.port);
 	if (made && values.symbols && run.outputs.path[0] && !writes_to_stdout(&values))
 		complete_names(&run);
-	if (made && values.lines && run.outputs.path[0] && !writes_to_stdout(&values))
+	if (made && (values.lines || values.code) && run.outputs.path[0] &&
+		!writes_to_stdout(&values))
 		complete_lines(&run);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);

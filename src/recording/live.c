@@ -400,6 +400,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		goto fail;
 	struct symbolizer_options symbolizer_options = {
 		.lines = options->lines,
+		.code = options->code,
 		.trace = &live->trace,
 		.box = &live->writer.box,
 		.emit = on_names_event,
@@ -751,6 +752,9 @@ static void emit_end(struct live *live, const char *reason)
 		{ "unnamed_kernel_hidden", live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
 		{ "unnamed_no_memory", live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
 		{ "events", sink->events },
+		{ "code_bodies", live->symbolizer.code_count },
+		{ "code_bodies_refused", live->symbolizer.code_refused },
+		{ "code_bytes", live->symbolizer.code_size_bytes },
 		{ "unwound", live->samples.unwound },
 #define UNWIND_END(name, text, word) { "unwound_" text, live->samples.unwound_ends[UNWIND_##name] },
 #include "code/unwind_ends.def"

@@ -50,6 +50,7 @@ struct live_options {
 	bool no_dotnet; /* open no diagnostics session */
 	/* with no_dotnet: names of managed code are read from the processes' memory */
 	bool names_from_memory;
+	bool code;  /* write the machine code of sampled managed code */
 	bool lines; /* write the IL offsets of sampled managed code */
 	/*
 	 * Event providers to enable in .NET processes in addition to method names; none: no events.

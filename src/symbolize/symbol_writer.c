@@ -11,6 +11,7 @@
 #include "code/arch.h"
 #include "code/mapping_kind.h"
 #include "machine/target_root.h"
+#include "symbolize/code_reader.h"
 #include "symbolize/name_tables.h"
 #include "trace/clr.h"
 #include "trace/spoor_payload.h"
@@ -278,6 +279,8 @@ int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hi
 			.method_id = code->method_id,
 			.mapping_id = mapping->id });
 	result = symbol_writer_emit(symbolizer, SPOOR_CODE_ADDED, hit->process);
+	if (result == 0 && symbolizer->options.code)
+		result = code_reader_write(symbolizer, hit->process, code, mapping->id);
 	return result < 0 || !symbolizer->options.lines
 		       ? result
 		       : write_il(symbolizer, hit->process, &process->codemap, code, mapping->id);

@@ -16,6 +16,7 @@
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 #include "symbolize/symbol_writer.h"
+#include "symbolize/code_reader.h"
 #include "symbolize/hit_answer.h"
 
 /* wait for answers in a flush: 4 % of the flush interval */
@@ -437,6 +438,7 @@ void symbolizer_forget_processes(struct symbolizer *symbolizer, const bool *dead
 			continue;
 		codemap_done(&symbolizer->processes.items[i].codemap);
 		codemap_done(&symbolizer->processes.items[i].seen);
+		code_reader_forget(symbolizer, &symbolizer->processes.items[i]);
 		symbolizer->processes.items[i] = (struct symbolizer_process){ 0 };
 	}
 }
@@ -468,6 +470,7 @@ void symbolizer_done(struct symbolizer *symbolizer)
 	for (uint32_t i = 0; i < symbolizer->processes.count; i++) {
 		codemap_done(&symbolizer->processes.items[i].codemap);
 		codemap_done(&symbolizer->processes.items[i].seen);
+		code_reader_forget(symbolizer, &symbolizer->processes.items[i]);
 	}
 	for (uint32_t i = 0; i < symbolizer->images.count; i++)
 		free(symbolizer->images.items[i].facts);

@@ -67,6 +67,8 @@ struct symbolizer_process {
 	 * again clears this
 	 */
 	bool unmapped;
+	/* with options.code: descriptor of its memory, plus one; 0: not opened; -1: not readable */
+	int memory;
 	bool sharing_asked;
 	/* processes with the same value share symbol tables; 0: unknown */
 	uint64_t sharing;
@@ -85,6 +87,8 @@ struct symbolizer_options {
 	const char *const *symbol_paths;
 	/* write the IL offsets of managed code, where the runtime reports them */
 	bool lines;
+	/* write the machine code of sampled managed code */
+	bool code;
 	/* write no names: addresses keep module, build id and offset */
 	bool mappings_only;
 	/* the stacks were walked reliably: they are not cut at a frame without a known mapping */
@@ -160,6 +164,10 @@ struct symbolizer {
 	/* each kernel lookup needs CAP_BPF (before Linux 5.19) */
 	bool kernel_needs_right;
 	uint32_t memory_process_count; /* processes with symbolizer_process.from_memory */
+	uint32_t memories_open;        /* processes with symbolizer_process.memory above 0 */
+	uint64_t code_size_bytes;      /* machine code that was written */
+	uint32_t code_count;           /* bodies with it */
+	uint32_t code_refused;         /* bodies without: not readable, removable, too large */
 	uint64_t next_id;              /* of mappings, symbols and metadata */
 	/* frames of all samples, counted again for each sample; complete after symbolizer_finish() */
 	uint64_t frames_total;

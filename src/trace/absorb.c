@@ -267,6 +267,25 @@ static int absorb_il_offsets(struct trace *trace, const struct event *event)
 		       : -ENOMEM;
 }
 
+static int absorb_code_bytes(struct trace *trace, const struct event *event)
+{
+	struct payload_code_bytes read;
+
+	if (!trace->code.wanted)
+		return 0;
+	int r = payload_read_code_bytes(event->payload, event->payload_size, &read);
+
+	if (r < 0)
+		return r;
+	const struct code_copy body = { .mapping_id = read.mapping_id,
+		.begin = read.begin,
+		.method_id = read.method_id,
+		.process = process_of(trace, event) };
+	return code_bytes_add(&trace->code, &body, read.offset, read.bytes, (uint32_t)read.size)
+		       ? 0
+		       : -ENOMEM;
+}
+
 static int absorb_code_added(struct trace *trace, const struct event *event)
 {
 	struct payload_code_added read;
@@ -658,6 +677,8 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 				&trace->strings, &trace->lines);
 		case ID_SPOOR_IL_OFFSETS:
 			return absorb_il_offsets(trace, event);
+		case ID_SPOOR_CODE_BYTES:
+			return absorb_code_bytes(trace, event);
 		case ID_SPOOR_CODE_REMOVED:
 			return absorb_code_removed(trace, event);
 		default:

@@ -491,6 +491,30 @@ int payload_read_il_offsets(const uint8_t *payload, size_t size, struct strtab *
 	return reader_done(&r);
 }
 
+void payload_code_bytes(struct bytes *out, const struct payload_code_bytes *code)
+{
+	bytes_varuint(out, code->mapping_id);
+	bytes_u64(out, code->begin);
+	bytes_u64(out, code->method_id);
+	bytes_u32(out, code->offset);
+	bytes_u16(out, (uint16_t)code->size);
+	bytes_add(out, code->bytes, code->size);
+}
+
+int payload_read_code_bytes(const uint8_t *payload, size_t size,
+	struct payload_code_bytes *ret_code)
+{
+	struct cursor c = cursor_of(payload, size);
+
+	ret_code->mapping_id = cursor_varuint(&c);
+	ret_code->begin = cursor_u64(&c);
+	ret_code->method_id = cursor_u64(&c);
+	ret_code->offset = cursor_u32(&c);
+	ret_code->size = cursor_u16(&c);
+	ret_code->bytes = cursor_take(&c, ret_code->size);
+	return c.short_read ? -EBADMSG : 0;
+}
+
 bool payload_source_lines(struct bytes *out, const struct payload_source_lines *lines)
 {
 	struct coder w = writer_of(out);

@@ -73,6 +73,18 @@ struct payload_il_offsets {
 	size_t count; /* at most PAYLOAD_LINES_MAX are written */
 };
 
+#define PAYLOAD_CODE_MAX 32768u
+
+/* Machine code of a sampled body of managed code, after its CodeAdded; in order of offset. */
+struct payload_code_bytes {
+	uint64_t mapping_id; /* these three are CodeAdded's */
+	uint64_t begin;
+	uint64_t method_id;
+	uint32_t offset;
+	const uint8_t *bytes; /* read: borrowed from the payload */
+	size_t size;          /* at most PAYLOAD_CODE_MAX */
+};
+
 /*
  * Source lines of sampled places: trace/line_table.h. Offset i has frame_counts[i] frames, which
  * follow those of offset i - 1. Functions and files are numbers in `texts`, from 1; 0: none.
@@ -158,6 +170,7 @@ void payload_cswitch(struct bytes *out, const struct payload_cswitch *change);
 bool payload_session_end(struct bytes *out, const struct payload_session_end *end);
 void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state);
 bool payload_il_offsets(struct bytes *out, const struct payload_il_offsets *il);
+void payload_code_bytes(struct bytes *out, const struct payload_code_bytes *code);
 bool payload_source_lines(struct bytes *out, const struct payload_source_lines *lines);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
 
@@ -174,6 +187,8 @@ int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_csw
 /* `counts` has room for PAYLOAD_COUNTS_MAX; ret_end->counts points at it. */
 int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_count *counts, struct payload_session_end *ret_end);
+int payload_read_code_bytes(const uint8_t *payload, size_t size,
+	struct payload_code_bytes *ret_code);
 /* `native` and `il` have room for PAYLOAD_LINES_MAX each; *ret_il points at them. */
 int payload_read_il_offsets(const uint8_t *payload, size_t size, struct strtab *strings,
 	uint32_t *native, uint32_t *il, struct payload_il_offsets *ret_il);

@@ -45,6 +45,7 @@ void trace_done(struct trace *trace)
 	vec_done(&trace->recording.counts);
 	stack_table_done(&trace->stacks);
 	line_table_done(&trace->lines);
+	code_bytes_done(&trace->code);
 	map_done(&trace->by_pid);
 	map_done(&trace->by_tid);
 	map_done(&trace->mapping_by_id);

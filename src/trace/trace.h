@@ -15,6 +15,7 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "code/codemap.h"
+#include "trace/code_bytes.h"
 #include "trace/event.h"
 #include "trace/line_table.h"
 #include "trace/schema.h"
@@ -202,6 +203,7 @@ struct trace {
 	VEC(struct cpu_grant) cpu_grants;
 	struct stack_table stacks;
 	struct line_table lines;
+	struct code_bytes code;
 	struct recording recording;
 	/* schema index of each known event; 0 not yet used */
 	uint32_t known_schemas[KNOWN_EVENT_COUNT];

@@ -119,12 +119,24 @@ static bool again_source_lines(const uint8_t *data, size_t size, struct strtab *
 	return false;
 }
 
+static bool again_code_bytes(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
+{
+	struct payload_code_bytes code;
+
+	(void)strings;
+	if (payload_read_code_bytes(data, size, &code) < 0)
+		return false;
+	payload_code_bytes(out, &code);
+	return true;
+}
+
 static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata,
 	again_symbol, again_session, again_clock_offset, again_cpu_limit, again_machine, again_loss,
 	again_notice, again_runtime, again_thread_name, again_process_info, again_code_added,
 	again_session_end, again_process_facts, again_numbers, again_code_removed,
 	again_thread_clock, again_process_end, again_wakeup, again_short_blocks, again_thread_time,
-	again_event_count, again_il_offsets, again_source_lines };
+	again_event_count, again_il_offsets, again_source_lines, again_code_bytes };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -150,6 +150,32 @@ static void test_il_offsets(void **state)
 	bytes_done(&out);
 }
 
+static void test_code_bytes(void **state)
+{
+	static const uint8_t bytes[] = { 0x55, 0x48, 0x89, 0xe5, 0xc3 };
+	const struct payload_code_bytes written = { .mapping_id = 300,
+		.begin = 0x7f0000001000,
+		.method_id = 9,
+		.offset = PAYLOAD_CODE_MAX,
+		.bytes = bytes,
+		.size = sizeof(bytes) };
+	struct payload_code_bytes read;
+	struct bytes out = { 0 };
+
+	(void)state;
+	payload_code_bytes(&out, &written);
+	assert_int_equal(payload_read_code_bytes(out.data, out.len, &read), 0);
+	assert_int_equal(read.mapping_id, 300);
+	assert_int_equal(read.begin, written.begin);
+	assert_int_equal(read.method_id, 9);
+	assert_int_equal(read.offset, PAYLOAD_CODE_MAX);
+	assert_int_equal(read.size, sizeof(bytes));
+	assert_memory_equal(read.bytes, bytes, sizeof(bytes));
+	for (size_t len = 0; len < out.len; len++)
+		assert_true(payload_read_code_bytes(out.data, len, &read) < 0);
+	bytes_done(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_thread_clock),
 		cmocka_unit_test(test_source_lines),
 		cmocka_unit_test(test_il_offsets),
+		cmocka_unit_test(test_code_bytes),
 	};
 
 	return cmocka_run_group_tests_name("spoor_payload", tests, NULL, NULL);
