@@ -1,0 +1,5 @@
+spoor convert || echo "exit $?"
+spoor convert x.nettrace --to svg || echo "exit $?"
+spoor convert a b --to jitdump || echo "exit $?"
+spoor convert --to jitdump -p x y || echo "exit $?"
+spoor convert --to jitdump nothing-there || echo "exit $?"
