@@ -26,6 +26,7 @@
 #include "dotnet/providers.h"
 #include "forward/forwarding.h"
 #include "forward/refire.h"
+#include "machine/output_file.h"
 
 #define OPTIONS_VERB forward
 #define OPTIONS_LIST "cli/forward_options.def"
@@ -61,7 +62,8 @@ struct forward_run {
 	const struct target *target;
 	const struct destination *to;
 	struct run_control control;
-	struct spoor_session *session; /* of a file */
+	struct output_file out;
+	struct spoor_session *session; /* writes it */
 	bool opened;
 };
 
@@ -106,6 +108,26 @@ static int choose_providers(const struct forward_values *values, struct provider
 	return result;
 }
 
+/*
+ * The file is opened as every file of this program, so that its content is only the user's and no
+ * link is followed; libspoor opens it once more by its descriptor.
+ */
+static int open_file(struct forward_run *run, const struct spoor_session_options *session,
+	struct diag *diag)
+{
+	char path[32];
+	const struct spoor_file_options file = { .size = sizeof(file), .path = path };
+	int result = output_file_open(&run->out, run->values->output, diag);
+
+	if (result < 0)
+		return result;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", run->out.fd);
+	result = spoor_session_start_file(session, &file, &run->session);
+	if (result < 0)
+		return diag_set(diag, result, "cannot write '%s': %m", run->values->output);
+	return output_file_keep(&run->out, diag);
+}
+
 /* libspoor runs in this process, without another diagnostics socket. */
 static int open_destination(struct forward_run *run, struct diag *diag)
 {
@@ -117,8 +139,6 @@ static int open_destination(struct forward_run *run, struct diag *diag)
 	const struct spoor_session_options session = {
 		.size = sizeof(session), .wants = &want, .want_count = 1
 	};
-	const struct spoor_file_options file = { .size = sizeof(file),
-		.path = run->values->output };
 	int result = spoor_start(&options);
 
 	if (result < 0)
@@ -131,9 +151,7 @@ static int open_destination(struct forward_run *run, struct diag *diag)
 				diag_remedy(diag, "%s", run->to->missing);
 		}
 	} else {
-		result = spoor_session_start_file(&session, &file, &run->session);
-		if (result < 0)
-			diag_set(diag, result, "cannot write '%s': %m", run->values->output);
+		result = open_file(run, &session, diag);
 	}
 	return result;
 }
@@ -149,6 +167,7 @@ static int close_destination(struct forward_run *run, struct diag *diag)
 			diag_set(diag, result, "cannot write '%s': %m", run->values->output);
 	}
 	spoor_stop();
+	output_file_close(&run->out);
 	return result;
 }
 
@@ -223,9 +242,10 @@ static int run_all(const struct forward_values *values, const struct verb *self,
 	struct provider_list list = { 0 };
 	struct guard *guard = NULL;
 	struct diag diag = { 0 };
-	struct forward_run run = {
-		.values = values, .to = to, .control.watched = { { .fd = -1 } }
-	};
+	struct forward_run run = { .values = values,
+		.to = to,
+		.out = { .fd = -1, .folder = -1 },
+		.control.watched = { { .fd = -1 } } };
 	int code = target_options_dotnet(&values->targets, self, &choice);
 
 	if (code != EXIT_DONE) {

@@ -115,13 +115,18 @@ misused '\-\-providers or \-\-profile is missing' -p $app --to usdt
 code_of "$spoor" forward -p $app --to file -o none/x.nettrace --providers A
 expect_code 1 "a folder that does not exist"
 has err "^cannot write 'none/x\.nettrace': No such file or directory"
+ln -s elsewhere link.nettrace
+code_of "$spoor" forward -p $app --to file -o link.nettrace --providers A
+expect_code 1 "a link"
+[ ! -e elsewhere ] || fail "it wrote through a link"
 
-# Killed, or its program is killed.
+# Killed, or its program is killed. The file is only the user's.
 start forwarder "$spoor" forward -p $app --to file -o k.nettrace --providers Forwarded-Types:7:5 2>forward.err
 until_true grep -q '^forwarding' forward.err || fail "it does not forward: $(cat forward.err)"
 kill -9 $forwarder
 wait $forwarder 2>/dev/null
 until_true no_session $app || fail "a session is left of a killed forwarder: $(sessions $app)"
+[ "$(stat -c %a k.nettrace)" = 600 ] || fail "others can read the file: $(stat -c %a k.nettrace)"
 "$spoor" events k.nettrace >/dev/null 2>err || fail "its file cannot be read: $(cat err)"
 start forwarder "$spoor" forward -p $app --to file -o e.nettrace --providers Forwarded-Types:7:5 2>forward.err
 until_true grep -q '^forwarding' forward.err || fail "it does not forward: $(cat forward.err)"
