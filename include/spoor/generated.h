@@ -124,6 +124,71 @@ static inline uint8_t *spoor_generated_put_texts(uint8_t *at, const uint8_t *end
 	return at;
 }
 
+/* ---- EventHeader's layout: as libspoor's, apart from texts and GUIDs ---- */
+
+/* A text is its length (u16) and UTF-8. */
+static inline size_t spoor_generated_counted_text_size(const char *text, size_t length)
+{
+	return 2 + spoor_generated_text_length(text, length);
+}
+
+static inline uint8_t *spoor_generated_put_counted_text(uint8_t *at, const uint8_t *end,
+	const char *text, size_t length)
+{
+	size_t size = spoor_generated_text_length(text, length);
+
+	if ((size_t)(end - at) < 2)
+		return at;
+	if (size > (size_t)(end - at) - 2)
+		size = (size_t)(end - at) - 2;
+	at = spoor_generated_put_u16(at, end, (uint16_t)size);
+	return size ? spoor_put(at, text, size) : at;
+}
+
+static inline size_t spoor_generated_counted_texts_size(const char *const *texts, size_t count,
+	size_t length)
+{
+	size_t size = 2;
+
+	count = spoor_count_of(texts, count);
+	for (size_t i = 0; i < count; i++)
+		size += spoor_generated_counted_text_size(texts[i], length);
+	return size;
+}
+
+static inline uint8_t *spoor_generated_put_counted_texts(uint8_t *at, const uint8_t *end,
+	const char *const *texts, size_t count, size_t length)
+{
+	count = spoor_count_of(texts, count);
+	at = spoor_generated_put_u16(at, end, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		at = spoor_generated_put_counted_text(at, end, texts[i], length);
+	return at;
+}
+
+/* A GUID is big-endian. */
+static inline uint8_t *spoor_generated_put_uuid(uint8_t *at, const uint8_t *end,
+	const struct spoor_guid *guid)
+{
+	static const uint8_t order[] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	if ((size_t)(end - at) < sizeof(order))
+		return at;
+	for (size_t i = 0; i < sizeof(order); i++)
+		*at++ = guid ? guid->bytes[order[i]] : 0;
+	return at;
+}
+
+static inline uint8_t *spoor_generated_put_uuids(uint8_t *at, const uint8_t *end,
+	const struct spoor_guid *guids, size_t count)
+{
+	count = spoor_count_of(guids, count);
+	at = spoor_generated_put_u16(at, end, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		at = spoor_generated_put_uuid(at, end, &guids[i]);
+	return at;
+}
+
 /* ---- Texts in ETW's layout ---- */
 
 /*

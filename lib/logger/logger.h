@@ -52,5 +52,6 @@ struct logger_ops {
 
 extern const struct logger_ops logger_usdt;
 extern const struct logger_ops logger_lttng;
+extern const struct logger_ops logger_user_events;
 
 #endif

@@ -26,6 +26,7 @@
 static const struct logger_ops *const all[] = {
 	[SPOOR_LOGGER_USDT] = &logger_usdt,
 	[SPOOR_LOGGER_LTTNG] = &logger_lttng,
+	[SPOOR_LOGGER_USER_EVENTS] = &logger_user_events,
 };
 #define LOGGER_COUNT (sizeof(all) / sizeof(all[0]))
 _Static_assert(LOGGER_COUNT <= LOGGERS_MAX, "each logger has a slot");

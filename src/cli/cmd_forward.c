@@ -46,6 +46,8 @@ static const struct destination destinations[] = {
 	{ "usdt", true, SPOOR_LOGGER_USDT, "" },
 	{ "lttng", true, SPOOR_LOGGER_LTTNG,
 		"it needs liblttng-ust 2.12 or later (Debian: lttng-tools); the static spoor cannot load it" },
+	{ "user-events", true, SPOOR_LOGGER_USER_EVENTS,
+		"it needs Linux 6.4 or newer with CONFIG_USER_EVENTS and rights for user_events_data in tracefs; spoor doctor says what is missing" },
 	{ "file", false, 0, "" },
 };
 
@@ -296,8 +298,8 @@ int cmd_forward(const struct verb *self, int argc, char **argv)
 			"it takes options only, as in: spoor forward -p PID --to usdt --providers My-Source");
 	else if (!to)
 		code = options_misused(self,
-			values.to ? "--to is usdt, lttng or file, not '%s'"
-				  : "--to is missing: usdt, lttng or file%s",
+			values.to ? "--to is usdt, lttng, user-events or file, not '%s'"
+				  : "--to is missing: usdt, lttng, user-events or file%s",
 			values.to ? values.to : "");
 	else if (!to->is_logger != (values.output != NULL))
 		code = options_misused(self, "-o FILE goes with --to file");

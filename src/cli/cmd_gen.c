@@ -219,7 +219,7 @@ int cmd_gen(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "a folder for the files: -o DIR");
 	else if (!wanted_of(&values, &wanted, &wrong))
 		code = options_misused(self,
-			"--only '%s': the outputs are libspoor, lttng, usdt, etw, markdown and json",
+			"--only '%s': the outputs are libspoor, lttng, usdt, user-events, etw, markdown and json",
 			wrong);
 	else if (generate(&values, args.words.items[0], wanted, &diag) < 0)
 		code = words_fail(&diag);

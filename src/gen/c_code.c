@@ -271,8 +271,8 @@ static void add_count(struct bytes *out, const struct man_template *tmpl,
 /* What the helper functions of <spoor/generated.h> are called for a field of texts. */
 static const char *text_form(const struct man_field *field, enum c_layout layout)
 {
-	if (layout == C_LAYOUT_SPOOR)
-		return "text";
+	if (layout != C_LAYOUT_ETW)
+		return layout == C_LAYOUT_SPOOR ? "text" : "counted_text";
 	return in_types[field->type].kind == KIND_TEXT16 ? "etw_text16" : "etw_text8";
 }
 
@@ -318,15 +318,15 @@ static void add_field_size(struct bytes *out, const struct man_provider *p,
 		bytes_text(out, ")");
 	} else if (type->kind == KIND_SID) {
 		bytes_printf(out, "%sspoor_generated_sid_size(",
-			layout == C_LAYOUT_SPOOR ? "2u + " : "");
+			layout != C_LAYOUT_ETW ? "2u + " : "");
 		add_value(out, field);
 		bytes_text(out, ")");
 	} else if (array || type->kind == KIND_BINARY) {
 		bytes_printf(out,
-			layout == C_LAYOUT_SPOOR ? "2u + %uu * spoor_count_of("
-						 : "%uu * spoor_generated_count(",
+			layout != C_LAYOUT_ETW ? "2u + %uu * spoor_count_of("
+					       : "%uu * spoor_generated_count(",
 			element_size(field));
-		if (layout == C_LAYOUT_SPOOR) {
+		if (layout != C_LAYOUT_ETW) {
 			add_value(out, field);
 			bytes_text(out, ", ");
 		}
@@ -373,13 +373,25 @@ static void add_field_put(struct bytes *out, const struct man_provider *p,
 	}
 	if (type->kind == KIND_SID) {
 		bytes_printf(out, "spoor_at_ = spoor_generated_put_%ssid(spoor_at_, spoor_end_, ",
-			layout == C_LAYOUT_SPOOR ? "counted_" : "");
+			layout != C_LAYOUT_ETW ? "counted_" : "");
 		add_value(out, field);
 		bytes_text(out, ");\n");
 		return;
 	}
+	if (layout == C_LAYOUT_EVENT_HEADER && type->kind == KIND_GUID) {
+		bytes_printf(out,
+			"spoor_at_ = spoor_generated_put_uuid%s(spoor_at_, spoor_end_, %s",
+			array ? "s" : "", member && !array ? "&" : "");
+		add_value(out, field);
+		if (array) {
+			bytes_text(out, ", ");
+			add_count(out, tmpl, field);
+		}
+		bytes_text(out, ");\n");
+		return;
+	}
 	if (array || type->kind == KIND_BINARY) {
-		if (layout == C_LAYOUT_SPOOR) {
+		if (layout != C_LAYOUT_ETW) {
 			bytes_text(out,
 				"spoor_at_ = spoor_put_array_within(spoor_at_, spoor_end_, ");
 			add_value(out, field);
@@ -492,11 +504,11 @@ static void add_one_struct_writer(struct bytes *out, const struct man_provider *
 	each_member(member, field) add_field_put(out, p, tmpl, member, layout);
 	bytes_text(out, "\t}\n\treturn spoor_at_;\n}\n");
 	if (field->count.kind) {
-		const char *count = layout == C_LAYOUT_SPOOR
+		const char *count = layout != C_LAYOUT_ETW
 					    ? "spoor_count_of(spoor_s_, spoor_count_)"
 					    : "spoor_generated_count(spoor_count_)";
-		const char *item = layout == C_LAYOUT_SPOOR ? "&spoor_s_[i]"
-							    : "spoor_s_ ? &spoor_s_[i] : NULL";
+		const char *item =
+			layout != C_LAYOUT_ETW ? "&spoor_s_[i]" : "spoor_s_ ? &spoor_s_[i] : NULL";
 		bytes_printf(out,
 			"\nstatic size_t %s_all_size_(const struct %s *spoor_s_, size_t spoor_count_)\n"
 			"{\n"
@@ -506,7 +518,7 @@ static void add_one_struct_writer(struct bytes *out, const struct man_provider *
 			"\t\tsize += %s_size_(%s);\n"
 			"\treturn size;\n"
 			"}\n",
-			tag, tag, layout == C_LAYOUT_SPOOR ? "2" : "0", count, tag, item);
+			tag, tag, layout != C_LAYOUT_ETW ? "2" : "0", count, tag, item);
 		bytes_printf(out,
 			"\nstatic uint8_t *%s_all_put_(uint8_t *spoor_at_, const uint8_t *spoor_end_, const struct %s *spoor_s_,\n"
 			"\tsize_t spoor_count_)\n"
@@ -518,7 +530,7 @@ static void add_one_struct_writer(struct bytes *out, const struct man_provider *
 			"\treturn spoor_at_;\n"
 			"}\n",
 			tag, tag, count,
-			layout == C_LAYOUT_SPOOR
+			layout != C_LAYOUT_ETW
 				? "\tspoor_at_ = spoor_generated_put_u16(spoor_at_, spoor_end_, (uint16_t)spoor_count_);\n"
 				: "",
 			tag, item);

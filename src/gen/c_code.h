@@ -17,6 +17,8 @@
 enum c_layout {
 	/* every field says how long it is, so that any reader can read the payload by its description */
 	C_LAYOUT_SPOOR,
+	/* EventHeader's: as libspoor's, but a text has no zero, and a GUID is big-endian */
+	C_LAYOUT_EVENT_HEADER,
 	/* as ETW and EventPipe have it: a reader must know the manifest */
 	C_LAYOUT_ETW,
 };

@@ -75,6 +75,8 @@ int gen_files(const struct manifest *manifest, unsigned wanted, struct gen_files
 			gen_write_lttng(manifest, p, ret_files);
 		if (wanted & 1u << GEN_USDT)
 			gen_write_usdt(manifest, p, ret_files);
+		if (wanted & 1u << GEN_USER_EVENTS)
+			gen_write_user_events(manifest, p, ret_files);
 		if (wanted & 1u << GEN_ETW)
 			gen_write_etw(manifest, p, ret_files);
 	}

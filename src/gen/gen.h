@@ -67,6 +67,8 @@ void gen_write_lttng(const struct manifest *manifest, const struct man_provider 
 	struct gen_files *files);
 void gen_write_usdt(const struct manifest *manifest, const struct man_provider *p,
 	struct gen_files *files);
+void gen_write_user_events(const struct manifest *manifest, const struct man_provider *p,
+	struct gen_files *files);
 void gen_write_etw(const struct manifest *manifest, const struct man_provider *p,
 	struct gen_files *files);
 void gen_write_markdown(const struct manifest *manifest, struct gen_files *files);

@@ -390,7 +390,7 @@ static const struct {
 	{ "dotnet_guard", ".NET sessions end with spoor", guarded },
 	{ "dotnet_lttng", "LTTng events of .NET", lttng },
 	{ "lttng_logger", "LTTng events of libspoor", lttng_logger },
-	{ "user_events", "user_events of .NET 10", user_events },
+	{ "user_events", "user_events of .NET 10 and libspoor", user_events },
 };
 
 void dotnet_needs_probe(struct capability ret_table[DOTNET_NEEDS_COUNT])

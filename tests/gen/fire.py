@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """fire.py make EVENTS.json API MAIN.c EXPECTED.json: a C program that fires each event of what `spoor gen` made, and the values that a reader must find.
 
-API: "libspoor" (the program writes the nettrace file that its argument names) or "lttng".
-fire.py compare KIND EXPECTED.json READ: holds what was read against them; KIND is "spoor" (lines of `spoor events --json`) or "babeltrace" (babeltrace2's text).
+API: "libspoor" (the program writes the nettrace file that its argument names), "lttng" or "user_events".
+fire.py compare KIND EXPECTED.json READ: holds what was read against them; KIND is "spoor" (lines of `spoor events --json`), "babeltrace" (babeltrace2's text)
+or "event-header" (lines of event_header.py).
 """
 import json
 import re
@@ -165,10 +166,12 @@ def make(document, api, main_path, expected_path):
         if api == "libspoor":
             out.append('#include "%s.h"\n' % prefix)
         else:
-            out.append('#include "%s_lttng.h"\n' % prefix)
+            out.append('#include "%s_%s.h"\n' % (prefix, api))
         if not provider["events"]:
             continue
         wants.append('{ .size = sizeof(struct spoor_want), .name = "%s", .keywords = ~UINT64_C(0), .level = 5 }' % provider["name"])
+        if api == "user_events":
+            calls.append("\tif (%s_user_events_register())\n\t\treturn 3;\n" % prefix)
         registers.append("\tif (spoor_provider_register(&%s)) {\n\t\tspoor_provider_conflict(conflict, sizeof(conflict));\n"
                          '\t\tprintf("%%s\\n", conflict);\n\t\treturn 3;\n\t}\n' % prefix)
         for event in provider["events"]:
@@ -179,8 +182,10 @@ def make(document, api, main_path, expected_path):
                 calls.append("\tif (!%s_%s_enabled())\n\t\treturn 7;\n" % (prefix, event["symbol"]))
                 calls.append("\t%s_%s(%s);\n" % (prefix, event["symbol"], ", ".join(c)))
             else:
-                calls.append("\tif (!%s_lttng_%s_enabled())\n\t\tmissing++;\n" % (prefix, event["symbol"]))
-                calls.append("\t%s_lttng_%s(%s);\n" % (prefix, event["symbol"], ", ".join(c)))
+                calls.append("\tif (!%s_%s_%s_enabled())\n\t\tmissing++;\n" % (prefix, api, event["symbol"]))
+                calls.append("\t%s_%s_%s(%s);\n" % (prefix, api, event["symbol"], ", ".join(c)))
+        if api == "user_events":
+            calls.append("\t%s_user_events_unregister();\n" % prefix)
     with open(main_path, "w", encoding="utf-8") as f:
         f.write("#include <stdio.h>\n" + "".join(out))
         if api == "libspoor":
@@ -377,6 +382,40 @@ def compare_babeltrace(expected, path):
     return wrong
 
 
+def raw_times(value):
+    if isinstance(value, list):
+        return value[1] if value[:1] == ["time"] else [raw_times(v) for v in value]
+    return {k: raw_times(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def compare_event_header(expected, path):
+    """Lines of event_header.py."""
+    found, wrong = {}, 0
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            event = json.loads(line)
+            found.setdefault((event["provider"], event["id"], event["version"]), []).append(event)
+    for want in expected:
+        event = want["event"]
+        got = found.get((want["short"], event["id"], event["version"]), [])
+        name = "%s:%s" % (want["short"], event["symbol"])
+        if len(got) != 1:
+            print("%s was read %d times" % (name, len(got)))
+            wrong += 1
+            continue
+        values = raw_times(want["values"])
+        if not same(values, got[0]["fields"]) or list(values) != list(got[0]["fields"]):
+            print("%s: wanted %s, read %s" % (name, values, got[0]["fields"]))
+            wrong += 1
+        wanted = (event["symbol"], max(event["level"], 1), int(event["keywords"], 16), event["opcode"])
+        read = (got[0]["event"], got[0]["level"], int(got[0]["keywords"], 16), got[0]["opcode"])
+        if wanted != read:
+            print("%s: wanted %s, read %s" % (name, wanted, read))
+            wrong += 1
+    print("%d events compared, %d differences" % (len(expected), wrong))
+    return wrong
+
+
 def main():
     if sys.argv[1] == "make":
         with open(sys.argv[2], encoding="utf-8") as f:
@@ -384,7 +423,7 @@ def main():
         return
     with open(sys.argv[3], encoding="utf-8") as f:
         expected = json.load(f)
-    compare = {"spoor": compare_spoor, "babeltrace": compare_babeltrace}[sys.argv[2]]
+    compare = {"spoor": compare_spoor, "babeltrace": compare_babeltrace, "event-header": compare_event_header}[sys.argv[2]]
     sys.exit(1 if compare(expected, sys.argv[4]) else 0)
 
 

@@ -2,6 +2,7 @@
 # spoor forward: the events of a .NET program reach libspoor's files and probes with the names, types and values that a trace of the same program has; as JSON too; and no session is left.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
+top=$(realpath "$here/../..")
 program forwarded
 start app dotnet "$program" "$scratch/ready"
 until_true [ -e ready ] || fail "the program does not start"
@@ -98,6 +99,32 @@ if command -v lttng-sessiond >/dev/null && command -v babeltrace2 >/dev/null && 
 		# Every event from the first recorded one on.
 		sed -n 's/.*Forwarded_Types:Warned: .*{ number = \([0-9]*\),.*/\1/p' ctf | awk 'NR > 1 && $1 != last + 1 { bad = 1 } { last = $1 } END { exit bad || NR < 10 }' || fail "events are missing: $(grep -c Warned ctf) of them"
 	fi
+fi
+
+# As user_events, with a stand-in for the kernel's interface: fields and values are those of the file.
+if command -v python3 >/dev/null && ! is_sanitized; then
+	mkdir user_events
+	echo '*' >user_events/enabled
+	: >user_events/written
+	start forwarder env USER_EVENTS_FOLDER="$scratch/user_events" LD_PRELOAD="$(dirname "$spoor")/tests/lib/libuser_events_stand_in.so" \
+		"$spoor" forward -p $app --to user-events --providers Forwarded-Types:7:5 2>forward.err
+	written() {
+		[ "$(grep -c '^Forwarded_Types' user_events/written)" -gt 200 ]
+	}
+	until_true written || fail "no events in user_events: $(cat forward.err)"
+	kill -INT $forwarder && wait $forwarder || fail "forward --to user-events: $(cat forward.err)"
+	has forward.err 'forwarding events of .* to user-events'
+	head -n -1 user_events/written >user_events/whole
+	python3 "$top/tests/lib/event_header.py" user_events/whole >user_events/decoded 2>err || fail "an event is malformed: $(cut -c 1-300 err)"
+	jq -es 'map(select(.event == "Warned") | .fields.number) | length > 10 and . == [range(.[0]; .[0] + length)]' user_events/decoded >/dev/null || fail "events are missing in user_events"
+	jq -es 'map(select(.event == "Warned")) | all(.[]; .level == 3 and .fields.origin_pid == ($a | tonumber))' --arg a $app user_events/decoded >/dev/null || fail "other levels or origins in user_events"
+	for name in Numbers Others Described; do
+		jq -cS --arg name $name 'select(.event == $name) | .fields | with_entries(select(.key | startswith("origin_") | not)) | del(.number, .Number, .when)' user_events/decoded | sort -u >a
+		events_of f.nettrace $name | jq -cS 'del(.number, .Number, .when)' | sort -u >b
+		[ -s a ] || fail "no $name in user_events"
+		comm -23 a b >other
+		[ ! -s other ] || fail "$name in user_events: $(head -n 1 other), in the file: $(head -n 1 b)"
+	done
 fi
 
 # Mistakes.

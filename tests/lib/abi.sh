@@ -25,9 +25,9 @@ command -v gcc >/dev/null && gcc --version | head -n 1 | grep -qv clang || {
 	exit 77
 }
 
-# generated.h is a part of generated code, all of it inline: no program depends on it in the library.
+# generated.h and user_events.h are parts of generated code, all of them inline: no program depends on them in the library.
 for header in "$top"/include/spoor/*.h; do
-	[ "${header##*/}" != generated.h ] || continue
+	case ${header##*/} in generated.h | user_events.h) continue ;; esac
 	echo "#include <spoor/${header##*/}>"
 done >"$work/all.c"
 cd "$work"

@@ -1,5 +1,5 @@
 /*
- * logger_writer LOGGER [churn]: starts a logger and fires every kind of event, declared and made at
+ * logger_writer LOGGER [churn|activities]: starts a logger and fires every kind of event, declared and made at
  * run time, every 10 ms, until its input ends. Prints "ready", a line for each call of the enable
  * callback, and "round N" after each round that began with the declared events enabled. With "churn" four threads fire, and a signal handler on each of them, and
  * children are forked that fire an event with their process id.
@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <spoor/activity.h>
 #include <spoor/logger.h>
 
 #include "lib/all_types.h"
@@ -57,6 +58,41 @@ static void print_round(bool counts)
 		return;
 	printf("round %u\n", ++rounds);
 	fflush(stdout);
+}
+
+/* ---- Activities and long texts ---- */
+
+static bool is_refund_enabled(void)
+{
+	for (int i = 0; i < 3000 && !shop_refund_enabled(); i++)
+		usleep(10000);
+	return shop_refund_enabled();
+}
+
+static int activities(void)
+{
+	struct spoor_activity outer, inner;
+	char text[6001];
+
+	if (!is_refund_enabled())
+		return 1;
+	shop_refund(1);
+	if (spoor_activity_start(&outer, "outer", NULL))
+		return 1;
+	shop_refund(2);
+	(void)spoor_activity_start(&inner, "inner", NULL);
+	shop_refund(3);
+	spoor_activity_stop(&inner);
+	spoor_activity_stop(&outer);
+	shop_refund(4);
+	memset(text, 'x', sizeof(text));
+	text[2000] = '\0';
+	shop_order(1, text);
+	text[2000] = 'x';
+	text[6000] = '\0';
+	shop_order(2, text);
+	spoor_stop();
+	return 0;
 }
 
 /* ---- Churn ---- */
@@ -135,7 +171,7 @@ static int churn(enum spoor_logger which)
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "usdt", "lttng" };
+	static const char *const names[] = { "usdt", "lttng", "user-events" };
 	struct pollfd input = { .fd = 0, .events = POLLIN };
 	enum spoor_logger which = SPOOR_LOGGER_USDT;
 	int r = -1;
@@ -156,6 +192,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 2 && strcmp(argv[2], "churn") == 0)
 		return churn(which);
+	if (argc > 2 && strcmp(argv[2], "activities") == 0)
+		return activities();
 	struct spoor_event_source *source = spoor_source_new("Run-Time");
 	at_run_time(source);
 	printf("ready %d\n", (int)getpid());
