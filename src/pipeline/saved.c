@@ -9,27 +9,19 @@
 
 #include "base/diag.h"
 #include "base/input.h"
+#include "formats/ctf_read.h"
 #include "nettrace/nettrace_read.h"
 #include "trace/absorb.h"
 #include "trace/event.h"
 #include "trace/flow.h"
 #include "trace/trace.h"
 
-int saved_read_input(struct input *in, struct saved_reading *reading, struct diag *diag)
+/* The loop over a source, which it closes. */
+static int read_all(const char *name, struct saved_reading *reading, struct diag *diag)
 {
-	const char *name = in->name ? in->name : "memory";
 	struct event event;
-	int r = input_unpack(in, diag);
+	int r;
 
-	reading->ops = &nettrace_source;
-
-	if (r == 0)
-		r = reading->ops->open(in, reading->trace, !reading->clock_only, &reading->source,
-			diag);
-	if (r < 0) {
-		input_close(in);
-		return r;
-	}
 	while ((r = reading->ops->next(reading->source, &event, diag)) > 0) {
 		/* A payload that cannot be decoded is ignored: the rest of the file is valid. */
 		r = reading->clock_only ? absorb_clock(reading->trace, &event)
@@ -44,6 +36,38 @@ int saved_read_input(struct input *in, struct saved_reading *reading, struct dia
 	reading->lost = reading->ops->lost(reading->source);
 	reading->ops->close(reading->source);
 	return r;
+}
+
+int saved_read_input(struct input *in, struct saved_reading *reading, struct diag *diag)
+{
+	const char *name = in->name ? in->name : "memory";
+	int r = input_unpack(in, diag);
+
+	reading->ops = &nettrace_source;
+
+	if (r == 0)
+		r = reading->ops->open(in, reading->trace, !reading->clock_only, &reading->source,
+			diag);
+	if (r < 0) {
+		input_close(in);
+		return r;
+	}
+	return read_all(name, reading, diag);
+}
+
+int saved_read_path(const char *path, struct saved_reading *reading, struct diag *diag)
+{
+	struct stat status;
+	struct input in;
+	int r;
+
+	if (strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		reading->ops = &ctf_source;
+		r = ctf_source_open(path, reading->trace, &reading->source, diag);
+		return r < 0 ? r : read_all(path, reading, diag);
+	}
+	r = input_open(&in, path, diag);
+	return r < 0 ? r : saved_read_input(&in, reading, diag);
 }
 
 /* The times of the first and the last event that carries a loss. */
@@ -74,12 +98,8 @@ int saved_read(const char *path, struct trace *trace,
 		.on_event = note_losses,
 		.context = &losses,
 	};
-	struct input in;
-	int r = input_open(&in, path, diag);
+	int r = saved_read_path(path, &reading, diag);
 
-	if (r < 0)
-		return r;
-	r = saved_read_input(&in, &reading, diag);
 	if (!reading.source)
 		return r;
 	int end = absorb_end(trace, reading.lost, losses.first_ns, losses.last_ns);

@@ -1,4 +1,7 @@
-/* Reads a recording from a file: decodes its events and absorbs them into a trace. */
+/*
+ * Reads a recording from a file, or a CTF trace from a folder: decodes its events and absorbs them
+ * into a trace.
+ */
 #ifndef SPOOR_PIPELINE_SAVED_H
 #define SPOOR_PIPELINE_SAVED_H
 
@@ -35,6 +38,9 @@ struct saved_reading {
  * failure. Results as saved_read().
  */
 int saved_read_input(struct input *in, struct saved_reading *reading, struct diag *diag);
+
+/* The same for `path`: a file, "-" for standard input, or the folder of a CTF trace. */
+int saved_read_path(const char *path, struct saved_reading *reading, struct diag *diag);
 
 /*
  * Reads `path` ("-": standard input) into `trace`, which must be initialized, and calls back for

@@ -136,8 +136,10 @@ static void forget(struct window *window)
 	reorder_window_done(&window->order);
 }
 
-int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks,
-	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag)
+/* `in` NULL: from `path`. */
+static int stream(struct input *in, const char *path, struct trace *trace,
+	enum saved_stream_stacks stacks, saved_stream_fn *take, void *context, uint64_t *ret_lost,
+	struct diag *diag)
 {
 	struct window window = {
 		.reading = {
@@ -150,7 +152,8 @@ int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_
 		.take = take,
 		.context = context,
 	};
-	int r = saved_read_input(in, &window.reading, diag);
+	int r = in ? saved_read_input(in, &window.reading, diag)
+		   : saved_read_path(path, &window.reading, diag);
 
 	if (!window.failed) {
 		reorder_window_sort(&window.order, UINT64_MAX);
@@ -165,12 +168,14 @@ int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_
 	return r;
 }
 
+int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks,
+	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag)
+{
+	return stream(in, NULL, trace, stacks, take, context, ret_lost, diag);
+}
+
 int saved_stream(const char *path, struct trace *trace, enum saved_stream_stacks stacks,
 	saved_stream_fn *take, void *context, uint64_t *ret_lost, struct diag *diag)
 {
-	struct input in;
-	int r = input_open(&in, path, diag);
-
-	*ret_lost = 0;
-	return r < 0 ? r : saved_stream_input(&in, trace, stacks, take, context, ret_lost, diag);
+	return stream(NULL, path, trace, stacks, take, context, ret_lost, diag);
 }

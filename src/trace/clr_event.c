@@ -5,6 +5,7 @@
 #include "trace/clr_event.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct texts {
 #define CLR_TEXT(identifier, text) char text_##identifier[sizeof(text)];
@@ -106,6 +107,21 @@ bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
 		.version = found->version,
 	};
 	return true;
+}
+
+bool clr_event_find_symbol(enum provider_kind provider, const char *symbol, uint32_t *ret_id,
+	uint8_t *ret_version)
+{
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		const struct packed_event *event = &events[i];
+		if (event->provider != provider ||
+			strcmp((const char *)&texts + event->symbol, symbol) != 0)
+			continue;
+		*ret_id = event->id;
+		*ret_version = event->version;
+		return true;
+	}
+	return false;
 }
 
 const char *clr_field_name(const struct clr_field *field)

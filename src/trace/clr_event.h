@@ -53,6 +53,10 @@ struct clr_event {
 bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
 	struct clr_event *ret_event);
 
+/* The event of this symbol, "GCStart_V2", of one of the runtime's providers. False: none. */
+bool clr_event_find_symbol(enum provider_kind provider, const char *symbol, uint32_t *ret_id,
+	uint8_t *ret_version);
+
 const char *clr_field_name(const struct clr_field *field);
 
 /* Whether the provider is one of the runtime's manifest. */

@@ -1,0 +1,146 @@
+"""ctf_compare.py TEXT JSON: the events that babeltrace2 printed with --clock-gmt --clock-date, and those of `spoor events --json`, are the same.
+
+Order, time to the nanosecond, name, thread, fields, values. LTTng's lengths of arrays are left out; a guid is 16 bytes. Prints the number of events.
+"""
+import json
+import re
+import sys
+import uuid
+
+TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:=()])|([^\s{}\[\],:=()"]+))')
+
+
+class Parser:
+    def __init__(self, text):
+        self.tokens = [m.groups() for m in TOKEN.finditer(text)]
+        self.at = 0
+
+    def peek(self):
+        return self.tokens[self.at] if self.at < len(self.tokens) else (None, None, None)
+
+    def take(self):
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def value(self):
+        text, sign, word = self.take()
+        if sign == '{':
+            return self.object('}')
+        if sign == '[':
+            return self.array()
+        if sign == '(':  # an enumeration: ( "label" : container = 5 )
+            number = None
+            while self.peek()[1] != ')':
+                token = self.take()
+                number = token[2] if token[2] not in (None, 'container') else number
+            self.take()
+            return int(number, 0)
+        if text is not None:
+            return text_of(text)
+        return number_of(word)
+
+    def object(self, end):
+        fields = {}
+        while self.peek()[1] != end:
+            if self.peek()[1] == ',':
+                self.take()
+                continue
+            name = self.take()[2]
+            self.take()  # =
+            fields[name] = self.value()
+        self.take()
+        return fields
+
+    def array(self):
+        items = []
+        while self.peek()[1] != ']':
+            if self.peek()[1] == ',':
+                self.take()
+                continue
+            for _ in range(4):  # [ 0 ] =
+                self.take()
+            items.append(self.value())
+        self.take()
+        return items
+
+
+def text_of(token):
+    return re.sub(r'\\(.)', lambda m: {'n': '\n', 't': '\t'}.get(m.group(1), m.group(1)), token[1:-1])
+
+
+def number_of(word):
+    try:
+        return int(word, 0)
+    except ValueError:
+        return float(word)
+
+
+def without_lengths(fields):
+    made = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            value = without_lengths(value)
+        made[name] = value
+    for name, value in fields.items():
+        length = '_' + name + '_length'
+        if isinstance(value, (list, str)) and length in made:
+            del made[length]
+    return made
+
+
+def same(a, b):
+    if isinstance(a, list) and isinstance(b, str):
+        try:
+            return bytes(a) == uuid.UUID(b).bytes_le
+        except ValueError:
+            return False
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    # babeltrace2 prints floats with six digits.
+    if isinstance(a, float) or isinstance(b, float):
+        return abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1)
+    # A double in an array has its bits in CTF.
+    return a == b
+
+
+LINE = re.compile(r'\[(\S+ \S+?)(\d{3})\] \(\S+\) (?:\S+ )?(\S+): (.*)$')
+
+
+def peer_events(path):
+    for line in open(path, encoding='utf-8'):
+        match = LINE.match(line.rstrip('\n'))
+        if not match:
+            sys.exit('cannot parse: ' + line)
+        parser = Parser(match.group(4))
+        objects = []
+        while parser.peek()[1] == '{' or parser.peek()[1] == ',':
+            if parser.take()[1] == '{':
+                objects.append(parser.object('}'))
+        context = {}
+        for each in objects[:-1]:
+            context.update(each)
+        yield match.group(1) + match.group(2), match.group(3), context, without_lengths(objects[-1])
+
+
+def main():
+    count = 0
+    with open(sys.argv[2], encoding='utf-8') as own:
+        for time, name, context, fields in peer_events(sys.argv[1]):
+            line = own.readline()
+            if not line:
+                sys.exit(f'event {count} is missing: {time} {name}')
+            event = json.loads(line)
+            wanted = (time.replace(' ', 'T') + 'Z', name, context.get('vpid'), context.get('vtid'))
+            given = (event['time'], event['provider'] + ':' + event['event'], event.get('pid'), event.get('tid'))
+            if wanted != given or not same(fields, event['fields']):
+                sys.exit(f'event {count} differs:\nbabeltrace2 {wanted} {fields}\nspoor       {given} {event["fields"]}')
+            count += 1
+        if own.readline():
+            sys.exit(f'there are more than {count} events')
+    print(count)
+
+
+main()

@@ -1,0 +1,286 @@
+/* CTF: metadata that arrives in pieces, packets of a growing trace, losses, limits of types. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "formats/ctf_metadata.h"
+#include "formats/ctf_read.h"
+#include "trace/clr_event.h"
+#include "trace/trace.h"
+
+static const char head[] =
+	"/* CTF 1.8 */ typealias integer { size = 8; align = 8; signed = 0; } := uint8_t;\n"
+	"typealias integer { size = 32; align = 8; signed = 0; } := uint32_t;\n"
+	"typealias integer { size = 64; align = 8; signed = 0; } := unsigned long;\n"
+	"trace { byte_order = le; packet.header := struct { uint32_t magic; uint32_t stream_id; }; };\n"
+	"env { domain = \"ust\"; };\n"
+	"clock { name = \"monotonic\"; freq = 1000000000; offset = 1000; };\n"
+	"stream { id = 0; packet.context := struct { unsigned long content_size; unsigned long packet_size;\n"
+	"  unsigned long events_discarded; uint32_t cpu_id; };\n"
+	"  event.header := struct { uint8_t id; integer { size = 64; align = 8; map = clock.monotonic.value; } t; };\n"
+	"  event.context := struct { uint32_t _vpid; uint32_t _vtid; }; };\n";
+
+static char folder[64];
+
+static void put_file(const char *name, const char *mode, const void *data, size_t size)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	FILE *file = fopen(path, mode);
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void put_text(const char *mode, const char *text)
+{
+	put_file("metadata", mode, text, strlen(text));
+}
+
+/* A packet with one event of this id and payload. */
+static void put_packet(const char *name, uint8_t id, uint64_t time_ns, uint64_t discarded,
+	const void *payload, size_t size)
+{
+	struct bytes b = { 0 };
+	uint64_t bits = (8 + 28 + 1 + 8 + 8 + size) * 8;
+
+	bytes_u32(&b, 0xc1fc1fc1);
+	bytes_u32(&b, 0);
+	bytes_u64(&b, bits);
+	bytes_u64(&b, bits + 64);
+	bytes_u64(&b, discarded);
+	bytes_u32(&b, 1);
+	bytes_u8(&b, id);
+	bytes_u64(&b, time_ns);
+	bytes_u32(&b, 70);
+	bytes_u32(&b, 71);
+	bytes_add(&b, payload, size);
+	bytes_u64(&b, 0);
+	put_file(name, "a", b.data, b.len);
+	bytes_done(&b);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	(void)snprintf(folder, sizeof(folder), "/tmp/test_ctf.XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	static const char *const names[] = { "metadata", "a", "b" };
+	char path[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		(void)unlink(path); /* not all of them exist */
+	}
+	return rmdir(folder);
+}
+
+/* Nothing, half of the metadata, a packet before the description of its event. */
+static void grows(void **state)
+{
+	struct trace trace;
+	struct ctf_reader *reader;
+	struct ctf_event event;
+	struct diag diag = { 0 };
+	int64_t offset_ns;
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_reader_open(folder, &trace, CTF_GROWING, &reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	assert_false(ctf_reader_clock(reader, &offset_ns));
+
+	put_file("metadata", "w", head, 100);
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	put_packet("a", 9, 500, 0, "\x05", 1);
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+
+	put_text("a", head + 100);
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	assert_true(ctf_reader_clock(reader, &offset_ns));
+	assert_int_equal(offset_ns, 1000);
+	put_text("a", "event { name = \"shop:order\"; id = 9; stream_id = 0; loglevel = 4;\n"
+		      "fields := struct { uint8_t _number; }; }");
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	put_text("a", ";\n");
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 1);
+	assert_int_equal(event.event.time_ns, 500);
+	assert_int_equal(event.pid, 70);
+	assert_int_equal(event.tid, 71);
+	assert_int_equal(event.event.cpu, 1);
+	assert_int_equal(event.event.payload_size, 1);
+	assert_int_equal(event.event.payload[0], 5);
+	const struct schema *schema = &trace.schemas.items[event.event.schema_index];
+	assert_string_equal(trace_text(&trace, schema->provider), "shop");
+	assert_string_equal(trace_text(&trace, schema->name), "order");
+	assert_int_equal(schema->level, 3);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+
+	/* Two files are merged; the counter of lost events grows in each. */
+	put_packet("a", 9, 800, 3, "\x06", 1);
+	put_packet("b", 9, 700, 2, "\x07", 1);
+	put_packet("b", 9, 900, 7, "\x08", 1);
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	static const struct {
+		uint64_t time_ns;
+		uint32_t lost;
+	} expected[] = { { 700, 2 }, { 800, 3 }, { 900, 5 } };
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(ctf_reader_next(reader, &event, &diag), 1);
+		assert_int_equal(event.event.time_ns, expected[i].time_ns);
+		assert_int_equal(event.event.lost_before, expected[i].lost);
+	}
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	assert_int_equal(ctf_reader_lost(reader), 10);
+	ctf_reader_close(reader);
+	trace_done(&trace);
+}
+
+/* .NET's tracepoints have the runtime's identity and layout, packed or not. */
+static void runtime_events(void **state)
+{
+	static const uint8_t fields[] = { 1, 0, 0, 0, 2, 0, 0, 0 };
+	static const uint8_t packed[] = { 3, 0, 0, 0, 3, 0, 0, 0, 7, 8, 9 };
+	static const uint8_t text[] = "name";
+	struct trace trace;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_text("w", head);
+	put_text("a",
+		"event { name = \"DotNETRuntime:GCStart\"; id = 1; stream_id = 0; loglevel = 13;\n"
+		" fields := struct { uint32_t _Count; uint32_t _Reason; }; };\n"
+		"event { name = \"DotNETRuntime:GCBulkType_Unknown\"; id = 2; stream_id = 0;\n"
+		" fields := struct { string _Text; }; };\n"
+		"event { name = \"DotNETRuntime:BulkType\"; id = 3; stream_id = 0; fields := struct {\n"
+		" uint32_t _length; uint32_t ____data___length; uint8_t ___data__[____data___length]; }; };\n");
+	put_packet("a", 1, 1, 0, fields, sizeof(fields));
+	put_packet("a", 2, 2, 0, text, sizeof(text));
+	put_packet("a", 3, 3, 0, packed, sizeof(packed));
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_source_open(folder, &trace, &source, &diag), 0);
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	const struct schema *schema = &trace.schemas.items[event.schema_index];
+	assert_string_equal(trace_text(&trace, schema->provider), PROVIDER_CLR_NAME);
+	assert_int_equal(schema->provider_kind, PROVIDER_CLR);
+	assert_int_equal(schema->event_id, CLR_ID_GCStart);
+	assert_int_equal(schema->name, 0);
+	assert_int_equal(event.payload_size, sizeof(fields));
+	assert_memory_equal(event.payload, fields, sizeof(fields));
+	/* A name that the manifest does not have stays an event of its own. */
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	schema = &trace.schemas.items[event.schema_index];
+	assert_string_equal(trace_text(&trace, schema->provider), "DotNETRuntime");
+	assert_memory_equal(event.payload, "n\0a\0m\0e\0\0", 10);
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	assert_int_equal(trace.schemas.items[event.schema_index].event_id, CLR_ID_BulkType);
+	assert_int_equal(event.payload_size, 3);
+	assert_memory_equal(event.payload, packed + 8, 3);
+	assert_int_equal(ctf_source.next(source, &event, &diag), 0);
+	assert_string_equal(trace_text(&trace, trace.processes.items[1].name), "");
+	assert_int_equal(trace.processes.items[1].pid, 70);
+	ctf_source.close(source);
+	trace_done(&trace);
+}
+
+static void refuses(const char *declaration, const char *why)
+{
+	struct ctf_metadata metadata;
+	struct diag diag = { 0 };
+
+	assert_int_equal(ctf_metadata_init(&metadata), 0);
+	int result = ctf_metadata_add(&metadata, (const uint8_t *)declaration,
+		strlen(declaration), &diag);
+	if (result == 0 || !strstr(diag.text, why))
+		fail_msg("'%s': %d '%s'", declaration, result, diag.text);
+	ctf_metadata_done(&metadata);
+}
+
+static void bad_metadata(void **state)
+{
+	struct bytes deep = { 0 };
+
+	(void)state;
+	refuses("event { fields := struct { foo_t x; }; };", "'foo_t' has no description");
+	refuses("typealias integer { size = 65; } := a;", "1 to 64 bits");
+	refuses("typealias integer { size = 8; align = 3; } := a;", "no power of two");
+	refuses("typealias floating_point { exp_dig = 5; mant_dig = 11; } := a;", "neither");
+	refuses("typealias string := t; typealias enum : t { A } := a;", "of no integer");
+	refuses("struct a { variant <x> v y; };", "a type has no description");
+	refuses("struct a { string x[; };", "is missing");
+	refuses("event { name = \"a\" };", "a name is missing");
+	refuses("stray;", "'stray' has no description");
+	refuses("\x57\x1d\xd1\x75", "damaged");
+	for (unsigned i = 0; i < 100; i++)
+		bytes_text(&deep, "struct { ");
+	bytes_text(&deep, "};");
+	bytes_text(&deep, "}; };"); /* the cut is by depth: closed below */
+	for (unsigned i = 0; i < 100; i++)
+		bytes_text(&deep, "}; ");
+	refuses(bytes_z(&deep), "too deeply");
+	bytes_done(&deep);
+}
+
+/* Types that double at each level, and empty ones that are counted: bounded. */
+static void bombs(void **state)
+{
+	struct bytes text = { 0 };
+	struct trace trace;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_text("w", head);
+	bytes_text(&text, "struct s0 { struct { } a; struct { } b; };\n");
+	for (unsigned i = 1; i < 60; i++)
+		bytes_printf(&text, "struct s%u { struct s%u a; struct s%u b; };\n", i, i - 1,
+			i - 1);
+	bytes_text(&text,
+		"event { name = \"a:b\"; id = 1; stream_id = 0; fields := struct { struct s59 x; }; };\n"
+		"event { name = \"a:c\"; id = 2; stream_id = 0; fields := struct { uint32_t n; struct s59 x[n]; }; };\n");
+	put_text("a", bytes_z(&text));
+	put_packet("a", 2, 1, 0, "\xff\xff\xff\xff", 4);
+	put_packet("b", 1, 2, 0, "", 0);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_source_open(folder, &trace, &source, &diag), 0);
+	assert_true(ctf_source.next(source, &event, &diag) < 0);
+	ctf_source.close(source);
+	trace_done(&trace);
+	bytes_done(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(grows, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(runtime_events, make_folder, remove_folder),
+		cmocka_unit_test(bad_metadata),
+		cmocka_unit_test_setup_teardown(bombs, make_folder, remove_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
