@@ -32,8 +32,7 @@ void ctf_align(struct ctf_decoder *d, uint32_t align)
 
 static bool is_big(const struct ctf_decoder *d, const struct ctf_type *type)
 {
-	return type->byte_order ? type->byte_order == CTF_BIG
-				: d->metadata->byte_order == CTF_BIG;
+	return type->byte_order ? type->byte_order == CTF_BIG : d->metadata->byte_order == CTF_BIG;
 }
 
 static uint64_t read_bytes(const uint8_t *data, uint32_t size_bytes, bool big)
@@ -51,7 +50,8 @@ static uint64_t read_bits(const uint8_t *data, uint64_t at, uint32_t size, bool 
 	uint64_t value = 0;
 
 	if (!big && at % 8 + size <= 64) {
-		uint64_t whole = read_bytes(data + at / 8, (uint32_t)((at % 8 + size + 7) / 8), false);
+		uint64_t whole =
+			read_bytes(data + at / 8, (uint32_t)((at % 8 + size + 7) / 8), false);
 		return whole >> at % 8 & (UINT64_MAX >> (64 - size));
 	}
 	for (uint32_t i = 0; i < size; i++) {
@@ -143,8 +143,7 @@ const struct ctf_field *ctf_select(struct ctf_decoder *d, const struct ctf_type 
 {
 	const struct ctf_metadata *metadata = d->metadata;
 	uint32_t tag = d->tags[variant->slot];
-	uint32_t label =
-		tag ? label_of(metadata, type_at(d, tag), d->slots[variant->slot]) : 0;
+	uint32_t label = tag ? label_of(metadata, type_at(d, tag), d->slots[variant->slot]) : 0;
 
 	for (uint32_t i = 0; label && i < variant->count; i++) {
 		const struct ctf_field *field = &metadata->fields.items[variant->first + i];
@@ -301,8 +300,7 @@ void ctf_add_text(struct ctf_decoder *d, uint32_t index, struct bytes *out)
 		ctf_align(d, type->align);
 		bytes_u8(out, '{');
 		for (uint32_t i = 0; i < type->count && !d->short_read; i++) {
-			const struct ctf_field *field =
-				&d->metadata->fields.items[type->first + i];
+			const struct ctf_field *field = &d->metadata->fields.items[type->first + i];
 			const char *name = strtab_get(&d->metadata->strings, field->name);
 			bytes_printf(out, "%s\"%s\": ", i ? ", " : "",
 				name[0] == '_' ? name + 1 : name);

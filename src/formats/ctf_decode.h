@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/ctf_metadata.h"
+#include "formats/ctf_types.h"
 
 struct bytes;
 
@@ -23,7 +23,8 @@ struct ctf_decoder {
 	uint64_t end; /* bits */
 	uint64_t clock;
 	unsigned depth;
-	uint32_t steps_left; /* CTF_STEPS_MAX at the begin of an event: empty values take no bytes */
+	uint32_t
+		steps_left; /* CTF_STEPS_MAX at the begin of an event: empty values take no bytes */
 	bool short_read;
 };
 

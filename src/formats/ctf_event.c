@@ -9,12 +9,12 @@
 #include "trace/schema.h"
 #include "trace/trace.h"
 
-#define GUID_SIZE       16u
-#define OWN_ID_FIRST    0x4000u /* of events without an id of their provider */
-#define OTHER_LAYOUT_ID 0x8000u
-#define FIELDS_MAX      4096u
+#define GUID_SIZE        16u
+#define OWN_ID_FIRST     0x4000u /* of events without an id of their provider */
+#define OTHER_LAYOUT_ID  0x8000u
+#define FIELDS_MAX       4096u
 #define STRUCT_DEPTH_MAX 8u /* deeper ones are described by a text */
-#define TEXT_UNITS_MAX  (EVENT_PAYLOAD_MAX / 2)
+#define TEXT_UNITS_MAX   (EVENT_PAYLOAD_MAX / 2)
 
 static const struct {
 	const char *name;
@@ -165,10 +165,9 @@ static int place_schema(struct trace *trace, struct schema *schema, bool has_id,
 
 static bool is_packed(const struct ctf_metadata *metadata, const struct ctf_type *fields)
 {
-	return fields->count == 3 &&
-	       strcmp(strtab_get(&metadata->strings,
-			      metadata->fields.items[fields->first + 2].name),
-		       "___data__") == 0;
+	return fields->count == 3 && strcmp(strtab_get(&metadata->strings,
+						    metadata->fields.items[fields->first + 2].name),
+					     "___data__") == 0;
 }
 
 static bool find_clr(struct ctf_layout *layout, const struct ctf_metadata *metadata,
@@ -186,8 +185,7 @@ static bool find_clr(struct ctf_layout *layout, const struct ctf_metadata *metad
 			!clr_event_find(kind, schema->event_id, schema->version, &layout->clr))
 			return false;
 		schema->provider_kind = (uint8_t)kind;
-		layout->kind =
-			is_packed(metadata, fields) ? CTF_LAYOUT_PACKED : CTF_LAYOUT_CLR;
+		layout->kind = is_packed(metadata, fields) ? CTF_LAYOUT_PACKED : CTF_LAYOUT_CLR;
 		return true;
 	}
 	return false;
@@ -213,8 +211,8 @@ int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metada
 	}
 	bool has_id = made.is_libspoor = read_uri(uri, &schema);
 
-	schema.provider = colon ? strtab_add(&trace->strings, name, len)
-				: trace_add_text(trace, "lttng");
+	schema.provider =
+		colon ? strtab_add(&trace->strings, name, len) : trace_add_text(trace, "lttng");
 	schema.name = trace_add_text(trace, short_name);
 	if (!add_fields(&made, metadata, &metadata->types.items[event->fields], 0, trace,
 		    &schema)) {

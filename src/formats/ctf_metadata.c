@@ -176,34 +176,11 @@ int ctf_metadata_add(struct ctf_metadata *metadata, const uint8_t *data, size_t 
 		return diag_set(diag, -ENOMEM, "cannot read the metadata: %m");
 	while (result == 0) {
 		const char *text = (const char *)metadata->text.data + metadata->parsed;
-		size_t len =
-			declaration_size(text, metadata->text.len - metadata->parsed);
+		size_t len = declaration_size(text, metadata->text.len - metadata->parsed);
 		if (!len)
 			break;
 		result = ctf_tsdl_declaration(metadata, text, len, diag);
 		metadata->parsed += len;
 	}
 	return result;
-}
-
-const struct ctf_stream_class *ctf_metadata_stream(const struct ctf_metadata *metadata,
-	uint64_t id)
-{
-	vec_each (stream, &metadata->streams)
-		if (stream->id == id)
-			return stream;
-	return NULL;
-}
-
-const struct ctf_event_class *ctf_metadata_event(const struct ctf_metadata *metadata,
-	uint64_t stream_id, uint64_t event_id)
-{
-	uint64_t key = hash_u64(hash_u64(stream_id) ^ event_id);
-
-	for (struct map_walk w = map_find(&metadata->event_index, key); w.value; map_next(&w)) {
-		const struct ctf_event_class *event = &metadata->events.items[w.value];
-		if (event->id == event_id && event->stream_id == stream_id)
-			return event;
-	}
-	return NULL;
 }

@@ -103,9 +103,9 @@ void ctf_reader_close(struct ctf_reader *reader)
 {
 	if (!reader)
 		return;
-	vec_each (file, &reader->files)
+	vec_each(file, &reader->files)
 		file_free(*file);
-	vec_each (part, &reader->parts)
+	vec_each(part, &reader->parts)
 		part_free(*part);
 	vec_done(&reader->files);
 	vec_done(&reader->parts);
@@ -116,7 +116,7 @@ void ctf_reader_close(struct ctf_reader *reader)
 
 static struct ctf_part *find_part(const struct ctf_reader *reader, const char *folder)
 {
-	vec_each (part, &reader->parts)
+	vec_each(part, &reader->parts)
 		if (strcmp((*part)->folder, folder) == 0)
 			return *part;
 	return NULL;
@@ -124,7 +124,7 @@ static struct ctf_part *find_part(const struct ctf_reader *reader, const char *f
 
 static bool has_file(const struct ctf_reader *reader, const char *path)
 {
-	vec_each (file, &reader->files)
+	vec_each(file, &reader->files)
 		if (strcmp((*file)->path, path) == 0)
 			return true;
 	return false;
@@ -172,9 +172,8 @@ static int add_part(struct ctf_reader *reader, const char *folder, struct ctf_pa
 	part->fd = open(path, O_RDONLY | O_CLOEXEC);
 	part->folder = strdup(folder);
 	int result = part->fd < 0 ? diag_set(diag, -errno, "cannot open '%s': %m", path) : 0;
-	if (result == 0 &&
-		(!part->folder || ctf_metadata_init(&part->metadata) < 0 ||
-			!vec_add(&reader->parts, part)))
+	if (result == 0 && (!part->folder || ctf_metadata_init(&part->metadata) < 0 ||
+				   !vec_add(&reader->parts, part)))
 		result = diag_set(diag, -ENOMEM, "cannot read '%s': %m", folder);
 	if (result < 0) {
 		part_free(part);
@@ -213,10 +212,9 @@ static int scan(struct ctf_reader *reader, const char *folder, unsigned depth, s
 	int result = 0;
 
 	if (!dir)
-		return reader->growth == CTF_GROWING || depth ? 0
-							      : diag_set(diag, -errno,
-									"cannot read '%s': %m",
-									folder);
+		return reader->growth == CTF_GROWING || depth
+			       ? 0
+			       : diag_set(diag, -errno, "cannot read '%s': %m", folder);
 	if (!part && fstatat(dirfd(dir), "metadata", &status, 0) == 0 && S_ISREG(status.st_mode))
 		result = add_part(reader, folder, &part, diag);
 	for (struct dirent *entry; result == 0 && (entry = readdir(dir));) {
@@ -312,8 +310,9 @@ static int load_packet(struct ctf_reader *reader, struct ctf_file *file, struct 
 
 	if (fstat(file->fd, &status) < 0)
 		return diag_set(diag, -errno, "cannot read '%s': %m", file->path);
-	uint64_t left =
-		(uint64_t)status.st_size > file->offset ? (uint64_t)status.st_size - file->offset : 0;
+	uint64_t left = (uint64_t)status.st_size > file->offset
+				? (uint64_t)status.st_size - file->offset
+				: 0;
 	if (!left)
 		return 0;
 	ssize_t got = pread(file->fd, head, sizeof(head), (off_t)file->offset);
@@ -355,8 +354,8 @@ static int load_packet(struct ctf_reader *reader, struct ctf_file *file, struct 
 	file->size = size;
 	file->d.data = packet;
 	file->d.end = content;
-	file->cpu = slots[CTF_SLOT_CPU] <= INT32_MAX ? (int32_t)slots[CTF_SLOT_CPU]
-						     : EVENT_CPU_UNKNOWN;
+	file->cpu =
+		slots[CTF_SLOT_CPU] <= INT32_MAX ? (int32_t)slots[CTF_SLOT_CPU] : EVENT_CPU_UNKNOWN;
 	count_discarded(reader, file);
 	return 1;
 }
@@ -380,8 +379,8 @@ static int find_event(struct ctf_reader *reader, struct ctf_file *file, struct d
 		if (!file->packet) {
 			int result = load_packet(reader, file, diag);
 			if (result <= 0) {
-				file->state = reader->growth == CTF_GROWING ? FILE_WAITS
-									    : FILE_ENDED;
+				file->state =
+					reader->growth == CTF_GROWING ? FILE_WAITS : FILE_ENDED;
 				return result;
 			}
 		}
@@ -467,10 +466,10 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 		read_context(&file->d, file->stream->event_context, ret_event);
 	if (event->context)
 		ctf_skip(&file->d, event->context);
-	ret_event->pid = (uint32_t)(slots[CTF_SLOT_PID] ? slots[CTF_SLOT_PID]
-							: slots[CTF_SLOT_VPID]);
-	ret_event->tid = (uint32_t)(slots[CTF_SLOT_TID] ? slots[CTF_SLOT_TID]
-							: slots[CTF_SLOT_VTID]);
+	ret_event->pid =
+		(uint32_t)(slots[CTF_SLOT_PID] ? slots[CTF_SLOT_PID] : slots[CTF_SLOT_VPID]);
+	ret_event->tid =
+		(uint32_t)(slots[CTF_SLOT_TID] ? slots[CTF_SLOT_TID] : slots[CTF_SLOT_VTID]);
 	bytes_reset(&reader->payload);
 	ctf_layout_payload(layout, event, &file->d, &reader->payload);
 	if (file->d.short_read)
@@ -480,9 +479,9 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 	ret_event->event = (struct event){
 		.time_ns = file->time_ns,
 		.payload = reader->payload.data,
-		.payload_size = (uint32_t)(reader->payload.len < EVENT_PAYLOAD_MAX
-						   ? reader->payload.len
-						   : EVENT_PAYLOAD_MAX),
+		.payload_size =
+			(uint32_t)(reader->payload.len < EVENT_PAYLOAD_MAX ? reader->payload.len
+									   : EVENT_PAYLOAD_MAX),
 		.schema_index = layout->schema_index,
 		.lost_before = file->lost_before,
 		.cpu = file->cpu,
@@ -498,7 +497,7 @@ static int choose(struct ctf_reader *reader, struct diag *diag)
 {
 	reader->current = NULL;
 	reader->limit_ns = UINT64_MAX;
-	vec_each (item, &reader->files) {
+	vec_each(item, &reader->files) {
 		struct ctf_file *file = *item;
 		if (file->state == FILE_WAITS || file->state == FILE_ENDED)
 			continue;
@@ -538,10 +537,10 @@ int ctf_reader_look(struct ctf_reader *reader, struct diag *diag)
 {
 	int result = scan(reader, reader->folder, 0, diag);
 
-	vec_each (part, &reader->parts)
+	vec_each(part, &reader->parts)
 		if (result == 0)
 			result = read_metadata(reader, *part, diag);
-	vec_each (file, &reader->files)
+	vec_each(file, &reader->files)
 		if ((*file)->state == FILE_WAITS)
 			(*file)->state = FILE_WANTS_PACKET;
 	reader->current = NULL;
@@ -563,7 +562,8 @@ int ctf_reader_open(const char *folder, struct trace *trace, enum ctf_growth gro
 	reader->growth = growth;
 	int result = ctf_reader_look(reader, diag);
 	if (result == 0 && !reader->parts.count && growth == CTF_WHOLE) {
-		result = diag_set(diag, -ENOENT, "there is no CTF trace in the folder '%s'", folder);
+		result =
+			diag_set(diag, -ENOENT, "there is no CTF trace in the folder '%s'", folder);
 		diag_remedy(diag, "name a recording, or a folder that LTTng wrote");
 	}
 	if (result < 0) {
@@ -642,8 +642,7 @@ static int source_next(struct source *source, struct event *ret_event, struct di
 	if (!trace->recording.sync_ns)
 		set_begin(source, event.event.time_ns);
 	if (event.pid) {
-		uint32_t thread =
-			trace_thread(trace, event.pid, event.tid ? event.tid : event.pid);
+		uint32_t thread = trace_thread(trace, event.pid, event.tid ? event.tid : event.pid);
 		struct process *process =
 			&trace->processes.items[trace->threads.items[thread].process];
 		if (!thread)

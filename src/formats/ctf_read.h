@@ -30,7 +30,8 @@ enum ctf_growth { CTF_WHOLE, CTF_GROWING };
 /* `event.thread_index` is 0; these are the ids that the trace has; 0: it has none. */
 struct ctf_event {
 	struct event event; /* its payload is borrowed until the next call */
-	const char *process_name; /* at most process_name_size bytes, borrowed likewise; NULL: none */
+	const char
+		*process_name; /* at most process_name_size bytes, borrowed likewise; NULL: none */
 	size_t process_name_size;
 	uint32_t pid; /* of the process's pid namespace, for events of user space */
 	uint32_t tid;

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
-#include "formats/ctf_metadata.h"
+#include "formats/ctf_types.h"
 
 #define ALIGN_MAX    (1u << 16) /* bits */
 #define ELEMENTS_MAX (1u << 28)
@@ -295,8 +295,7 @@ struct number_attributes {
 
 static bool token_is_true(const struct token *t)
 {
-	return token_is(t, "true") || token_is(t, "TRUE") ||
-	       (t->kind == TOKEN_NUMBER && t->number);
+	return token_is(t, "true") || token_is(t, "TRUE") || (t->kind == TOKEN_NUMBER && t->number);
 }
 
 static bool token_is_any(const struct token *t, const char *a, const char *b)
@@ -325,14 +324,13 @@ static void parse_attributes(struct parser *p, struct number_attributes *attribu
 		else if (strcmp(path, "signed") == 0)
 			attributes->type.is_signed = token_is_true(&value);
 		else if (strcmp(path, "encoding") == 0)
-			attributes->type.is_text =
-				token_is_any(&value, "UTF8", "utf8") ||
-				token_is_any(&value, "ASCII", "ascii");
+			attributes->type.is_text = token_is_any(&value, "UTF8", "utf8") ||
+						   token_is_any(&value, "ASCII", "ascii");
 		else if (strcmp(path, "byte_order") == 0)
-			attributes->type.byte_order =
-				token_is_any(&value, "be", "network") ? CTF_BIG
-				: token_is(&value, "le")              ? CTF_LITTLE
-								      : CTF_NATIVE;
+			attributes->type.byte_order = token_is_any(&value, "be", "network")
+							      ? CTF_BIG
+						      : token_is(&value, "le") ? CTF_LITTLE
+									       : CTF_NATIVE;
 		else if (strcmp(path, "map") == 0)
 			attributes->type.is_clock = token_is(&value, "clock");
 		while (!p->error && p->token.kind != TOKEN_END && !at_sign(p, ';'))
@@ -769,13 +767,11 @@ static void parse_block(struct parser *p, struct block *block)
 static void add_event(struct parser *p, struct block *block)
 {
 	struct ctf_metadata *metadata = p->metadata;
-	uint64_t key = hash_u64(hash_u64(block->event.stream_id) ^ block->event.id);
 
 	block->event.name = block->name;
 	if (p->error || ctf_metadata_event(metadata, block->event.stream_id, block->event.id))
 		return; /* an event that is described again: the same, of another program */
-	if (!vec_add(&metadata->events, block->event) ||
-		!map_add(&metadata->event_index, key, metadata->events.count - 1))
+	if (!ctf_metadata_add_event(metadata, &block->event))
 		fail_memory(p);
 }
 

@@ -212,8 +212,8 @@ static void refuses(const char *declaration, const char *why)
 	struct diag diag = { 0 };
 
 	assert_int_equal(ctf_metadata_init(&metadata), 0);
-	int result = ctf_metadata_add(&metadata, (const uint8_t *)declaration,
-		strlen(declaration), &diag);
+	int result = ctf_metadata_add(&metadata, (const uint8_t *)declaration, strlen(declaration),
+		&diag);
 	if (result == 0 || !strstr(diag.text, why))
 		fail_msg("'%s': %d '%s'", declaration, result, diag.text);
 	ctf_metadata_done(&metadata);
