@@ -325,6 +325,8 @@ static struct amount amount_of(struct reading *r, const char **attributes, const
 
 	if (!text)
 		return (struct amount){ 0 };
+	if (!text[0])
+		fail(r, "%s=\"\" is neither a number nor a field", name);
 	if (!number_parse(text, &value))
 		return (struct amount){ .kind = AMOUNT_FIELD, .name = text };
 	if (value < 1 || value > UINT16_MAX)
@@ -614,6 +616,22 @@ static void XMLCALL on_end(void *user, const char *name)
 		r->depth--;
 }
 
+/* Text is in attributes; between elements it is the rest of a damaged one. */
+static void XMLCALL on_text(void *user, const XML_Char *text, int length)
+{
+	struct reading *r = user;
+	size_t start = 0;
+	const size_t size = (size_t)length;
+
+	if (r->error || r->skipped_depth || !r->depth)
+		return;
+	while (start < size && strchr(" \t\r\n", text[start]))
+		start++;
+	if (start < size)
+		fail(r, "text in <%s>: '%.*s'", name_of(r->open[r->depth - 1]),
+			(int)(size - start < 40 ? size - start : 40), text + start);
+}
+
 /* No manifest has one, and entities are how small files become large. */
 static void XMLCALL on_doctype(void *user, const char *name, const char *system, const char *public,
 	int has_internal)
@@ -639,6 +657,7 @@ int manifest_read(const void *data, size_t size, const char *name, struct manife
 		return diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
 	XML_SetUserData(r.parser, &r);
 	XML_SetElementHandler(r.parser, on_start, on_end);
+	XML_SetCharacterDataHandler(r.parser, on_text);
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
 	ret_manifest->name = keep(&r, slash ? slash + 1 : name, MANIFEST_TEXT_MAX, "name");
 	if (!r.error && XML_Parse(r.parser, data, (int)size, XML_TRUE) != XML_STATUS_OK &&

@@ -257,22 +257,38 @@ static const char reserved[] =
 	"return short signed sizeof static static_assert static_cast struct switch template this "
 	"thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
 	"volatile wchar_t while xor xor_eq _Bool _Complex _Imaginary NULL EOF errno stdin stdout stderr "
-	"linux unix i386 assert offsetof event_ memcpy memset strlen ";
+	"linux unix i386 assert offsetof memcpy memset strlen malloc free close writev open ioctl true "
+	"int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t uintptr_t size_t sizeof "
+	"GUID ULONG EventWrite EventDataDescCreate EVENT_DATA_DESCRIPTOR ";
 
-static const char *c_name_of(struct resolving *r, const char *name)
+/* What the generated code calls its own variables and functions, and what C keeps for itself. */
+static bool is_generated_name(const char *name, size_t len)
+{
+	return (name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]))) ||
+	       strncmp(name, "spoor_", 6) == 0 || strncmp(name, "SPOOR_", 6) == 0 ||
+	       strncmp(name, "lttng_ust_", 10) == 0 || (len && name[len - 1] == '_');
+}
+
+static bool is_reserved(const char *name, size_t len)
+{
+	for (const char *at = reserved; (at = strstr(at, name)); at++)
+		if (at[-1] == ' ' && at[len] == ' ')
+			return true;
+	return is_generated_name(name, len);
+}
+
+static const char *c_name_of(struct resolving *r, const struct man_provider *p, const char *name)
 {
 	const char *made = manifest_identifier(&r->manifest->arena, name);
 	size_t len = made ? strlen(made) : 0;
 
-	for (const char *at = reserved; made && (at = strstr(at, made)); at++) {
-		if (at[-1] != ' ' || at[len] != ' ')
-			continue;
-		char *longer = arena_alloc(&r->manifest->arena, len + 2);
-		if (!longer)
-			break;
-		memcpy(longer, made, len);
-		memcpy(longer + len, "_", 2);
-		return longer;
+	if (made && len && (is_reserved(made, len) || strcmp(made, p->prefix) == 0)) {
+		/* In front where a '_' at the end is no difference. */
+		bool front = is_generated_name(made, len);
+		char *longer = arena_alloc(&r->manifest->arena, len + 3);
+		if (longer)
+			snprintf(longer, len + 3, front ? "f_%s" : "%s_", made);
+		made = longer;
 	}
 	if (!made)
 		no_memory(r);
@@ -303,7 +319,9 @@ static void resolve_amount(struct resolving *r, const struct man_template *tmpl,
 			amount->value = i;
 		}
 	}
-	if (!source && later)
+	if (strcmp(amount->name, field->name) == 0 && !source)
+		fail(r, field->line, "the %s of %s is the field itself", what, field->name);
+	else if (!source && later)
 		fail(r, field->line, "the %s of %s, field %s, comes after it", what, field->name,
 			amount->name);
 	else if (!source && outside)
@@ -323,14 +341,16 @@ static void resolve_field(struct resolving *r, const struct man_provider *p,
 	struct man_field *field = &tmpl->fields.items[index];
 	enum in_kind kind = in_types[field->type].kind;
 
-	field->c_name = c_name_of(r, field->name);
+	field->c_name = c_name_of(r, p, field->name);
 	if (r->error)
 		return;
 	for (uint32_t i = 0; i < index && !r->error; i++)
 		if (tmpl->fields.items[i].parent == field->parent &&
 			strcmp(tmpl->fields.items[i].c_name, field->c_name) == 0)
-			fail(r, field->line, "template %s has two fields %s", tmpl->tid,
-				field->c_name);
+			fail(r, field->line, "%stemplate %s has two fields %s",
+				strcmp(tmpl->fields.items[i].name, field->name) == 0 ? ""
+										     : "in C, ",
+				tmpl->tid, field->c_name);
 	resolve_amount(r, tmpl, index, &field->count, "count");
 	resolve_amount(r, tmpl, index, &field->length, "length");
 	if (field->length.kind && kind != KIND_TEXT16 && kind != KIND_TEXT8 &&
@@ -614,6 +634,10 @@ static void resolve_provider(struct resolving *r, struct man_provider *p)
 		if (!r->error && other < p && strcmp(other->prefix, p->prefix) == 0)
 			fail(r, p->line, "providers %s and %s have the same name in C: %s",
 				other->name, p->name, p->prefix);
+	vec_each(other, &r->manifest->providers)
+		if (!r->error && other < p && memcmp(other->guid, p->guid, sizeof(p->guid)) == 0)
+			fail(r, p->line, "providers %s and %s have the same guid", other->name,
+				p->name);
 	if (!r->error)
 		resolve_keywords(r, p, &names);
 	INDEX_NAMES(r, &names.levels, &p->levels, name, "level");

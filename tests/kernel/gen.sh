@@ -40,6 +40,7 @@ fires() {
 
 fires shop "$top/tests/data/manifest/shop.man"
 fires eventsource "$top/tests/data/manifest/eventsource.man"
+fires names "$top/tests/data/manifest/names.man"
 corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
 if [ -r "$corpus/ClrEtwAll.man" ]; then
 	for name in AdvancedProvider ETWClrProfiler UIforETW TplEventSource ClrEtwAll; do

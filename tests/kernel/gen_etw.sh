@@ -19,6 +19,7 @@ compiles() {
 }
 compiles shop "$top/tests/data/manifest/shop.man"
 compiles eventsource "$top/tests/data/manifest/eventsource.man"
+compiles names "$top/tests/data/manifest/names.man"
 cat >main.c <<'END'
 #include "acmeshop_etw.h"
 int main(void)

@@ -57,6 +57,7 @@ traces() {
 
 traces shop "$top/tests/data/manifest/shop.man"
 traces eventsource "$top/tests/data/manifest/eventsource.man"
+traces names "$top/tests/data/manifest/names.man"
 grep -q 'loglevel = 6;' "$scratch/home/shop/ust/uid"/*/64-bit/metadata || fail "no event of LTTng's level INFO"
 corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
 if [ -r "$corpus/ClrEtwAll.man" ]; then

@@ -40,6 +40,7 @@ probes() {
 }
 probes shop "$top/tests/data/manifest/shop.man"
 probes eventsource "$top/tests/data/manifest/eventsource.man"
+probes names "$top/tests/data/manifest/names.man"
 corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
 if [ -r "$corpus/ClrEtwAll.man" ]; then
 	probes AdvancedProvider "$corpus/AdvancedProvider.man"

@@ -59,7 +59,16 @@ static const struct {
 		"template T has two fields A" },
 	{ "<templates><template tid='T'><data name='A B' inType='win:UInt8'/>"
 	  "<data name='A.B' inType='win:UInt8'/></template></templates>",
-		"template T has two fields A_B" },
+		"in C, template T has two fields A_B" },
+	{ "<templates><template tid='T'><data name='A' inType='win:UInt8'/>"
+	  "<data name='A' inType='win:UInt8'/></template></templates>",
+		"template T has two fields A" },
+	{ "<templates><template tid='T'><data name='A' inType='win:UInt8' count='A'/></template></templates>",
+		"the count of A is the field itself" },
+	{ "<templates><template tid='T'><data name='A' inType='win:UInt8' count=''/></template></templates>",
+		"count=\"\" is neither a number nor a field" },
+	{ "<templates>win:UInt8 <template tid='T'/></templates>",
+		"text in <templates>: 'win:UInt8 '" },
 	{ "<templates><template tid='T'><data name='A' inType='win:UInt8' count='N'/></template></templates>",
 		"the count of A is a field N, which does not exist" },
 	{ "<templates><template tid='T'><data name='A' inType='win:UInt8' count='N'/>"
@@ -108,6 +117,8 @@ static const struct {
 		"providers P and P have the same name in C: p" },
 	{ "</provider><provider name='Q' guid='{e13c0d23-ccbc-4e12-931b-d9cc2eee27e}'>",
 		"guid=\"{e13c0d23-ccbc-4e12-931b-d9cc2eee27e}\" is not a GUID" },
+	{ "</provider><provider name='Q' guid='{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}'>",
+		"providers P and Q have the same guid" },
 	{ "</provider><provider name='Q'>", "<provider> has no attribute guid" },
 	{ "</provider><provider name='7' guid='{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}'>",
 		"provider name 7 does not begin with a letter" },
