@@ -561,6 +561,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.stack_kinds = run->events.stack_kinds,
 		.activity_max = values->events.activities,
 		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
+		.lttng = values->lttng.list.items,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -740,7 +741,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 			values.wakers ? "--wakers" : "--min-block");
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
-	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
+	} else if (!vec_add(&values.symbol_paths.list, NULL) ||
+		   (values.lttng.list.count && !vec_add(&values.lttng.list, NULL))) {
 		code = EXIT_FAILED;
 	} else {
 		screen_look(stderr, COLOR_AUTO, &run.screen);

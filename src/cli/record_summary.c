@@ -65,6 +65,9 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	if (counts->events)
 		bytes_printf(out, " and %s",
 			TEXT_THINGS(counts->events, ".NET event", ".NET events"));
+	if (counts->lttng_events)
+		bytes_printf(out, " and %s",
+			TEXT_THINGS(counts->lttng_events, "event of LTTng", "events of LTTng"));
 	if (counts->events_counted)
 		bytes_printf(out, " (%s more are counted only)",
 			TEXT_COUNT(counts->events_counted));
@@ -75,6 +78,10 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			TEXT_THINGS(counts->events_lost, ".NET event lost", ".NET events lost"),
 			100.0 * (double)counts->events_lost /
 				(double)(counts->events + counts->events_lost));
+	if (counts->lttng_lost)
+		bytes_printf(out, ", %s",
+			TEXT_THINGS(counts->lttng_lost, "event of LTTng lost",
+				"events of LTTng lost"));
 	if (counts->unsampled_ns)
 		bytes_printf(out,
 			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)%s",
@@ -82,7 +89,7 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			counts->lost ? "" : "\n");
 	if (counts->unsampled_ns && !counts->lost) {
 		/* CPU time without samples was reported above: "nothing lost" would be false. */
-	} else if (!counts->lost && counts->events_lost) {
+	} else if (!counts->lost && (counts->events_lost || counts->lttng_lost)) {
 		bytes_text(out, "; no sample lost\n");
 	} else if (counts->lost && counts->blocks) {
 		bytes_printf(out, ", %s samples and switches lost\n", TEXT_COUNT(counts->lost));

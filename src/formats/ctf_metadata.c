@@ -39,6 +39,7 @@ static const char *const slot_names[CTF_SLOT_FIRST_FREE] = {
 	[CTF_SLOT_VTID] = "_vtid",
 	[CTF_SLOT_PID] = "_pid",
 	[CTF_SLOT_TID] = "_tid",
+	[CTF_SLOT_PID_NAMESPACE] = "_pid_ns",
 };
 
 int ctf_metadata_init(struct ctf_metadata *metadata)

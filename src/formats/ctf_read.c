@@ -462,6 +462,7 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 	*ret_event = (struct ctf_event){ 0 };
 	slots[CTF_SLOT_VPID] = metadata->vpid;
 	slots[CTF_SLOT_VTID] = slots[CTF_SLOT_PID] = slots[CTF_SLOT_TID] = 0;
+	slots[CTF_SLOT_PID_NAMESPACE] = 0;
 	if (file->stream->event_context)
 		read_context(&file->d, file->stream->event_context, ret_event);
 	if (event->context)
@@ -470,6 +471,7 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 		(uint32_t)(slots[CTF_SLOT_PID] ? slots[CTF_SLOT_PID] : slots[CTF_SLOT_VPID]);
 	ret_event->tid =
 		(uint32_t)(slots[CTF_SLOT_TID] ? slots[CTF_SLOT_TID] : slots[CTF_SLOT_VTID]);
+	ret_event->pid_namespace = slots[CTF_SLOT_PID_NAMESPACE];
 	bytes_reset(&reader->payload);
 	ctf_layout_payload(layout, event, &file->d, &reader->payload);
 	if (file->d.short_read)

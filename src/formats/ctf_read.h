@@ -35,6 +35,7 @@ struct ctf_event {
 	size_t process_name_size;
 	uint32_t pid; /* of the process's pid namespace, for events of user space */
 	uint32_t tid;
+	uint64_t pid_namespace; /* inode; 0 unknown */
 };
 
 /*

@@ -25,6 +25,7 @@
 #include "recording/intake.h"
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"
+#include "recording/live_lttng.h"
 #include "recording/live_port.h"
 #include "recording/machine_changes.h"
 #include "recording/managed.h"
@@ -78,6 +79,7 @@ struct live {
 	struct samples samples;
 	struct switch_table switches; /* without a table: they are not recorded */
 	struct live_events events;
+	struct live_lttng lttng;
 	struct live_port port;
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;
@@ -219,6 +221,11 @@ static void give_out(struct live *live, uint64_t until_ns)
 		case PENDING_SHARE:
 			samples_write_share(&live->samples, item, late_ns);
 			continue; /* the CPU's ring did not produce it */
+		case PENDING_LTTNG:
+			live_lttng_write(&live->lttng, item, late_ns);
+			free(item->side);
+			item->side = NULL;
+			continue; /* the CPU's ring did not produce it */
 		case PENDING_EVENT:
 			live_events_hand_over(&live->events, item, late_ns);
 			continue; /* the CPU's ring did not produce it */
@@ -272,8 +279,12 @@ static void say_files_skipped(struct live *live)
 /* The watermark: all sources are complete up to this time. */
 static uint64_t limit_ns(const struct live *live, uint64_t now_ns)
 {
-	return live_events_limit_ns(&live->events,
-		live->cpu_clocks ? live_clocks_limit_ns(live->cpu_clocks) : UINT64_MAX, now_ns);
+	uint64_t settled_ns =
+		live->cpu_clocks ? live_clocks_limit_ns(live->cpu_clocks) : UINT64_MAX;
+	uint64_t lttng_ns = live_lttng_limit_ns(&live->lttng, now_ns);
+
+	return live_events_limit_ns(&live->events, settled_ns < lttng_ns ? settled_ns : lttng_ns,
+		now_ns);
 }
 
 static void advance_port(struct live *live, uint64_t now_ns)
@@ -583,7 +594,10 @@ int live_start(struct live *live, struct diag *diag)
 	process_table_announce(&live->table, live->writer.recorder_process);
 	emit_head(live);
 	machine_changes_begin(&live->changes);
-	int result = recorder_start(live->recorder, diag);
+	int result = live_lttng_start(&live->lttng, &live->table, diag);
+
+	if (result == 0)
+		result = recorder_start(live->recorder, diag);
 
 	if (result < 0)
 		return result;
@@ -612,6 +626,8 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 	managed_await(live->managed, set);
 	live_port_await(&live->port, set);
 	if (!live->writer.end_ns)
+		live_lttng_await(&live->lttng, set);
+	if (!live->writer.end_ns)
 		memory_names_await(&live->memory, set);
 	if (live->cpu_clocks)
 		poll_set_wake(set, live_clocks_wake_ns(live->cpu_clocks));
@@ -638,6 +654,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	intake_drain(&live->intake);
 	uint64_t now_ns = clock_monotonic_ns();
 
+	live_lttng_look(&live->lttng, now_ns);
 	advance_port(live, now_ns);
 	if (now_ns >= due_ns) {
 		flush(live, limit_ns(live, now_ns));
@@ -770,6 +787,9 @@ static void emit_end(struct live *live, const char *reason)
 	if (late)
 		session_writer_loss_at_all(&live->writer, "late", "events", late,
 			live->writer.end_ns);
+	if (live_lttng_lost(&live->lttng))
+		session_writer_loss_at_all(&live->writer, "lttng", "events",
+			live_lttng_lost(&live->lttng), live->writer.end_ns);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
@@ -793,7 +813,10 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		/* so that a second signal leaves a valid file */
 		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live->cpu_clocks)
 					     : live->writer.end_ns - REORDER_WINDOW_NS);
+	live_lttng_stop(&live->lttng);
 	end_managed(live, fds, fd_count);
+	while (live_lttng_finish(&live->lttng))
+		give_out(live, live->lttng.last_ns);
 	if (live->cpu_clocks)
 		live_clocks_finish(live->cpu_clocks);
 	removed_code_queue(&live->table);
@@ -820,8 +843,10 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.samples = live->samples.count,
 		.lost = live->samples.lost,
 		.blocks = live->switches.count,
-		.late = live->samples.late + live->events.late,
+		.late = live->samples.late + live->events.late + live->lttng.late,
 		.events = live->events.count,
+		.lttng_events = live->lttng.count,
+		.lttng_lost = live_lttng_lost(&live->lttng),
 		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),
@@ -854,6 +879,7 @@ void live_close(struct live *live)
 	live_port_done(&live->port);
 	live_clocks_close(live->cpu_clocks);
 	live_events_close(&live->events);
+	live_lttng_done(&live->lttng);
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);

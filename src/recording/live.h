@@ -47,6 +47,8 @@ struct live_counts {
 	uint64_t late;
 	uint64_t blocks;         /* of threads, with options.off_cpu */
 	uint64_t events;         /* of .NET runtimes */
+	uint64_t lttng_events;
+	uint64_t lttng_lost;     /* discarded by LTTng, or of unknown processes */
 	uint64_t events_counted; /* not written: see event_bound.h */
 	/* by a runtime, or here because a memory or size limit was reached */
 	uint64_t events_lost;

@@ -58,6 +58,12 @@ void live_options_json(const struct live_options *options, const struct recorder
 		json_bool(&j, "event_stacks", true);
 	if (options->activity_max)
 		json_u64(&j, "activities", options->activity_max);
+	if (options->lttng && options->lttng[0]) {
+		json_array(&j, "lttng");
+		for (size_t i = 0; options->lttng[i]; i++)
+			json_z(&j, NULL, options->lttng[i]);
+		json_end(&j);
+	}
 	json_bool(&j, "arguments", !options->no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);

@@ -1,7 +1,9 @@
-"""ctf_compare.py TEXT JSON: the events that babeltrace2 printed with --clock-gmt --clock-date, and those of `spoor events --json`, are the same.
+"""ctf_compare.py [--part] TEXT JSON: the events that babeltrace2 printed with --clock-gmt --clock-date, and those of `spoor events --json`, are the same.
 
 Order, time to the nanosecond, name, thread, fields, values. LTTng's lengths of arrays are left out; a guid is 16 bytes. Prints the number of events.
+With --part JSON has some of the events in a row: those of another session, which took its own times, so times are used only to find the first one.
 """
+import datetime
 import json
 import re
 import sys
@@ -125,22 +127,32 @@ def peer_events(path):
         yield match.group(1) + match.group(2), match.group(3), context, without_lengths(objects[-1])
 
 
+def ns_of(time):
+    day, fraction = time.replace('T', ' ').rstrip('Z').split('.')
+    return int(datetime.datetime.strptime(day + ' +0000', '%Y-%m-%d %H:%M:%S %z').timestamp()) * 10**9 + int(fraction)
+
+
 def main():
-    count = 0
-    with open(sys.argv[2], encoding='utf-8') as own:
-        for time, name, context, fields in peer_events(sys.argv[1]):
-            line = own.readline()
-            if not line:
-                sys.exit(f'event {count} is missing: {time} {name}')
-            event = json.loads(line)
-            wanted = (time.replace(' ', 'T') + 'Z', name, context.get('vpid'), context.get('vtid'))
-            given = (event['time'], event['provider'] + ':' + event['event'], event.get('pid'), event.get('tid'))
-            if wanted != given or not same(fields, event['fields']):
-                sys.exit(f'event {count} differs:\nbabeltrace2 {wanted} {fields}\nspoor       {given} {event["fields"]}')
-            count += 1
-        if own.readline():
-            sys.exit(f'there are more than {count} events')
-    print(count)
+    is_part = sys.argv[1] == '--part'
+    text, own = sys.argv[1 + is_part:]
+    peers = list(peer_events(text))
+    with open(own, encoding='utf-8') as file:
+        events = [json.loads(line) for line in file]
+    if is_part and events:
+        begin = ns_of(events[0]['time'])
+        first = min(range(len(peers)), key=lambda i: abs(ns_of(peers[i][0]) - begin))
+        peers = peers[first:first + len(events)]
+    for count, ((time, name, context, fields), event) in enumerate(zip(peers, events)):
+        wanted = [name, context.get('vpid'), context.get('vtid')]
+        given = [event['provider'] + ':' + event['event'], event.get('pid'), event.get('tid')]
+        if not is_part:
+            wanted.append(time.replace(' ', 'T') + 'Z')
+            given.append(event['time'])
+        if wanted != given or not same(fields, event['fields']):
+            sys.exit(f'event {count} differs:\nbabeltrace2 {wanted} {fields}\nspoor       {given} {event["fields"]}')
+    if len(peers) != len(events):
+        sys.exit(f'babeltrace2 has {len(peers)} events, and spoor {len(events)}')
+    print(len(events))
 
 
 main()
