@@ -45,8 +45,8 @@ struct live_counts {
 	uint64_t samples;
 	uint64_t lost; /* samples that the kernel reported as lost */
 	uint64_t late;
-	uint64_t blocks;         /* of threads, with options.off_cpu */
-	uint64_t events;         /* of .NET runtimes */
+	uint64_t blocks; /* of threads, with options.off_cpu */
+	uint64_t events; /* of .NET runtimes */
 	uint64_t lttng_events;
 	uint64_t lttng_lost;     /* discarded by LTTng, or of unknown processes */
 	uint64_t events_counted; /* not written: see event_bound.h */
