@@ -156,11 +156,13 @@ static int begin(struct requests *requests, const struct runtime_event *event,
 	return map_put(&requests->open, begun.id, place) ? 0 : -ENOMEM;
 }
 
-static void add_slow(struct requests_process *process, uint64_t lasts_ns)
+static void add_slow(struct requests_process *process, struct request_route *row, uint64_t lasts_ns)
 {
 	process->total_ns += lasts_ns;
 	if (lasts_ns < REQUEST_SLOW_NS)
 		return;
+	row->slow_count++;
+	row->slow_ns += lasts_ns;
 	process->slow_count++;
 	process->slow_ns += lasts_ns;
 }
@@ -180,7 +182,7 @@ static int end(struct requests *requests, const struct runtime_event *event,
 	struct request_route *row = &requests->rows.items[begun->row];
 	uint64_t lasts_ns = event->at_ns > begun->at_ns ? event->at_ns - begun->at_ns : 0;
 	durations_add(&row->durations, begun->at_ns, lasts_ns);
-	add_slow(process, lasts_ns);
+	add_slow(process, row, lasts_ns);
 	process->count++;
 	process->unfinished--;
 	map_remove(&requests->open, id, place);
@@ -237,8 +239,7 @@ void requests_settle(struct requests *requests, const struct activity_spans *spa
 {
 	for (uint32_t i = 0; i < requests->begun.count; i++) {
 		const struct request_begun *begun = &requests->begun.items[i];
-		const struct request_route *row =
-			begun->id ? &requests->rows.items[begun->row] : NULL;
+		struct request_route *row = begun->id ? &requests->rows.items[begun->row] : NULL;
 		struct requests_process *process = row ? process_of(requests, row->process) : NULL;
 		uint64_t from_ns = 0;
 		uint64_t to_ns = end_ns;
@@ -246,7 +247,7 @@ void requests_settle(struct requests *requests, const struct activity_spans *spa
 			continue;
 		activity_spans_get(spans, process->process, &from_ns, &to_ns);
 		if (to_ns > begun->at_ns)
-			add_slow(process, to_ns - begun->at_ns);
+			add_slow(process, row, to_ns - begun->at_ns);
 	}
 }
 

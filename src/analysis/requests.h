@@ -36,11 +36,16 @@ struct trace;
 
 /* Ids of both providers. */
 enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
+/* Of the hosting's provider: "ServerReady". */
+#define REQUEST_SERVER_READY 6u
 
 struct request_route {
 	uint32_t process;
 	uint32_t route;             /* in `routes`: "GET /orders" */
 	struct durations durations; /* of the requests that ended */
+	/* of all requests; of those that have not ended, the observed time */
+	uint64_t slow_count;
+	uint64_t slow_ns;
 };
 
 /* A process with at least one request. */

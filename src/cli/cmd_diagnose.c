@@ -16,6 +16,7 @@
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "diagnose/competition.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/facts.h"
 #include "diagnose/facts_gather.h"
@@ -138,6 +139,7 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 		error = diagnose_live_add_idle(&run->live, &run->facts, &s->report);
 	if (!error)
 		error = diagnose_live_gather(&run->live, &run->facts);
+	competition_settle(&run->facts);
 	set_recording(&run->facts, s->path);
 	if (!error)
 		error = findings_make(&findings, &run->facts);
@@ -160,7 +162,7 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 static int read_recording(struct diagnose_run *run, const struct selection_values *chosen,
 	const struct arguments *arguments)
 {
-	struct answers answers = { .wanted = ANSWERS_ALL };
+	struct answers answers = { .wanted = ANSWERS_ALL & ~(1u << ANSWER_STARTUP) };
 	struct selection_values values = *chosen;
 	struct selection selection = { 0 };
 

@@ -7,6 +7,7 @@
 
 #include "analysis/answers.h"
 #include "analysis/own_function.h"
+#include "diagnose/competition.h"
 #include "diagnose/facts.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -30,6 +31,7 @@ struct call_facts {
 	enum fact rate;
 	int failure_rate; /* enum fact; -1: none */
 	enum fact mean;
+	enum fact fastest;
 	enum fact pending;
 	enum fact share;
 	enum fact_word target;
@@ -37,12 +39,12 @@ struct call_facts {
 };
 
 static const struct call_facts kinds[] = {
-	{ ACTIVITY_HTTP, FACT_dependency_rate, -1, FACT_dependency_mean, FACT_dependency_pending,
-		FACT_dependency_share, WORD_dependency, PLACE_dependent },
-	{ ACTIVITY_DNS, FACT_dns_rate, FACT_dns_failure_rate, FACT_dns_mean, FACT_dns_pending,
-		FACT_dns_share, WORD_dns_name, PLACE_resolver },
-	{ ACTIVITY_TLS, FACT_tls_rate, FACT_tls_failure_rate, FACT_tls_mean, FACT_tls_pending,
-		FACT_tls_share, WORD_tls_target, PLACE_handshaker },
+	{ ACTIVITY_HTTP, FACT_dependency_rate, -1, FACT_dependency_mean, FACT_dependency_fastest,
+		FACT_dependency_pending, FACT_dependency_share, WORD_dependency, PLACE_dependent },
+	{ ACTIVITY_DNS, FACT_dns_rate, FACT_dns_failure_rate, FACT_dns_mean, FACT_dns_fastest,
+		FACT_dns_pending, FACT_dns_share, WORD_dns_name, PLACE_resolver },
+	{ ACTIVITY_TLS, FACT_tls_rate, FACT_tls_failure_rate, FACT_tls_mean, FACT_tls_fastest,
+		FACT_tls_pending, FACT_tls_share, WORD_tls_target, PLACE_handshaker },
 };
 
 static int show(const struct gathering *g, uint32_t index, enum place_kind place)
@@ -129,11 +131,39 @@ static int set_calls(const struct gathering *g, const struct calls_process *proc
 	double calls_count = (double)(most->durations.count + most->unfinished);
 	double pending = call_time_ns(most) / NS_PER_S / g->window_s;
 	facts_set(g->row, kind->pending, pending);
-	facts_set(g->row, kind->mean, call_time_ns(most) / NS_PER_S / calls_count);
+	double mean_s = call_time_ns(most) / NS_PER_S / calls_count;
+	facts_set(g->row, kind->mean, mean_s);
+	/* of calls that have not ended, how long they would have lasted is not known */
+	if (most->durations.count)
+		facts_set(g->row, kind->fastest,
+			(double)durations_percentile(&most->durations, COMPETITION_FASTEST) /
+				NS_PER_S);
 	facts_set(g->row, kind->share, fmin(1, pending));
 	g->row->words[kind->target] =
 		strtab_add_z(&g->facts->texts, strtab_get(&calls->targets, most->target));
 	return set_caller(g, kind, most->target);
+}
+
+/* The routes on which no request is fast: the fastest of those that ended, if any ended. */
+static void set_always_slow(const struct gathering *g, const struct requests_process *process)
+{
+	const struct requests *requests = &g->answers->requests;
+	double count = 0;
+	double slow = 0;
+	double slow_s = 0;
+
+	for (uint32_t i = 0; process && i < process->row_count; i++) {
+		const struct request_route *row = &requests->rows.items[process->row_at + i];
+		bool always = !row->durations.count ||
+			      durations_percentile(&row->durations, COMPETITION_FASTEST) >=
+				      REQUEST_SLOW_NS;
+		slow += always ? (double)row->slow_count : 0;
+		slow_s += always ? (double)row->slow_ns / NS_PER_S : 0;
+	}
+	if (process)
+		count = (double)(process->count + process->unfinished);
+	facts_set(g->row, FACT_slow_always_share, count > 0 ? slow / count : 0);
+	facts_set(g->row, FACT_slow_always_pending, slow_s / g->window_s);
 }
 
 static double set_requests(const struct gathering *g)
@@ -154,6 +184,7 @@ static double set_requests(const struct gathering *g)
 	facts_set(g->row, FACT_slow_mean, slow > 0 ? slow_s / slow : 0);
 	facts_set(g->row, FACT_slow_pending, pending);
 	facts_set(g->row, FACT_slow_time_share, fmin(1, pending));
+	set_always_slow(g, process);
 	if (process && process->row_count) {
 		const struct request_route *route = &requests->rows.items[process->row_at];
 		g->row->words[WORD_slow_route] = strtab_add_z(&g->facts->texts,

@@ -41,6 +41,7 @@ static void set_demand(struct process_facts *process, const struct process_use *
 	if (!first->has_wait || !last->has_wait || last->cpu_ns < first->cpu_ns ||
 		last->wait_ns < first->wait_ns)
 		return;
+	facts_set(process, FACT_cpu_used, (double)last->cpu_ns / NS_PER_S);
 	double cpu_s = (double)(last->cpu_ns - first->cpu_ns) / NS_PER_S;
 	double wait_s = (double)(last->wait_ns - first->wait_ns) / NS_PER_S;
 	facts_set(process, FACT_demand_cpus, (cpu_s + wait_s) / span_s);

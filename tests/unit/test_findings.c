@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/nearest.h"
+#include "diagnose/competition.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/facts.h"
 #include "diagnose/findings.h"
@@ -99,6 +100,56 @@ static void test_order(void **state)
 	find(&f);
 	assert_string_equal(kind_at(&f, 0), "exception-storm");
 	assert_string_equal(kind_at(&f, 1), "none");
+	tear_down(&f);
+}
+
+/* On a machine where the program waits for CPUs, only routes and targets without a fast request count. */
+static void test_competition(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	facts_set(process, FACT_slow_share, 0.33);
+	facts_set(process, FACT_slow_pending, 1.5);
+	facts_set(process, FACT_slow_always_share, 0);
+	facts_set(process, FACT_slow_always_pending, 0);
+	facts_set(process, FACT_dependency_mean, 0.9);
+	facts_set(process, FACT_dependency_fastest, 0.01);
+	facts_set(process, FACT_dependency_pending, 1);
+	facts_set(process, FACT_starved_share, 0.5);
+	facts_set(process, FACT_wait_share, 0.98);
+	facts_set(process, FACT_blocked_share, 0);
+	competition_settle(&f.facts);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "cpu-competition");
+	assert_string_equal(kind_at(&f, 1), "none");
+	/* The same times while CPUs are idle. */
+	facts_set(process, FACT_wait_share, 0.05);
+	competition_settle(&f.facts);
+	find(&f);
+	assert_int_equal(f.findings.items.count, 3);
+	/* Slow at their fastest, and workers that are blocked: whatever the machine does. */
+	facts_set(process, FACT_wait_share, 0.98);
+	facts_set(process, FACT_slow_always_share, 0.3);
+	facts_set(process, FACT_slow_always_pending, 1.4);
+	facts_set(process, FACT_dependency_fastest, 0.7);
+	facts_set(process, FACT_blocked_share, 0.8);
+	competition_settle(&f.facts);
+	find(&f);
+	assert_int_equal(f.findings.items.count, 4);
+	/* A start that the machine draws out is still a start. */
+	facts_set(process, FACT_age, 60);
+	facts_set(process, FACT_cpu_used, 1);
+	facts_set(process, FACT_jit_share, 0.6);
+	competition_settle(&f.facts);
+	find(&f);
+	assert_int_equal(f.findings.items.count, 4);
+	facts_set(process, FACT_age, 60);
+	facts_set(process, FACT_cpu_used, 9);
+	competition_settle(&f.facts);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "jit-load");
 	tear_down(&f);
 }
 
@@ -258,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_thresholds),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_competition),
 		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_judged),
