@@ -27,11 +27,16 @@ static unsigned takers_of_source(const struct trace *trace, const struct schema 
 		return 1u << ANSWER_ASYNC;
 	if (activity != ACTIVITY_NONE && activity != ACTIVITY_REQUEST)
 		return 1u << ANSWER_HTTP;
+	if (databases_take(trace, schema))
+		return 1u << ANSWER_DATABASES;
+	if (schema->event_id == REQUEST_SERVER_READY &&
+		strcmp(provider, REQUEST_PROVIDER_HOSTING) == 0)
+		return 1u << ANSWER_STARTUP;
 	return ((is_begin && schema->event_id == REQUEST_START) ||
 		       (is_end && schema->event_id == REQUEST_STOP)) &&
 			       (strcmp(provider, REQUEST_PROVIDER) == 0 ||
 				       strcmp(provider, REQUEST_PROVIDER_HOSTING) == 0)
-		       ? 1u << ANSWER_REQUESTS
+		       ? 1u << ANSWER_REQUESTS | 1u << ANSWER_STARTUP
 		       : 0;
 }
 
@@ -42,6 +47,9 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 		return schema->event_id == CLR_THREAD_SAMPLE && !answers->for_summary
 			       ? 1u << ANSWER_POOL
 			       : 0;
+	if (schema->kind == EVENT_SAMPLE || (schema->provider_kind == PROVIDER_SPOOR &&
+						    schema->event_id == ID_SPOOR_START_STEP))
+		return 1u << ANSWER_STARTUP;
 	if (schema->kind == EVENT_SWITCH)
 		return 1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU | 1u << ANSWER_LOCKS |
 		       1u << ANSWER_WAITS;
@@ -82,7 +90,12 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 		return 1u << ANSWER_POOL;
 	case CLR_ID_MethodJittingStarted:
 	case CLR_ID_MethodLoadVerbose:
-		return 1u << ANSWER_JIT;
+		return 1u << ANSWER_JIT | 1u << ANSWER_STARTUP;
+	case CLR_ID_RuntimeInformationStart:
+	case CLR_ID_R2RGetEntryPoint:
+	case CLR_ID_AssemblyLoadStart:
+	case CLR_ID_AssemblyLoad:
+		return 1u << ANSWER_STARTUP;
 	default:
 		return 0;
 	}
@@ -170,6 +183,10 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return calls_event(&answers->calls, event, answers->trace);
 	case ANSWER_ASYNC:
 		return awaits_event(&answers->awaits, event);
+	case ANSWER_DATABASES:
+		return databases_event(&answers->databases, event, answers->trace);
+	case ANSWER_STARTUP:
+		return startup_event(&answers->startup, event, answers->trace);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -257,6 +274,8 @@ static int settle(struct answers *answers, uint64_t end_ns)
 		error = calls_settle(&answers->calls, &answers->activity_spans, end_ns);
 	if (!error)
 		error = awaits_settle(&answers->awaits, &answers->activity_spans, end_ns);
+	if (!error)
+		error = databases_settle(&answers->databases, end_ns);
 	requests_settle(&answers->requests, &answers->activity_spans, end_ns);
 	return error ? error : thread_pool_settle(&answers->thread_pool);
 }
@@ -278,9 +297,12 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 		return &answers->calls.tally;
 	case ANSWER_ASYNC:
 		return &answers->awaits.tally;
-	case ANSWER_THREAD_TIME:
+	case ANSWER_DATABASES:
+		return &answers->databases.tally;
 	case ANSWER_GC:
 		return &answers->collections.triggers;
+	case ANSWER_THREAD_TIME:
+	case ANSWER_STARTUP:
 	case ANSWER_POOL:
 	case ANSWER_JIT:
 	case ANSWER_REQUESTS:
@@ -371,7 +393,15 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		error = waits_add_blocks(&answers->handles, &answers->blocks, WAITS_FOR_OTHERS);
 	if (!error)
 		error = thread_time_finish(&answers->thread_time, &times);
+	const struct startup_selection start = { .profile = profile,
+		.names = names,
+		.stacks = &answers->stacks,
+		.from_ns = answers->filter->from_ns,
+		.to_ns = answers->to_ns };
+	if (!error)
+		error = startup_finish(&answers->startup, &start);
 	calls_finish(&answers->calls, profile);
+	databases_finish(&answers->databases, profile);
 	if (!error)
 		error = requests_finish(&answers->requests, profile);
 	return error;
@@ -393,6 +423,8 @@ void answers_done(struct answers *answers)
 	activity_spans_done(&answers->activity_spans);
 	calls_done(&answers->calls);
 	awaits_done(&answers->awaits);
+	databases_done(&answers->databases);
+	startup_done(&answers->startup);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

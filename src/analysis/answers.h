@@ -25,9 +25,11 @@
 #include "analysis/calls.h"
 #include "analysis/collections.h"
 #include "analysis/compilations.h"
+#include "analysis/databases.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
 #include "analysis/requests.h"
+#include "analysis/startup.h"
 #include "analysis/thread_pool.h"
 #include "analysis/thread_time.h"
 #include "analysis/waits.h"
@@ -52,6 +54,8 @@ enum answer {
 	ANSWER_REQUESTS,
 	ANSWER_HTTP,
 	ANSWER_ASYNC,
+	ANSWER_DATABASES,
+	ANSWER_STARTUP,
 	ANSWER_COUNT,
 };
 
@@ -87,6 +91,8 @@ struct answers {
 	struct activity_spans activity_spans; /* of requests, calls and awaits */
 	struct calls calls;
 	struct awaits awaits;
+	struct databases databases;
+	struct startup startup;
 };
 
 /* 0, or -ENOMEM. */

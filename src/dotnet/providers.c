@@ -181,6 +181,47 @@ static struct provider_choice *find(struct provider_list *list, const char *name
 	return NULL;
 }
 
+/* Whether the line is one of the text's lines, which \r\n separates. */
+static bool has_line(const char *text, size_t text_len, const char *line, size_t len)
+{
+	for (const char *at = text; at < text + text_len;) {
+		size_t next = strcspn(at, "\r\n\"");
+		if (next == len && strncmp(at, line, len) == 0)
+			return true;
+		at += next + strspn(at + next, "\r\n\"");
+	}
+	return false;
+}
+
+/*
+ * The bridge of DiagnosticSource has one argument, whose lines are what it sends. Two choices of it
+ * are the lines of both; for any other argument the later one counts. NULL: no memory.
+ */
+static const char *join_arguments(struct provider_list *list, const char *before, const char *after)
+{
+	static const char start[] = "FilterAndPayloadSpecs=\"";
+	const size_t start_len = sizeof(start) - 1;
+	size_t len = strlen(before);
+
+	if (strncmp(before, start, start_len) != 0 || strncmp(after, start, start_len) != 0 ||
+		before[len - 1] != '"')
+		return after;
+	struct bytes joined = { 0 };
+	bytes_add(&joined, before, len - 1);
+	for (const char *at = after + start_len; *at && *at != '"';) {
+		size_t line = strcspn(at, "\r\n\"");
+		if (!has_line(before + start_len, len - start_len, at, line)) {
+			bytes_text(&joined, "\r\n");
+			bytes_add(&joined, at, line);
+		}
+		at += line + strspn(at + line, "\r\n");
+	}
+	bytes_text(&joined, "\"");
+	const char *kept = joined.failed ? NULL : keep(list, bytes_z(&joined), joined.len);
+	bytes_done(&joined);
+	return kept;
+}
+
 /* The same option again adds keywords; a different option that comes later changes nothing. */
 static int add(struct provider_list *list, const struct provider_choice *choice, struct diag *diag)
 {
@@ -195,8 +236,13 @@ static int add(struct provider_list *list, const struct provider_choice *choice,
 	same->keywords |= choice->keywords;
 	if (choice->level > same->level)
 		same->level = choice->level;
-	if (choice->arguments)
+	if (choice->arguments && same->arguments) {
+		same->arguments = join_arguments(list, same->arguments, choice->arguments);
+		if (!same->arguments)
+			return diag_set(diag, -ENOMEM, "cannot choose events: %m");
+	} else if (choice->arguments) {
 		same->arguments = choice->arguments;
+	}
 	return 0;
 }
 

@@ -17,6 +17,18 @@ struct provider_list;
 #define ACTIVITY_FIELDS                                                                   \
 	"-Id;ParentId;DisplayName;Kind;Status;StatusDescription;Duration=Duration.Ticks;" \
 	"Tags=TagObjects.*Enumerate"
+/*
+ * Commands of Entity Framework: what they are and where they go. At their end nothing but the time
+ * matters.
+ */
+#define DATABASE_COMMANDS                                                                    \
+	"Microsoft.EntityFrameworkCore/"                                                     \
+	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:"    \
+	"-Command.CommandText;Command.Connection.Database;Command.Connection.DataSource\r\n" \
+	"Microsoft.EntityFrameworkCore/"                                                     \
+	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:-\r\n" \
+	"Microsoft.EntityFrameworkCore/"                                                     \
+	"Microsoft.EntityFrameworkCore.Database.Command.CommandError@Activity2Stop:-"
 #define TPL_NAME "System.Threading.Tasks.TplEventSource"
 
 /*

@@ -121,6 +121,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	struct live *live = context;
 
 	process_table_announce(&live->table, outcome->process);
+	process_table_note_exec(&live->table, outcome->process);
 	session_writer_runtime(&live->writer, outcome->process, outcome->info,
 		&(struct payload_runtime){ .reachable = outcome->reachable,
 			.reason = outcome->reason,
@@ -179,6 +180,11 @@ static void give_out(struct live *live, uint64_t until_ns)
 			uint32_t process = process_table_owner(&live->table, item->pid);
 			if (process && live->table.rows.items[process].read_ns < item->time_ns)
 				process_table_add_mapping(&live->table, process, item->side,
+					item->time_ns);
+			if (process)
+				process_table_note_image(&live->table, process,
+					strtab_get(&live->trace.strings,
+						((struct pending_mapping *)item->side)->path),
 					item->time_ns);
 			break;
 		}

@@ -16,6 +16,7 @@
 #include "symbolize/symbolizer.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
+#include "trace/start_step.h"
 #include "trace/trace.h"
 
 /* ended processes that are kept because the symbol worker still resolves their names */
@@ -506,6 +507,38 @@ static uint32_t next_life(struct process_table *table, uint32_t old, const struc
 	return index;
 }
 
+static void write_start_step(struct process_table *table, uint32_t index, enum start_step step,
+	uint64_t time_ns)
+{
+	struct live_process *own = &table->rows.items[index];
+
+	if (own->start_steps & 1u << step || session_writer_is_full(table->writer))
+		return;
+	own->start_steps |= 1u << step;
+	process_table_announce(table, index);
+	payload_start_step(&table->writer->payload,
+		&(struct payload_start_step){ .step = start_step_name(step), .at_ns = time_ns });
+	session_writer_emit_about(table->writer, SPOOR_START_STEP, index);
+}
+
+void process_table_note_exec(struct process_table *table, uint32_t index)
+{
+	if (index < table->rows.count && table->rows.items[index].exec_ns)
+		write_start_step(table, index, START_STEP_EXEC, table->rows.items[index].exec_ns);
+}
+
+void process_table_note_image(struct process_table *table, uint32_t index, const char *path,
+	uint64_t time_ns)
+{
+	enum start_step step = start_step_of_image(path);
+
+	/* a process that ran before the recording may load a runtime, but that is not its start */
+	if (!step || index >= table->rows.count || !table->rows.items[index].exec_ns)
+		return;
+	process_table_note_exec(table, index);
+	write_start_step(table, index, step, time_ns);
+}
+
 void process_table_comm(struct process_table *table, const struct pending *item)
 {
 	uint32_t index = process_table_owner(table, item->pid);
@@ -528,6 +561,10 @@ void process_table_comm(struct process_table *table, const struct pending *item)
 		process->name = (uint32_t)item->value;
 	} else if (item->tid == item->pid) {
 		process->name = (uint32_t)item->value;
+	}
+	if (item->flag) {
+		table->rows.items[index].exec_ns = item->time_ns;
+		table->rows.items[index].start_steps = 0;
 	}
 	uint32_t thread = map_get(&table->trace->by_tid, item->tid);
 

@@ -33,9 +33,12 @@ struct live_process {
 	/* it shares the first fork_end mappings of this process's list; 0: none */
 	uint32_t fork_parent;
 	uint32_t fork_end;
-	bool wanted;       /* a target or started by one */
-	bool announced;    /* written to the file */
-	bool follows_exec; /* an entry for the same pid before its exec is in the file */
+	bool wanted;    /* a target or started by one */
+	bool announced; /* written to the file */
+	/* time of the exec record; 0: none in this recording */
+	uint64_t exec_ns;
+	unsigned start_steps; /* set of 1 << enum start_step: written to the file */
+	bool follows_exec;    /* an entry for the same pid before its exec is in the file */
 	/* events dropped because the file size limit was reached, since the last report */
 	uint64_t events_cut;
 	/* its runtime sends samples; live_clocks.c, also for the members below */
@@ -141,6 +144,15 @@ void process_table_comm(struct process_table *table, const struct pending *item)
 void process_table_exit(struct process_table *table, const struct pending *item);
 void process_table_add_mapping(struct process_table *table, uint32_t process,
 	const struct pending_mapping *in, uint64_t time_ns);
+
+/*
+ * Writes the steps of a .NET program's start to the file: process_table_note_image() when one of its
+ * host's libraries was mapped, process_table_note_exec() when its runtime is known, because a
+ * program that is one file maps none of them.
+ */
+void process_table_note_image(struct process_table *table, uint32_t process, const char *path,
+	uint64_t time_ns);
+void process_table_note_exec(struct process_table *table, uint32_t process);
 
 /*
  * Called before a process's sample is written: process_table_announce() writes the process to the file,

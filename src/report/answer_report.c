@@ -11,8 +11,10 @@
 #include "report/calls_report.h"
 #include "report/collections_report.h"
 #include "report/compilations_report.h"
+#include "report/databases_report.h"
 #include "report/exceptions_report.h"
 #include "report/requests_report.h"
+#include "report/startup_report.h"
 #include "report/thread_pool_report.h"
 #include "report/thread_time_report.h"
 #include "report/waits_report.h"
@@ -30,6 +32,8 @@ const struct answer_report *const answer_reports[ANSWER_COUNT] = {
 	[ANSWER_REQUESTS] = &requests_report,
 	[ANSWER_HTTP] = &calls_report,
 	[ANSWER_ASYNC] = &awaits_report,
+	[ANSWER_DATABASES] = &databases_report,
+	[ANSWER_STARTUP] = &startup_report,
 };
 
 static void add_none(struct bytes *out, const struct answer_report *kind,

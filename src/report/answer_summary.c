@@ -10,6 +10,7 @@
 #include "render/frame_label.h"
 #include "report/answer_parts.h"
 #include "report/answer_report.h"
+#include "report/startup_report.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -240,6 +241,48 @@ static void sum_calls(const struct summary_page *page, struct summary *s)
 	add_time(&s->text, durations_percentile(&most->durations, 0.99));
 }
 
+static void sum_databases(const struct summary_page *page, struct summary *s)
+{
+	const struct databases *databases = &page->answers->databases;
+	const struct database_row *most = NULL;
+
+	s->process_count = databases->processes.count;
+	if (!s->process_count)
+		return;
+	const struct databases_process *process = &databases->processes.items[0];
+	s->process = process->process;
+	s->cost_ns = 0.15; /* they are no cost, so after all that are */
+	for (uint32_t i = 0; i < process->row_count; i++) {
+		const struct database_row *row = &databases->rows.items[process->row_at + i];
+		if (!most || row->durations.total_ns > most->durations.total_ns)
+			most = row;
+	}
+	text_add_things(&s->text, process->count, "command", "commands");
+	if (!most || !most->durations.count)
+		return;
+	bytes_text(&s->text, "; ");
+	text_add_safe_z(&s->text, strtab_get(&databases->texts, most->target));
+	bytes_text(&s->text, ": median ");
+	add_time(&s->text, durations_percentile(&most->durations, 0.5));
+	bytes_text(&s->text, ", 99 % ");
+	add_time(&s->text, durations_percentile(&most->durations, 0.99));
+}
+
+static void sum_starts(const struct summary_page *page, struct summary *s)
+{
+	const struct startup *startup = &page->answers->startup;
+
+	s->process_count = startup->processes.count;
+	if (!s->process_count)
+		return;
+	const struct startup_process *process = &startup->processes.items[0];
+	if (!process->phase_count)
+		return;
+	s->process = process->process;
+	s->cost_ns = 0.1;
+	startup_add_words(&s->text, process);
+}
+
 static void sum_up(const struct summary_page *page, struct summary *s)
 {
 	switch (s->answer) {
@@ -266,6 +309,12 @@ static void sum_up(const struct summary_page *page, struct summary *s)
 		break;
 	case ANSWER_HTTP:
 		sum_calls(page, s);
+		break;
+	case ANSWER_DATABASES:
+		sum_databases(page, s);
+		break;
+	case ANSWER_STARTUP:
+		sum_starts(page, s);
 		break;
 	case ANSWER_ASYNC: /* idle methods await as well */
 	case ANSWER_WAITS: /* idle threads wait as well */
