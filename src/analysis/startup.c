@@ -495,12 +495,15 @@ static int take_samples(struct startup *startup, struct startup_process *process
 
 static bool is_wanted(const struct startup_process *process, const struct startup_selection *s)
 {
-	bool is_start = false;
+	unsigned steps = 0;
+	bool is_start = false; /* a request alone is only the first one of the recording */
 	uint64_t begin_ns = begin_of(process);
 
-	for (unsigned i = 0; i < STARTUP_STEPS && i <= STARTUP_RUNTIME; i++)
-		is_start |= process->reached[i] && (i != STARTUP_EXEC);
-	return is_start && begin_ns >= s->from_ns && begin_ns < s->to_ns &&
+	for (unsigned i = 0; i < STARTUP_STEPS; i++) {
+		steps += process->reached[i];
+		is_start |= process->reached[i] && i <= STARTUP_RUNTIME;
+	}
+	return steps >= 2 && is_start && begin_ns >= s->from_ns && begin_ns < s->to_ns &&
 	       profile_wants_process(s->profile, process->process);
 }
 
