@@ -43,11 +43,12 @@ static void take(struct stack_unwinder *unwinder, const struct perf_record *reco
 {
 	static uint64_t frames[FRAMES_MAX];
 	enum unwind_end end;
+	uint64_t stack_end;
 	uint64_t begin_ns = cpu_ns();
 	struct perf_callchain chain =
 		perf_callchain_flatten(record, arch_here()->kernel_begin, 0, frames, FRAMES_MAX);
 	bool unwound = stack_unwinder_replace(unwinder, record, frames, chain.kernel_count,
-		&chain.count, FRAMES_MAX, &end);
+		&chain.count, FRAMES_MAX, &end, &stack_end);
 	uint64_t ns = cpu_ns() - begin_ns;
 
 	if (!unwound)

@@ -274,6 +274,7 @@ static const struct arch_unwind x86_64_unwind = {
 	.slot_count = 7,
 	.preserved = 1u << 6 | 1u << 7 | 1u << 3 | 0xfu << 12,
 	.code_mask = UINT64_MAX,
+	.kernel_stack_pointer_offset = 19 * 8,
 };
 
 /* x0 to x30, sp, pc */
@@ -291,6 +292,7 @@ static const struct arch_unwind aarch64_unwind = {
 	.slot_count = 12,
 	.preserved = 0x7ffu << 19 | 1u << 31,
 	.code_mask = (UINT64_C(1) << 48) - 1,
+	.kernel_stack_pointer_offset = 31 * 8,
 };
 
 static const struct arch archs[] = {

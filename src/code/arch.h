@@ -32,6 +32,8 @@ struct arch_unwind {
 	uint8_t slot_count;
 	uint32_t preserved; /* bit i: a function returns with register i as it was */
 	uint64_t code_mask; /* of an address in code without a signature in its upper bits */
+	/* of the stack pointer in the kernel's struct pt_regs */
+	uint32_t kernel_stack_pointer_offset;
 };
 
 struct arch {

@@ -2,16 +2,15 @@
 #include "machine/kernel_symbol.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "machine/bpf.h"
 
 /* the sum of a name (at most 512), the offsets, and a module (at most 56) with its build id */
 #define TEXT_BYTES   1024u
@@ -31,33 +30,13 @@ struct kernel_symbols {
 	size_t mapped_bytes;
 };
 
-static int bpf(int command, union bpf_attr *attr)
-{
-	long result = syscall(SYS_bpf, command, attr, sizeof(*attr));
-
-	return result < 0 ? -errno : (int)result;
-}
-
-static int make_map(uint32_t value_bytes, uint32_t flags)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_ARRAY;
-	attr.key_size = sizeof(uint32_t);
-	attr.value_size = value_bytes;
-	attr.max_entries = 1;
-	attr.map_flags = flags;
-	return bpf(BPF_MAP_CREATE, &attr);
-}
-
 /* The format must be in memory that is frozen: the verifier requires it. */
 static int make_format(void)
 {
 	static const char format[FORMAT_BYTES] = "%pS";
 	uint32_t key = 0;
 	union bpf_attr attr;
-	int fd = make_map(FORMAT_BYTES, BPF_F_RDONLY_PROG);
+	int fd = bpf_map_new(BPF_MAP_TYPE_ARRAY, FORMAT_BYTES, 1, BPF_F_RDONLY_PROG);
 
 	if (fd < 0)
 		return fd;
@@ -65,11 +44,11 @@ static int make_format(void)
 	attr.map_fd = (uint32_t)fd;
 	attr.key = (uint64_t)(uintptr_t)&key;
 	attr.value = (uint64_t)(uintptr_t)format;
-	int result = bpf(BPF_MAP_UPDATE_ELEM, &attr);
+	int result = bpf_call(BPF_MAP_UPDATE_ELEM, &attr);
 	if (result == 0) {
 		memset(&attr, 0, sizeof(attr));
 		attr.map_fd = (uint32_t)fd;
-		result = bpf(BPF_MAP_FREEZE, &attr);
+		result = bpf_call(BPF_MAP_FREEZE, &attr);
 	}
 	if (result < 0) {
 		closep(&fd);
@@ -78,51 +57,34 @@ static int make_format(void)
 	return fd;
 }
 
-static struct bpf_insn insn(unsigned code, unsigned to, unsigned from, int offset, int immediate)
-{
-	return (struct bpf_insn){
-		.code = (uint8_t)code,
-		.dst_reg = (uint8_t)(to & 15),
-		.src_reg = (uint8_t)(from & 15),
-		.off = (int16_t)offset,
-		.imm = immediate,
-	};
-}
-
 /* bpf_snprintf(question->text, TEXT_BYTES, "%pS", &question->address on the stack, 8) */
 static int make_program(int question_fd, int format_fd)
 {
 	const unsigned load_64 = BPF_LD | BPF_DW | BPF_IMM;
 	const struct bpf_insn program[] = {
 		/* r6 = the question */
-		insn(load_64, BPF_REG_6, BPF_PSEUDO_MAP_VALUE, 0, question_fd),
-		insn(0, 0, 0, 0, 0),
+		bpf_insn(load_64, BPF_REG_6, BPF_PSEUDO_MAP_VALUE, 0, question_fd),
+		bpf_insn(0, 0, 0, 0, 0),
 		/* the address is copied to the stack, because the printed value must not change */
-		insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, 0, 0),
-		insn(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_1, -8, 0),
-		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
-		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0,
+		bpf_insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, 0, 0),
+		bpf_insn(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_1, -8, 0),
+		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
+		bpf_insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0,
 			(int)offsetof(struct question, text)),
-		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int)TEXT_BYTES),
-		insn(load_64, BPF_REG_3, BPF_PSEUDO_MAP_VALUE, 0, format_fd),
-		insn(0, 0, 0, 0, 0),
-		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_4, BPF_REG_10, 0, 0),
-		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, -8),
-		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_5, 0, 0, 8),
-		insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_snprintf),
-		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
-		insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int)TEXT_BYTES),
+		bpf_insn(load_64, BPF_REG_3, BPF_PSEUDO_MAP_VALUE, 0, format_fd),
+		bpf_insn(0, 0, 0, 0, 0),
+		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_4, BPF_REG_10, 0, 0),
+		bpf_insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, -8),
+		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_5, 0, 0, 8),
+		bpf_insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_snprintf),
+		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
+		bpf_insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	union bpf_attr attr;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_SYSCALL;
-	attr.prog_flags = BPF_F_SLEEPABLE; /* required for this program type */
-	attr.insns = (uint64_t)(uintptr_t)program;
-	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	/* the helper is available only to programs with such a license */
-	attr.license = (uint64_t)(uintptr_t) "Dual MIT/GPL";
-	return bpf(BPF_PROG_LOAD, &attr);
+	/* this program type must be sleepable */
+	return bpf_load(BPF_PROG_TYPE_SYSCALL, BPF_F_SLEEPABLE, program,
+		sizeof(program) / sizeof(program[0]));
 }
 
 int kernel_symbols_open(struct kernel_symbols **ret_symbols)
@@ -134,7 +96,8 @@ int kernel_symbols_open(struct kernel_symbols **ret_symbols)
 	if (!symbols)
 		return -ENOMEM;
 	symbols->format_fd = symbols->program_fd = -1;
-	symbols->question_fd = make_map(sizeof(struct question), BPF_F_MMAPABLE);
+	symbols->question_fd =
+		bpf_map_new(BPF_MAP_TYPE_ARRAY, sizeof(struct question), 1, BPF_F_MMAPABLE);
 	result = symbols->question_fd;
 	if (result >= 0)
 		result = symbols->format_fd = make_format();
@@ -202,7 +165,7 @@ int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address,
 	symbols->question->text[0] = '\0';
 	memset(&attr, 0, sizeof(attr));
 	attr.test.prog_fd = (uint32_t)symbols->program_fd;
-	int result = bpf(BPF_PROG_TEST_RUN, &attr);
+	int result = bpf_call(BPF_PROG_TEST_RUN, &attr);
 
 	if (result < 0)
 		return result;

@@ -20,4 +20,7 @@ int event_redirect(int fd, int owner);
 /* Only events of a tracepoint whose fields pass the filter, such as "prev_pid != 0", are recorded. */
 int event_filter(int fd, const char *filter);
 
+/* Runs a BPF program at each event of the tracepoint, on all CPUs, as long as this one is open. */
+int event_run_program(int fd, int program_fd);
+
 #endif

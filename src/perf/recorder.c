@@ -29,7 +29,9 @@
 #include "perf/closing.h"
 #include "perf/explain.h"
 #include "perf/kernel_event.h"
+#include "perf/perf_record.h"
 #include "perf/ring.h"
+#include "perf/sched_probe.h"
 #include "perf/twins.h"
 
 /* a process that still grows after so many rounds is followed by inheritance only */
@@ -66,6 +68,7 @@ struct recorder {
 	struct cpu_list cpus;   /* the CPUs that have a ring */
 	struct cpu_list online; /* as of the last recorder_follow_cpus() */
 	struct twins twins;
+	struct sched_probe *probe; /* NULL: sched_switch has its own events */
 	uint8_t *scratch;
 	size_t ring_bytes;
 	uint32_t wait_first; /* of its descriptors in the set of the last recorder_await() */
@@ -84,6 +87,11 @@ static void close_tracepoints(struct recorder *recorder)
 	vec_each(event, &recorder->events)
 		if (event->tracepoint && vec_add(&fds, event->fd))
 			event->fd = -1;
+	if (recorder->probe) {
+		int fd = sched_probe_take_event(recorder->probe);
+		if (fd >= 0 && !vec_add(&fds, fd))
+			(void)close(fd); /* slowly */
+	}
 	closing_finish(fds.items, fds.count);
 	vec_done(&fds);
 }
@@ -108,6 +116,7 @@ void recorder_close(struct recorder *recorder)
 	if (!recorder)
 		return;
 	close_events(recorder);
+	sched_probe_close(recorder->probe);
 	for (uint32_t i = 0; i < recorder->targets.count; i++)
 		if (recorder->targets.items[i].pidfd >= 0)
 			(void)close(recorder->targets.items[i].pidfd); /* as above */
@@ -190,6 +199,35 @@ static int open_sched_event(struct recorder *recorder, int ring_fd, enum sched_e
 	return event_redirect(fd, ring_fd);
 }
 
+/* Opens the events of one CPU into which the program for sched_switch writes. */
+static int open_probe_events(struct recorder *recorder, int32_t cpu, int ring_fd)
+{
+	const struct recorder_options *options = &recorder->options;
+
+	for (uint32_t class = 0; class < SCHED_PROBE_CLASSES; class ++) {
+		struct perf_event_attr attr;
+		sched_events_attribute(&recorder->info.sched, SCHED_EVENT_SWITCH, &recorder->attr,
+			options->switch_stack_bytes, options->user_only, options->kernel_only,
+			&attr);
+		if (!sched_probe_attribute(recorder->probe, class, options->user_stack_small_bytes,
+			    &attr))
+			continue;
+		int fd = event_open(&attr, -1, cpu);
+		if (fd == -ENODEV || fd == -ENXIO)
+			return 0; /* the CPU went offline */
+		if (fd < 0)
+			return fd;
+		int r = keep_event(recorder, fd, cpu, 0, false);
+		if (r == 0)
+			r = event_redirect(fd, ring_fd);
+		if (r < 0)
+			return r;
+		/* The right to use BPF may have been dropped when a CPU comes: its switches have no stacks. */
+		(void)sched_probe_connect(recorder->probe, cpu, class, fd);
+	}
+	return 0;
+}
+
 /*
  * Opens the scheduler's tracepoints of a CPU, beside its ring. If the kernel refuses them, context
  * switches are recorded without them. As of the samples, there are two of the switches if the copies
@@ -202,11 +240,13 @@ static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd
 	struct event kind = { .cpu = cpu, .copies = divides(recorder) };
 	int r = 0;
 
-	if (of[SCHED_EVENT_SWITCH].wanted)
+	if (recorder->probe)
+		r = open_probe_events(recorder, cpu, ring_fd);
+	else if (of[SCHED_EVENT_SWITCH].wanted)
 		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_SWITCH,
 			options->switch_stack_bytes, &kind);
 	kind.small = true;
-	if (r == 0 && kind.copies && of[SCHED_EVENT_SWITCH].wanted)
+	if (r == 0 && kind.copies && !recorder->probe && of[SCHED_EVENT_SWITCH].wanted)
 		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_SWITCH,
 			options->user_stack_small_bytes, &kind);
 	kind.copies = kind.small = false;
@@ -731,6 +771,24 @@ static bool prefers_cpus(const struct recorder *recorder)
 	       (uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
 }
 
+/*
+ * The program is used where it has something to choose: among processes, or among sizes of copies. Without
+ * it more is recorded than needed.
+ */
+static void open_probe(struct recorder *recorder)
+{
+	const struct recorder_options *options = &recorder->options;
+	struct sched_tracepoint *tracepoint = &recorder->info.sched.of[SCHED_EVENT_SWITCH];
+	uint32_t offset = options->user_stack_bytes ? options->kernel_stack_pointer_offset : 0;
+
+	if (!tracepoint->wanted || (options->scope == RECORD_MACHINE && !offset) ||
+		sched_probe_open(&tracepoint->tracepoint, &tracepoint->field, offset,
+			&recorder->probe) < 0)
+		return;
+	tracepoint->by_probe = true;
+	tracepoint->field.offset = SCHED_PROBE_STATE_OFFSET;
+}
+
 static int open_recorder(struct recorder *recorder, struct diag *diag)
 {
 	int r = hold_targets(recorder, diag);
@@ -754,6 +812,7 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 		sched_events_find(&recorder->info.sched, recorder->options.waking_stacks);
 	else if (recorder->options.switches)
 		sched_events_refuse(&recorder->info.sched, -EPERM);
+	open_probe(recorder);
 	bool preferred = prefers_cpus(recorder);
 	bool machine = recorder->options.scope == RECORD_MACHINE;
 
@@ -771,6 +830,10 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 		return describe_failure(recorder, r, diag);
 	if (recorder->options.switches && !recorder->machine && !recorder->info.sched.limit.error)
 		sched_events_refuse(&recorder->info.sched, -EPERM);
+	if (!recorder->machine) {
+		sched_probe_close(recorder->probe);
+		recorder->probe = NULL;
+	}
 	fill_info(recorder);
 	return 0;
 }
@@ -865,6 +928,8 @@ bool recorder_copy_small(struct recorder *recorder, bool small)
 	if (!divides(recorder) || !recorder->running)
 		return false;
 	recorder->small_copies = small;
+	if (recorder->probe)
+		sched_probe_copy_small(recorder->probe, small);
 	/* The other one starts first: a sample twice is better than none. */
 	for (int stops = 0; stops < 2; stops++)
 		vec_each(event, &recorder->events)
@@ -872,6 +937,24 @@ bool recorder_copy_small(struct recorder *recorder, bool small)
 				/* that of an offline CPU fails */
 				(void)(stops ? event_disable(event->fd) : event_enable(event->fd));
 	return true;
+}
+
+uint64_t *recorder_muted(struct recorder *recorder)
+{
+	return recorder->probe ? sched_probe_muted(recorder->probe) : NULL;
+}
+
+bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record)
+{
+	return recorder->probe && sched_probe_is_sized(record->raw, record->raw_size);
+}
+
+void recorder_learn_stack(struct recorder *recorder, const struct perf_record *record,
+	uint64_t stack_end)
+{
+	if (recorder->probe)
+		sched_probe_learn_stack(recorder->probe, record->raw, record->raw_size, record->tid,
+			stack_end);
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)

@@ -24,6 +24,7 @@
 #include "base/diag.h"
 #include "perf/sched_events.h"
 
+struct perf_record;
 struct poll_set;
 struct recorder;
 struct rights;
@@ -68,6 +69,8 @@ struct recorder_options {
 	 */
 	uint32_t user_stack_bytes;
 	uint64_t user_registers;
+	/* of the stack pointer in the kernel's struct pt_regs; 0: unknown */
+	uint32_t kernel_stack_pointer_offset;
 	/* not 0: recorder_copy_small() can reduce the copies to this size */
 	uint32_t user_stack_small_bytes;
 	/* with `switches`: the largest copies with a context switch, and with a waking */
@@ -155,5 +158,21 @@ int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, vo
  * False: this recorder cannot.
  */
 bool recorder_copy_small(struct recorder *recorder, bool small);
+
+/*
+ * One bit for each pid (sched_probe_muted()): a process whose bit is set has no records of sched_switch. NULL: this
+ * recorder cannot leave them out. Valid until recorder_close().
+ */
+uint64_t *recorder_muted(struct recorder *recorder);
+
+/* Whether the stack copy of a sample of sched_switch is as long as the stack: its size says nothing about others. */
+bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record);
+
+/*
+ * What the stack copy of a sample of sched_switch taught: where the thread's stack ends; 0: the copy was too
+ * short. Later copies of the thread are as short as possible.
+ */
+void recorder_learn_stack(struct recorder *recorder, const struct perf_record *record,
+	uint64_t stack_end);
 
 #endif

@@ -24,6 +24,7 @@ struct sched_tracepoint {
 	const char *filter; /* for event_filter(); NULL: all of it is recorded */
 	struct tracepoint tracepoint;
 	struct tracepoint_field field; /* prev_state, pid of the woken thread */
+	bool by_probe;                 /* sched_probe.h writes its records */
 };
 
 struct sched_events {

@@ -71,7 +71,7 @@ static bool replace_frames(struct intake *intake, const struct perf_record *reco
 	uint64_t *frames, struct perf_callchain *chain, enum unwind_end *ret_end)
 {
 	return stack_unwinder_replace(intake->unwinder, record, frames, chain->kernel_count,
-		&chain->count, INTAKE_FRAMES_MAX, ret_end);
+		&chain->count, INTAKE_FRAMES_MAX, ret_end, &intake->stack_end);
 }
 
 /* Unwinds the sample as if its copy were small, into small_frames. Returns the number of frames. */
@@ -106,8 +106,8 @@ static uint64_t unwind_chain(struct intake *intake, const struct perf_record *re
 
 	if (!intake->unwinder)
 		return 0;
-	/* Copies of wakers have one size, and say nothing about the others. */
-	bool varies = intake->copies_vary && !intake->of_waker;
+	/* Copies of wakers have one size, those of known stacks the right one: they say nothing about the others. */
+	bool varies = intake->copies_vary && !intake->copy_fixed;
 	bool judged = varies && record->user_registers && copy_size_judges(size);
 	uint32_t small_count = judged ? unwind_small(intake, record, *chain) : 0;
 	if (!replace_frames(intake, record, intake->frames, chain, &end))
@@ -211,11 +211,11 @@ static void take_waking(struct intake *intake, const struct perf_record *record)
 
 	if (!woken || pid_filter_has(&intake->other_threads, woken))
 		return;
-	intake->of_waker = true;
+	intake->copy_fixed = true;
 	uint32_t stack_index = sched->of[SCHED_EVENT_WAKING].no_stack || !record->pid
 				       ? 0
 				       : take_chain(intake, record, &chain, NULL);
-	intake->of_waker = false;
+	intake->copy_fixed = false;
 	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
@@ -230,12 +230,28 @@ static void take_waking(struct intake *intake, const struct perf_record *record)
 	item->flag = sched_events_in_interrupt(record);
 }
 
+static void take_block(struct intake *intake, const struct perf_record *record,
+	struct intake_block *ret_block)
+{
+	const struct sched_events *sched = &recorder_info(intake->recorder)->sched;
+	uint64_t state = sched_events_value(sched, SCHED_EVENT_SWITCH, record);
+	struct perf_callchain chain;
+
+	intake->stack_end = 0;
+	intake->copy_fixed = recorder_is_sized(intake->recorder, record);
+	*ret_block = (struct intake_block){ .tid = record->tid,
+		.stack_index = take_chain(intake, record, &chain, NULL),
+		.state = sched_events_state(state) };
+	intake->copy_fixed = false;
+	if (intake->unwinder)
+		recorder_learn_stack(intake->recorder, record, intake->stack_end);
+}
+
 /* Samples of the scheduler's tracepoints; false: it is a CPU sample. */
 static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_record *record)
 {
 	const struct sched_events *sched = &recorder_info(intake->recorder)->sched;
 	enum sched_event which = sched_events_which(sched, record);
-	struct perf_callchain chain;
 
 	if (which == SCHED_EVENT_WAKING) {
 		take_waking(intake, record);
@@ -243,10 +259,7 @@ static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_r
 		struct intake_block *block = block_of(intake, ring);
 		if (block && record->pid && !pid_filter_has(intake->filter, record->pid) &&
 			!is_foreign(intake, record->pid))
-			*block = (struct intake_block){ .tid = record->tid,
-				.stack_index = take_chain(intake, record, &chain, NULL),
-				.state = sched_events_state(sched_events_value(sched, which,
-					record)) };
+			take_block(intake, record, block);
 	}
 	return which != SCHED_EVENT_COUNT;
 }

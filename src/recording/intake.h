@@ -43,7 +43,8 @@ struct intake {
 	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
 	VEC(struct intake_block) blocks; /* by ring */
 	bool copies_vary;                /* as copy_size says */
-	bool of_waker;                   /* the stack that is taken */
+	bool copy_fixed;                 /* the size of the copy does not follow copy_size */
+	uint64_t stack_end;              /* of the last stack that was unwound; 0: unknown */
 	struct copy_size copy_size;
 	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch, both */
 	uint64_t small_frames[INTAKE_FRAMES_MAX];

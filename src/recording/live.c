@@ -472,6 +472,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.waking_stack_bytes = WAKER_COPY_BYTES,
 		.user_stack_small_bytes = unwinds && options->fit_copies ? COPY_SIZE_SMALL : 0,
 		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
+		.kernel_stack_pointer_offset =
+			unwinds ? arch_here()->unwind->kernel_stack_pointer_offset : 0,
 		.user_only = options->user_only,
 		.switches = options->off_cpu,
 		.waking_stacks = options->wakers,
@@ -494,6 +496,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	live->changes.recorder = live->recorder;
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
+	if (live->table.filter_by_pid)
+		live->table.filter.shared = recorder_muted(live->recorder);
 	if (recorder_info(live->recorder)->switches)
 		live->switches = (struct switch_table){ .table = &live->table,
 			.samples = &live->samples,

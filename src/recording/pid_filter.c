@@ -3,8 +3,6 @@
 
 #include "perf/perf_record.h"
 
-#define PID_MAX (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
-
 void pid_filter_done(struct pid_filter *filter)
 {
 	vec_done(&filter->words);
@@ -15,20 +13,30 @@ bool pid_filter_has(const struct pid_filter *filter, uint32_t pid)
 	return pid / 64 < filter->words.count && filter->words.items[pid / 64] >> pid % 64 & 1;
 }
 
+static void share(const struct pid_filter *filter, uint32_t pid)
+{
+	if (filter->shared)
+		__atomic_store_n(&filter->shared[pid / 64], filter->words.items[pid / 64],
+			__ATOMIC_RELAXED);
+}
+
 void pid_filter_add(struct pid_filter *filter, uint32_t pid)
 {
-	if (pid >= PID_MAX)
+	if (pid >= PID_FILTER_PIDS_MAX)
 		return;
 	while (filter->words.count <= pid / 64)
 		if (!vec_push(&filter->words))
 			return;
 	filter->words.items[pid / 64] |= UINT64_C(1) << pid % 64;
+	share(filter, pid);
 }
 
 void pid_filter_remove(struct pid_filter *filter, uint32_t pid)
 {
-	if (pid / 64 < filter->words.count)
-		filter->words.items[pid / 64] &= ~(UINT64_C(1) << pid % 64);
+	if (pid / 64 >= filter->words.count)
+		return;
+	filter->words.items[pid / 64] &= ~(UINT64_C(1) << pid % 64);
+	share(filter, pid);
 }
 
 bool pid_filter_sift(struct pid_filter *filter, const struct perf_record *record)

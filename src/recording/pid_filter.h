@@ -16,8 +16,12 @@
 
 struct perf_record;
 
+#define PID_FILTER_PIDS_MAX (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
+
 struct pid_filter {
 	VEC(uint64_t) words; /* bit pid % 64 of word pid / 64 */
+	uint64_t *
+		shared; /* the same bits for another reader, PID_FILTER_PIDS_MAX of them; may be NULL */
 };
 
 void pid_filter_done(struct pid_filter *filter);

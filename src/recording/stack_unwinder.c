@@ -286,12 +286,13 @@ static bool complete(struct stack_unwinder *unwinder, uint32_t *count)
 
 bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_record *record,
 	uint64_t *frames, uint32_t kernel_count, uint32_t *count, uint32_t room,
-	enum unwind_end *ret_end)
+	enum unwind_end *ret_end, uint64_t *ret_stack_end)
 {
 	const struct arch_unwind *arch = unwinder->arch->unwind;
 	struct unwind_registers registers;
 	uint32_t found = 0;
 
+	*ret_stack_end = 0;
 	if (!record->user_registers)
 		return false; /* a thread of the kernel */
 	if (!record->user_is_64) {
@@ -311,6 +312,7 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 	enum unwind_end end = unwind_walk(&unwinder->unwind, unwinder->space->number, &registers,
 		&stack, unwinder->frames, FRAMES_MAX, &found);
 	if (end == UNWIND_START) {
+		*ret_stack_end = registers.values[arch->stack_register];
 		learn_outer(unwinder, unwinder->frames, found);
 	} else {
 		join(unwinder, frames + kernel_count, *count - kernel_count, &found);

@@ -48,11 +48,12 @@ bool stack_unwinder_knows(const struct stack_unwinder *unwinder, uint32_t pid);
 
 /*
  * Replaces the user frames, those from `kernel_count` to `count`, and returns the new count, at most
- * `room`. *ret_end is how the walk ended. A sample without user registers keeps its frames: false.
+ * `room`. *ret_end is how the walk ended, *ret_stack_end the address that the walk needed the stack up to; 0: it
+ * did not find the start of the thread in the copy. A sample without user registers keeps its frames: false.
  */
 bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_record *record,
 	uint64_t *frames, uint32_t kernel_count, uint32_t *count, uint32_t room,
-	enum unwind_end *ret_end);
+	enum unwind_end *ret_end, uint64_t *ret_stack_end);
 
 uint64_t stack_unwinder_size_bytes(const struct stack_unwinder *unwinder);
 

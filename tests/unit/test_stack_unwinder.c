@@ -48,6 +48,8 @@ static void run_child(void)
 	_exit(descend(DEPTH) == 0);
 }
 
+static uint64_t stack_end;
+
 /* Unwinds `bytes` of the copy; the kernel's chain is in frames. */
 static enum unwind_end unwind(uint32_t bytes, uint64_t *frames, uint32_t *count)
 {
@@ -56,7 +58,8 @@ static enum unwind_end unwind(uint32_t bytes, uint64_t *frames, uint32_t *count)
 
 	if (record.user_stack_size > bytes)
 		record.user_stack_size = bytes;
-	assert_true(stack_unwinder_replace(unwinder, &record, frames, 0, count, FRAMES_MAX, &end));
+	assert_true(stack_unwinder_replace(unwinder, &record, frames, 0, count, FRAMES_MAX, &end,
+		&stack_end));
 	return end;
 }
 
@@ -132,6 +135,23 @@ static void test_short(void **state)
 	assert_int_equal(count, 1);
 }
 
+/* A copy up to the address that the walk of a longer one needed is enough. */
+static void test_stack_end(void **state)
+{
+	uint64_t frames[FRAMES_MAX];
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(unwind(SHORT_BYTES, frames, &count), UNWIND_COPY);
+	assert_int_equal(stack_end, 0);
+	count = 0;
+	assert_int_equal(unwind(UINT32_MAX, frames, &count), UNWIND_START);
+	assert_true(stack_end > words[7] + SHORT_BYTES);
+	count = 0;
+	assert_int_equal(unwind((uint32_t)(stack_end - words[7]), frames, &count), UNWIND_START);
+	expect_whole(frames, count);
+}
+
 /* Many of these frames have the same address: the kernel's chain continues at the same depth. */
 static void test_join(void **state)
 {
@@ -173,15 +193,18 @@ static void test_no_registers(void **state)
 
 	(void)state;
 	record.user_is_64 = false;
-	assert_true(stack_unwinder_replace(unwinder, &record, frames, 0, &count, 2, &end));
+	assert_true(stack_unwinder_replace(unwinder, &record, frames, 0, &count, 2, &end,
+		&stack_end));
 	assert_int_equal(end, UNWIND_NO_REGISTERS);
 	assert_int_equal(count, 2);
 	assert_int_equal(frames[1], 0x2000);
 	record.user_registers = NULL;
-	assert_false(stack_unwinder_replace(unwinder, &record, frames, 0, &count, 2, &end));
+	assert_false(stack_unwinder_replace(unwinder, &record, frames, 0, &count, 2, &end,
+		&stack_end));
 	/* there is room for few */
 	count = 0;
-	assert_true(stack_unwinder_replace(unwinder, &sample, frames, 0, &count, 2, &end));
+	assert_true(stack_unwinder_replace(unwinder, &sample, frames, 0, &count, 2, &end,
+		&stack_end));
 	assert_int_equal(end, UNWIND_FRAMES);
 	assert_int_equal(count, 2);
 	assert_memory_equal(frames, whole, sizeof(frames));
@@ -192,6 +215,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 #ifdef __x86_64__
+		cmocka_unit_test_setup_teardown(test_stack_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_outer, set_up, tear_down),

@@ -1,0 +1,53 @@
+/* See bpf.h. */
+#include "machine/bpf.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int bpf_call(int command, union bpf_attr *attr)
+{
+	long result = syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	return result < 0 ? -errno : (int)result;
+}
+
+int bpf_map_new(enum bpf_map_type type, uint32_t value_bytes, uint32_t count, uint32_t flags)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = type;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = value_bytes;
+	attr.max_entries = count;
+	attr.map_flags = flags;
+	return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,
+	uint32_t insn_count)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = type;
+	attr.prog_flags = flags;
+	attr.insns = (uint64_t)(uintptr_t)program;
+	attr.insn_cnt = insn_count;
+	/* some helpers are available only to programs with such a license */
+	attr.license = (uint64_t)(uintptr_t) "Dual MIT/GPL";
+	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+struct bpf_insn bpf_insn(unsigned code, unsigned to, unsigned from, int offset, int immediate)
+{
+	return (struct bpf_insn){
+		.code = (uint8_t)code,
+		.dst_reg = (uint8_t)(to & 15),
+		.src_reg = (uint8_t)(from & 15),
+		.off = (int16_t)offset,
+		.imm = immediate,
+	};
+}

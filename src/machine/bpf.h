@@ -1,0 +1,23 @@
+/*
+ * Programs that the kernel runs for us (BPF), written as instructions: no compiler and no library is needed
+ * where Spoor runs. Needs CAP_BPF, or root; without it -EPERM.
+ */
+#ifndef SPOOR_MACHINE_BPF_H
+#define SPOOR_MACHINE_BPF_H
+
+#include <linux/bpf.h>
+#include <stdint.h>
+
+/* bpf(2): the result of the command, or a negative errno. */
+int bpf_call(int command, union bpf_attr *attr);
+
+/* A map of `count` values: its descriptor, or a negative errno. `flags`: BPF_F_*. */
+int bpf_map_new(enum bpf_map_type type, uint32_t value_bytes, uint32_t count, uint32_t flags);
+
+/* A program that may use all helpers: its descriptor, or a negative errno. */
+int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,
+	uint32_t insn_count);
+
+struct bpf_insn bpf_insn(unsigned code, unsigned to, unsigned from, int offset, int immediate);
+
+#endif

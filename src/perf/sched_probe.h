@@ -1,0 +1,76 @@
+/*
+ * A program in the kernel that writes the records of sched_switch in place of the tracepoint's own event,
+ * and so can leave some out and choose how much of the user stack each has:
+ *
+ * - A process whose bit is set in sched_probe_muted() has no records.
+ * - The copy of a thread's stack is as long as the stack is, in three steps, once
+ *   sched_probe_learn_stack() has said where it ends. Such a record has no user call chain.
+ *
+ * The rows of both are memory that the program shares: changing one is a store, not a system call.
+ * A record's raw data is enum sched_event's id and, at SCHED_PROBE_STATE_OFFSET, prev_state.
+ *
+ *   sched_probe_open(&tracepoint, prev_state_offset, stack_pointer_offset, &probe);
+ *   for each CPU and class: event_open(sched_probe_attribute()); sched_probe_connect(probe, cpu, class, fd);
+ *   sched_probe_close(probe);
+ *
+ * Other users of the tracepoint, perf among them, are not affected: the program only adds records.
+ */
+#ifndef SPOOR_PERF_SCHED_PROBE_H
+#define SPOOR_PERF_SCHED_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_event_attr;
+struct sched_probe;
+struct tracepoint;
+struct tracepoint_field;
+
+/*
+ * Of the size of the copy: the requested one, three for known stacks, and the small one, which takes the place of the
+ * requested one while sched_probe_copy_small() says so.
+ */
+#define SCHED_PROBE_CLASSES      5u
+#define SCHED_PROBE_STATE_OFFSET 8u
+#define SCHED_PROBE_PIDS_MAX     (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
+
+/*
+ * `stack_pointer_offset`: of the user's stack pointer in the kernel's struct pt_regs; 0: all records are of
+ * class 0. -EPERM: without the right to use BPF. -EXDEV: inside a pid namespace, whose pids the program
+ * does not know. Other errors: this kernel cannot.
+ */
+int sched_probe_open(const struct tracepoint *tracepoint, const struct tracepoint_field *prev_state,
+	uint32_t stack_pointer_offset, struct sched_probe **ret_probe);
+
+/*
+ * Turns the attributes of the tracepoint's event into those of an event of this class. `small_bytes`: of a
+ * small copy; 0: none are taken. False: there is no such class, since its copies would be no smaller.
+ */
+bool sched_probe_attribute(const struct sched_probe *probe, uint32_t class, uint32_t small_bytes,
+	struct perf_event_attr *attr);
+
+/* The event takes the records of its CPU and class from now on. -ERANGE: no CPU has this number. */
+int sched_probe_connect(struct sched_probe *probe, int32_t cpu, uint32_t class, int fd);
+
+/* One bit for each pid below SCHED_PROBE_PIDS_MAX: bit pid % 64 of word pid / 64. */
+uint64_t *sched_probe_muted(struct sched_probe *probe);
+
+/*
+ * What a record taught: the address where the thread's stack ends; 0: the copy was not enough to find it.
+ * `raw` is the record's raw data.
+ */
+void sched_probe_learn_stack(struct sched_probe *probe, const uint8_t *raw, uint32_t raw_size,
+	uint32_t tid, uint64_t stack_end);
+
+/* Stacks whose end is not known have small copies from now on, or those of the requested size. */
+void sched_probe_copy_small(struct sched_probe *probe, bool small);
+
+/* Whether the record has a copy that is as long as its stack, and no user call chain. */
+bool sched_probe_is_sized(const uint8_t *raw, uint32_t raw_size);
+
+/* The event that the program is attached to. Its close may take long: see closing.h. The caller owns it. */
+int sched_probe_take_event(struct sched_probe *probe);
+
+void sched_probe_close(struct sched_probe *probe);
+
+#endif

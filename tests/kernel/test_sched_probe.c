@@ -1,0 +1,269 @@
+/*
+ * sched_probe.c with the real kernel: a process that is muted has no records of sched_switch, and the copy of a
+ * known stack is as long as the stack. All threads here sleep for a fixed number of times.
+ */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "code/arch.h"
+#include "perf/perf_record.h"
+#include "perf/recorder.h"
+#include "perf/ring.h"
+#include "perf/sched_probe.h"
+
+#define SKIPPED     77
+#define SLEEPS      50u
+#define COPY_BYTES  8192u
+#define SMALL_BYTES 512u
+#define ROOM_BYTES \
+	65536u /* of the stack above the thread's first frame, so that no copy ends earlier */
+#define SIZED_BYTES 1024u
+
+static struct recorder *recorder;
+
+/* What the rings had of sched_switch for one thread. */
+struct switches {
+	uint32_t tid;
+	uint64_t count;
+	uint64_t by_bytes
+		[4]; /* copies of at most SMALL_BYTES, SIZED_BYTES, less than COPY_BYTES, COPY_BYTES */
+	uint64_t stack_pointer; /* of the last */
+	uint64_t
+		learn_bytes; /* not 0: the stack is said to end so many bytes above its stack pointer */
+	bool short_copies; /* every copy is said to have been too short */
+};
+
+static void note(struct switches *seen, const struct perf_record *record)
+{
+	if (record->tid != seen->tid)
+		return;
+	seen->count++;
+	seen->by_bytes[record->user_stack_size <= SMALL_BYTES   ? 0
+		       : record->user_stack_size <= SIZED_BYTES ? 1
+		       : record->user_stack_size < COPY_BYTES   ? 2
+								: 3]++;
+	if (!record->user_registers || (!seen->learn_bytes && !seen->short_copies))
+		return;
+	uint64_t words[64];
+	const struct arch_unwind *unwind = arch_here()->unwind;
+	memcpy(words, record->user_registers, unwind->kernel_count * sizeof(words[0]));
+	for (uint32_t i = 0; i < unwind->kernel_count; i++)
+		if (unwind->kernel_order[i] == unwind->stack_register)
+			seen->stack_pointer = words[i];
+	recorder_learn_stack(recorder, record,
+		seen->short_copies ? 0 : seen->stack_pointer + seen->learn_bytes);
+}
+
+static void drain(struct switches *seen)
+{
+	const struct recorder_info *info = recorder_info(recorder);
+	struct perf_layout layout = { .sample_type = info->sample_type,
+		.user_registers = arch_here()->unwind->kernel_mask,
+		.sample_id_all = true };
+
+	for (uint32_t i = 0; i < info->ring_count; i++) {
+		struct ring *ring = recorder_ring(recorder, i);
+		const uint8_t *data;
+		uint32_t size;
+		struct perf_record record;
+		ring_begin(ring);
+		while (ring_next(ring, &data, &size)) {
+			assert_int_equal(perf_record_decode(&layout, data, size, &record), 0);
+			if (record.type == PERF_TYPE_SAMPLE && record.raw_size &&
+				sched_events_which(&info->sched, &record) == SCHED_EVENT_SWITCH)
+				note(seen, &record);
+		}
+		ring_end(ring);
+	}
+}
+
+static void mute(uint32_t pid, bool muted)
+{
+	uint64_t *words = recorder_muted(recorder);
+
+	if (muted)
+		words[pid / 64] |= UINT64_C(1) << pid % 64;
+	else
+		words[pid / 64] &= ~(UINT64_C(1) << pid % 64);
+}
+
+static void open_recorder(uint32_t pid, uint32_t small_bytes)
+{
+	struct recorder_options options = {
+		.scope = RECORD_PIDS,
+		.frequency_hz = 1,
+		.pids = &pid,
+		.pid_count = 1,
+		.switches = true,
+		.user_stack_bytes = COPY_BYTES,
+		.switch_stack_bytes = COPY_BYTES,
+		.user_stack_small_bytes = small_bytes,
+		.waking_stack_bytes = SMALL_BYTES,
+		.user_registers = arch_here()->unwind->kernel_mask,
+		.kernel_stack_pointer_offset = arch_here()->unwind->kernel_stack_pointer_offset,
+	};
+	struct diag diag = { 0 };
+
+	assert_int_equal(recorder_open(&options, &recorder, &diag), 0);
+	assert_true(recorder_info(recorder)->sched.of[SCHED_EVENT_SWITCH].by_probe);
+	/* Other processes are muted: on a busy machine they would fill the rings. */
+	memset(recorder_muted(recorder), 0xff, SCHED_PROBE_PIDS_MAX / 8);
+	mute((uint32_t)getpid(), false);
+	assert_int_equal(recorder_start(recorder, &diag), 0);
+}
+
+static void sleep_often(void)
+{
+	for (uint32_t i = 0; i < SLEEPS; i++)
+		(void)usleep(100);
+}
+
+static void reap(pid_t pid)
+{
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* The switches of a child process that may be muted. */
+static uint64_t count_of_child(bool muted)
+{
+	int gate[2];
+
+	assert_int_equal(pipe(gate), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		if (read(gate[0], &byte, 1) != 1)
+			_exit(1);
+		sleep_often();
+		_exit(0);
+	}
+	struct switches seen = { .tid = (uint32_t)pid };
+	mute((uint32_t)pid, muted);
+	drain(&seen); /* it may have been switched before */
+	seen.count = 0;
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	reap(pid);
+	drain(&seen);
+	(void)close(gate[0]);
+	(void)close(gate[1]);
+	return seen.count;
+}
+
+static void test_muted(void **state)
+{
+	(void)state;
+	open_recorder((uint32_t)getpid(), 0);
+	assert_true(count_of_child(false) >= SLEEPS);
+	/* one may have been on its way when the bit was set */
+	assert_true(count_of_child(true) <= 1);
+	assert_true(count_of_child(false) >= SLEEPS);
+	recorder_close(recorder);
+}
+
+/* A thread that sleeps SLEEPS times at each request. Below its first frame there is room for any copy. */
+struct sleeper {
+	pthread_t thread;
+	atomic_uint tid;
+	atomic_uint rounds; /* requested */
+	atomic_uint done;
+};
+
+static void *run_sleeper(void *context)
+{
+	struct sleeper *sleeper = context;
+	volatile char room[ROOM_BYTES];
+
+	/* a page that was never touched would end the copy */
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = 0;
+	sleeper->tid = (unsigned)gettid();
+	for (unsigned round = 1; round <= 5; round++) {
+		while (sleeper->rounds < round)
+			(void)usleep(1000);
+		sleep_often();
+		sleeper->done = round;
+	}
+	return NULL;
+}
+
+static void sleep_round(struct sleeper *sleeper)
+{
+	unsigned round = ++sleeper->rounds;
+
+	while (sleeper->done < round)
+		(void)usleep(1000);
+}
+
+static void test_sizes(void **state)
+{
+	struct sleeper sleeper = { .tid = 0 };
+
+	(void)state;
+	open_recorder((uint32_t)getpid(), SMALL_BYTES);
+	assert_int_equal(pthread_create(&sleeper.thread, NULL, run_sleeper, &sleeper), 0);
+	while (!sleeper.tid)
+		(void)usleep(1000);
+	struct switches seen = { .tid = sleeper.tid };
+
+	/* not known yet */
+	sleep_round(&sleeper);
+	drain(&seen);
+	assert_true(seen.count >= SLEEPS);
+	assert_int_equal(seen.by_bytes[3], seen.count);
+
+	/* It ends 600 bytes above the stack pointer; the records in the rings are still large ones. */
+	seen.learn_bytes = 600;
+	drain(&seen);
+	sleep_round(&sleeper);
+	drain(&seen);
+	struct switches known = { .tid = sleeper.tid, .learn_bytes = 600 };
+	sleep_round(&sleeper);
+	drain(&known);
+	assert_true(known.count >= SLEEPS);
+	assert_true(known.by_bytes[1] >= SLEEPS);
+
+	/* The copies are said to be too short: from then on they have the size for unknown stacks, a small one. */
+	struct switches forgotten = { .tid = sleeper.tid, .short_copies = true };
+	recorder_copy_small(recorder, true);
+	sleep_round(&sleeper);
+	drain(&forgotten);
+	assert_true(forgotten.by_bytes[1] >= SLEEPS);
+	struct switches small = { .tid = sleeper.tid };
+	sleep_round(&sleeper);
+	assert_int_equal(pthread_join(sleeper.thread, NULL), 0);
+	drain(&small);
+	assert_true(small.by_bytes[0] >= SLEEPS);
+	recorder_close(recorder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_muted),
+		cmocka_unit_test(test_sizes),
+	};
+	struct recorder_options options = { .scope = RECORD_PIDS,
+		.frequency_hz = 1,
+		.pids = &(uint32_t){ (uint32_t)getpid() },
+		.pid_count = 1,
+		.switches = true };
+	struct diag diag = { 0 };
+
+	if (!arch_here()->unwind || recorder_open(&options, &recorder, &diag) < 0) {
+		print_message("skipped: %s\n", diag.text);
+		return SKIPPED;
+	}
+	bool by_probe = recorder_info(recorder)->sched.of[SCHED_EVENT_SWITCH].by_probe;
+	recorder_close(recorder);
+	if (!by_probe) {
+		print_message("skipped: no right to use BPF\n");
+		return SKIPPED;
+	}
+	return cmocka_run_group_tests_name("sched_probe", tests, NULL, NULL);
+}
