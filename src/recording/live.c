@@ -661,8 +661,9 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		live_clocks_turn(live->cpu_clocks, clock_monotonic_ns(), soon);
 	}
 	managed_advance(live->managed, clock_monotonic_ns());
-	intake_drain(&live->intake);
+	/* Before the rings are read: they have what is older, however long reading them takes. */
 	uint64_t now_ns = clock_monotonic_ns();
+	intake_drain(&live->intake);
 
 	live_lttng_look(&live->lttng, now_ns);
 	advance_port(live, now_ns);
@@ -690,16 +691,19 @@ const char *live_end_reason(const struct live *live)
 
 void live_pause(struct live *live)
 {
-	uint64_t bound_ns = clock_monotonic_ns() + PAUSE_BOUND_NS;
+	uint64_t read_ns = clock_monotonic_ns();
+	uint64_t bound_ns = read_ns + PAUSE_BOUND_NS;
 
+	intake_drain(&live->intake);
 	managed_pause(live->managed, clock_monotonic_ns());
 	while (!managed_ended(live->managed) && clock_monotonic_ns() < bound_ns) {
 		wait_for(live, NULL, 0, clock_monotonic_ns() + UINT64_C(50000000));
 		managed_advance(live->managed, clock_monotonic_ns());
+		read_ns = clock_monotonic_ns();
 		intake_drain(&live->intake);
 	}
 	if (!live->writer.error)
-		flush(live, clock_monotonic_ns() - REORDER_WINDOW_NS);
+		flush(live, read_ns - REORDER_WINDOW_NS);
 }
 
 void live_resume(struct live *live, uint64_t paused_ns)
