@@ -25,9 +25,14 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 		"/* 0, or an error of Windows. Events that are fired before it, or after the end, are off. */\n"
 		"uint32_t %s_etw_register(void);\n"
 		"void %s_etw_unregister(void);\n\n"
+		"/*\n"
+		" * Called by ETW when a session begins, changes or ends, after the tests of the events have changed.\n"
+		" * NULL: not called. To be set before the provider is registered.\n"
+		" */\n"
+		"extern void (*%s_etw_changed)(bool enabled, uint8_t level, uint64_t keywords);\n\n"
 		"/* Of each event: whether a session enables it. Set by ETW. */\n"
 		"extern uint8_t %s_etw_on_[%u];\n",
-		p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->events.count);
+		p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->events.count);
 	c_add_structs(out, p);
 	for (uint32_t i = 0; i < p->events.count; i++) {
 		const struct man_event *event = &p->events.items[i];
@@ -100,10 +105,11 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 		"#include \"%s_etw.h\"\n\n"
 		"/* A win:Pointer has 8 bytes here. */\n"
 		"_Static_assert(sizeof(void *) == 8, \"only for 64-bit programs\");\n\n"
+		"void (*%s_etw_changed)(bool enabled, uint8_t level, uint64_t keywords);\n"
 		"uint8_t %s_etw_on_[%u];\n"
 		"static REGHANDLE handle_;\n"
 		"static const GUID provider_ = ",
-		p->prefix, p->prefix, p->events.count);
+		p->prefix, p->prefix, p->prefix, p->events.count);
 	add_guid(out, p->guid);
 	bytes_text(out, ";\n\n"
 			"/* Id, version, channel, level, opcode, task, keywords. */\n"
@@ -115,20 +121,26 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 			(unsigned long long)event->keywords);
 	bytes_printf(out,
 		"};\n\n"
+		"static void look_(void)\n"
+		"{\n"
+		"\tfor (size_t i = 0; i < sizeof(descriptors_) / sizeof(descriptors_[0]); i++)\n"
+		"\t\t__atomic_store_n(&%s_etw_on_[i], EventEnabled(handle_, &descriptors_[i]) ? 1 : 0, __ATOMIC_RELAXED);\n"
+		"}\n\n"
 		"/* Called by ETW whenever a session begins, changes or ends. */\n"
 		"static void NTAPI enable_(LPCGUID source, ULONG enabled, UCHAR level, ULONGLONG any, ULONGLONG all,\n"
 		"\tPEVENT_FILTER_DESCRIPTOR filter, PVOID context)\n"
 		"{\n"
-		"\t(void)source, (void)enabled, (void)level, (void)any, (void)all, (void)filter, (void)context;\n"
-		"\tfor (size_t i = 0; i < sizeof(descriptors_) / sizeof(descriptors_[0]); i++)\n"
-		"\t\t__atomic_store_n(&%s_etw_on_[i], EventEnabled(handle_, &descriptors_[i]) ? 1 : 0, __ATOMIC_RELAXED);\n"
+		"\t(void)source, (void)all, (void)filter, (void)context;\n"
+		"\tlook_();\n"
+		"\tif (%s_etw_changed)\n"
+		"\t\t%s_etw_changed(enabled != 0, level, any);\n"
 		"}\n\n"
 		"uint32_t %s_etw_register(void)\n"
 		"{\n"
 		"\tconst ULONG result = EventRegister(&provider_, enable_, NULL, &handle_);\n\n"
 		"\t/* A session that waits for the provider was announced before the handle was known. */\n"
 		"\tif (result == 0)\n"
-		"\t\tenable_(NULL, 0, 0, 0, 0, NULL, NULL);\n"
+		"\t\tlook_();\n"
 		"\treturn result;\n"
 		"}\n\n"
 		"void %s_etw_unregister(void)\n"
@@ -137,7 +149,7 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 		"\t(void)EventUnregister(handle_);\n"
 		"\thandle_ = 0;\n"
 		"}\n",
-		p->prefix, p->prefix, p->prefix, p->prefix, p->prefix);
+		p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->prefix);
 	vec_each(tmpl, &p->templates) {
 		bool used = false;
 		vec_each(event, &p->events)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """fire.py make EVENTS.json API MAIN.c EXPECTED.json: a C program that fires each event of what `spoor gen` made, and the values that a reader must find.
 
-API: "libspoor" (the program writes the nettrace file that its argument names), "lttng" or "user_events".
-fire.py compare KIND EXPECTED.json READ: holds what was read against them; KIND is "spoor" (lines of `spoor events --json`), "babeltrace" (babeltrace2's text)
-or "event-header" (lines of event_header.py).
+API: "libspoor" (the program writes the nettrace file that its argument names), "lttng", "user_events" or "etw" (with
+the stand-in for Windows in tests/gen/etw).
+fire.py compare KIND EXPECTED.json READ: holds what was read against them; KIND is "spoor" (lines of `spoor events --json`), "babeltrace" (babeltrace2's text),
+"event-header" (lines of event_header.py) or "etw" (lines of tests/gen/etw).
 """
 import json
 import re
@@ -160,7 +161,7 @@ int main(int argc, char **argv)
 
 def make(document, api, main_path, expected_path):
     expected, out, calls = [], [], []
-    wants, registers = [], []
+    wants, registers, ends = [], [], []
     for provider in document["providers"]:
         prefix = provider["prefix"]
         if api == "libspoor":
@@ -170,14 +171,20 @@ def make(document, api, main_path, expected_path):
         if not provider["events"]:
             continue
         wants.append('{ .size = sizeof(struct spoor_want), .name = "%s", .keywords = ~UINT64_C(0), .level = 5 }' % provider["name"])
+        tasks = {task["name"]: task["value"] for task in provider["tasks"]}
+        if api == "etw":
+            registers.append("\tif (%s_etw_register())\n\t\treturn 3;\n" % prefix)
+            ends.append("\tif (%s_etw_%s_enabled())\n\t\treturn 8;\n\t%s_etw_unregister();\n" % (prefix, provider["events"][0]["symbol"], prefix))
         if api == "user_events":
             calls.append("\tif (%s_user_events_register())\n\t\treturn 3;\n" % prefix)
-        registers.append("\tif (spoor_provider_register(&%s)) {\n\t\tspoor_provider_conflict(conflict, sizeof(conflict));\n"
-                         '\t\tprintf("%%s\\n", conflict);\n\t\treturn 3;\n\t}\n' % prefix)
+        if api == "libspoor":
+            registers.append("\tif (spoor_provider_register(&%s)) {\n\t\tspoor_provider_conflict(conflict, sizeof(conflict));\n"
+                             '\t\tprintf("%%s\\n", conflict);\n\t\treturn 3;\n\t}\n' % prefix)
         for event in provider["events"]:
             tag = "%s_%s" % (prefix, identifier(event.get("template", "")))
             c, values = Maker().fields(event["fields"], tag)
-            expected.append({"provider": provider["name"], "short": provider["shortName"], "event": event, "values": values})
+            expected.append({"provider": provider["name"], "short": provider["shortName"], "event": event, "values": values,
+                             "guid": provider["guid"], "task": tasks.get(event.get("task"), 0)})
             if api == "libspoor":
                 calls.append("\tif (!%s_%s_enabled())\n\t\treturn 7;\n" % (prefix, event["symbol"]))
                 calls.append("\t%s_%s(%s);\n" % (prefix, event["symbol"], ", ".join(c)))
@@ -190,6 +197,9 @@ def make(document, api, main_path, expected_path):
         f.write("#include <stdio.h>\n" + "".join(out))
         if api == "libspoor":
             f.write(HEAD_SPOOR % {"wants": ", ".join(wants), "register": "".join(registers), "calls": "".join(calls)})
+        elif api == "etw":
+            f.write('#include "etw.h"\n\nint main(void)\n{\n\tint missing = 0;\n\n%s%s\tprintf("%%d not enabled\\n", missing);\n\tetw_session(1, 255, ~UINT64_C(0));\n%s'
+                    '\tetw_session(0, 0, 0);\n%s\treturn 0;\n}\n' % ("".join(registers), "".join(calls), "".join(calls), "".join(ends)))
         else:
             f.write('int main(void)\n{\n\tint missing = 0;\n\n%s\tprintf("%%d not enabled\\n", missing);\n\treturn missing != 0;\n}\n' % "".join(calls))
     with open(expected_path, "w", encoding="utf-8") as f:
@@ -416,6 +426,29 @@ def compare_event_header(expected, path):
     return wrong
 
 
+def compare_etw(expected, path):
+    found, wrong = {}, 0
+    with open(path, encoding="ascii") as lines:
+        for line in lines:
+            words = line.split()
+            if len(words) >= 8:
+                found.setdefault((words[0], int(words[1]), int(words[2])), []).append(words[3:] + [""])
+    for want in expected:
+        event = want["event"]
+        got = found.get((want["guid"], event["id"], event["version"]), [])
+        name = "%s/%s" % (want["short"], event["symbol"])
+        if len(got) != 1:
+            print("%s was written %d times" % (name, len(got)))
+            wrong += 1
+            continue
+        wanted = ["0", str(event["level"]), str(event["opcode"]), str(want["task"]), hex(int(event["keywords"], 16)), encode(event["fields"], want["values"]).hex()]
+        if wanted != got[0][:6]:
+            print("%s: wanted %s, written %s" % (name, wanted, got[0][:6]))
+            wrong += 1
+    print("%d events compared, %d differences" % (len(expected), wrong))
+    return wrong
+
+
 def main():
     if sys.argv[1] == "make":
         with open(sys.argv[2], encoding="utf-8") as f:
@@ -423,7 +456,7 @@ def main():
         return
     with open(sys.argv[3], encoding="utf-8") as f:
         expected = json.load(f)
-    compare = {"spoor": compare_spoor, "babeltrace": compare_babeltrace, "event-header": compare_event_header}[sys.argv[2]]
+    compare = {"spoor": compare_spoor, "babeltrace": compare_babeltrace, "event-header": compare_event_header, "etw": compare_etw}[sys.argv[2]]
     sys.exit(1 if compare(expected, sys.argv[4]) else 0)
 
 

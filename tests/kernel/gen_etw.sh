@@ -1,9 +1,58 @@
 #!/bin/sh
-# The code for Windows that spoor gen makes of manifests compiles and links with mingw without a warning, and its descriptors are those of .NET's answer key. It is not run
-# here. Skipped without mingw (gcc-mingw-w64-x86-64).
+# The code for Windows that spoor gen makes of manifests: with a stand-in for ETW it writes each event of .NET and others, in ETW's layout byte for byte, to the sessions that enable it. It
+# compiles and links with mingw without a warning, and its descriptors are those of .NET's answer key. It is not run on Windows. The parts need gcc and python3, and mingw (gcc-mingw-w64-x86-64).
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 compiler=x86_64-w64-mingw32-gcc
+corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
+
+# runs NAME MANIFEST: each event once without a session and once with one.
+runs() {
+	"$spoor" gen -q "$2" -o "$1.run" --only etw --only json 2>err || fail "$2 is refused"
+	python3 "$top/tests/gen/fire.py" make "$1.run/events.json" etw main.c expected.json || fail "no program for $1"
+	gcc -std=c11 -O1 -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all -I"$top/include" -I"$top/tests/gen/etw" -I"$1.run" main.c "$1.run"/*.c \
+		"$top/tests/gen/etw/etw.c" -o fire 2>err || fail "the program of $1 does not build"
+	./fire >written || fail "the program of $1 fails ($?)"
+	[ "$(head -n 1 written)" = "$(jq length expected.json) not enabled" ] || fail "events of $1 without a session: $(head -n 1 written)"
+	python3 "$top/tests/gen/fire.py" compare etw expected.json written >out || fail "events of $1 have other bytes: $(head -n 3 out)"
+	echo "$1: $(tail -n 1 out)"
+}
+if command -v gcc >/dev/null && command -v python3 >/dev/null; then
+	for name in shop eventsource names; do
+		runs $name "$top/tests/data/manifest/$name.man"
+	done
+	[ ! -r "$corpus/ClrEtwAll.man" ] || for name in AdvancedProvider UIforETW ClrEtwAll; do
+		runs $name "$corpus/$name.man"
+	done
+	# A session's level and keywords, and the program's function.
+	cat >main.c <<-'END'
+		#include <stdio.h>
+		#include "acmeshop_etw.h"
+		#include "etw.h"
+		static void changed(bool enabled, uint8_t level, uint64_t keywords)
+		{
+			printf("changed %d %u 0x%llx %d\n", enabled, level, (unsigned long long)keywords, acmeshop_etw_OrderTaken_enabled());
+		}
+		int main(void)
+		{
+			acmeshop_etw_changed = changed;
+			if (acmeshop_etw_register())
+				return 1;
+			etw_session(1, 4, 0x1);
+			printf("%d %d\n", acmeshop_etw_OrderTaken_enabled(), acmeshop_etw_OrderTaken_V1_enabled());
+			etw_session(1, 1, 0x1);
+			printf("%d %d\n", acmeshop_etw_OrderTaken_enabled(), acmeshop_etw_OrderTaken_V1_enabled());
+			etw_session(0, 0, 0);
+			acmeshop_etw_unregister();
+			etw_session(1, 5, 0x1);
+			return acmeshop_etw_OrderTaken_enabled();
+		}
+	END
+	gcc -std=c11 -Wall -Werror -I"$top/include" -I"$top/tests/gen/etw" -Ishop.run main.c shop.run/acmeshop_etw.c "$top/tests/gen/etw/etw.c" -o fire 2>err || fail "main.c does not build"
+	./fire >out || fail "enabled after the end, or not registered ($?)"
+	printf '%s\n' 'changed 1 4 0x1 1' '1 1' 'changed 1 1 0x1 0' '0 0' 'changed 0 0 0x0 0' >wanted
+	diff wanted out || fail "other sessions"
+fi
 command -v $compiler >/dev/null || skip "mingw is not installed (gcc-mingw-w64-x86-64)"
 
 # compiles NAME MANIFEST
@@ -37,7 +86,6 @@ x86_64-w64-mingw32-objdump -p main.exe >imports
 for name in EventRegister EventWrite EventEnabled EventUnregister; do
 	has imports "[ 	]$name\$"
 done
-corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
 [ -r "$corpus/ClrEtwAll.man" ] || {
 	echo "left out: the manifests at $corpus"
 	exit 0

@@ -115,6 +115,17 @@ has out 'Types:Nothing'
 echo "log levels and filters select the right events"
 writer_end
 
+# exit() while threads and signal handlers fire, and a session records them.
+session exit
+lttng_do enable-event -s exit -u -c c 'Types:*'
+lttng_do start exit
+for i in 1 2 3 4 5 6; do
+	$as "$writer" lttng exit >out 2>err || fail "exit while threads fire: $? $(cat err)"
+	has out '^enabled'
+done
+lttng_do destroy exit
+babeltrace2 home/exit 2>err | grep -q 'Types:Nested' || fail "no event of programs that end: $(cat err)"
+
 # Sessions that come and go while four threads fire, signal handlers fire, and children are forked.
 start CHURN sh -c 'exec "$@" lttng churn <input >churn.out' sh $as "$writer"
 churn=$CHURN

@@ -108,6 +108,15 @@ awk '$1 != $2 { bad = 1 } END { exit bad || NR < 2 }' pids || fail "no events of
 jq -es 'any(.[]; .event == "order" and .fields.name == "handler")' decoded >/dev/null || fail "no event of a signal handler"
 echo "a tool came and went; signal handlers and children fired"
 
+# exit() while threads and signal handlers fire, with events enabled.
+: >written
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	LD_PRELOAD=$build/tests/lib/libuser_events_stand_in.so "$writer" user-events exit >out 2>err || fail "exit while threads fire: $? $(cat err)"
+	has out '^enabled'
+done
+python3 "$here/event_header.py" written >decoded 2>err || fail "an event is malformed: $(cut -c 1-300 err)"
+echo "ten programs ended while they fired"
+
 # Where there are none.
 unset USER_EVENTS_FOLDER
 if [ ! -e /sys/kernel/tracing/user_events_data ] && [ ! -e /sys/kernel/debug/tracing/user_events_data ]; then

@@ -1,5 +1,5 @@
 /*
- * logger_writer LOGGER [churn|activities]: starts a logger and fires every kind of event, declared and made at
+ * logger_writer LOGGER [churn|activities|exit]: starts a logger and fires every kind of event, declared and made at
  * run time, every 10 ms, until its input ends. Prints "ready", a line for each call of the enable
  * callback, and "round N" after each round that began with the declared events enabled. With "churn" four threads fire, and a signal handler on each of them, and
  * children are forked that fire an event with their process id.
@@ -169,6 +169,33 @@ static int churn(enum spoor_logger which)
 	return 0;
 }
 
+/* ---- The end of the process ---- */
+
+/* Fires after the library has ended, as code of other objects may. */
+__attribute__((destructor)) static void fire_at_the_end(void)
+{
+	types_fire_all();
+}
+
+/* exit() while four threads and their signal handlers fire. */
+static int end_while_firing(void)
+{
+	struct itimerval interval = { { 0, 200 }, { 0, 200 } };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	pthread_t made;
+
+	sigaction(SIGALRM, &action, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&made, NULL, thread, NULL);
+	setitimer(ITIMER_REAL, &interval, NULL);
+	for (int i = 0; i < 3000 && !types_nested_enabled(); i++)
+		usleep(1000);
+	usleep(20000);
+	printf("%s\n", types_nested_enabled() ? "enabled" : "not enabled");
+	fflush(stdout);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const names[] = { "usdt", "lttng", "user-events" };
@@ -194,6 +221,8 @@ int main(int argc, char **argv)
 		return churn(which);
 	if (argc > 2 && strcmp(argv[2], "activities") == 0)
 		return activities();
+	if (argc > 2 && strcmp(argv[2], "exit") == 0)
+		return end_while_firing();
 	struct spoor_event_source *source = spoor_source_new("Run-Time");
 	at_run_time(source);
 	printf("ready %d\n", (int)getpid());
