@@ -22,6 +22,8 @@
 #define METHOD_HAS_SLOT   0x08u
 #define METHOD_HAS_IMPL   0x10u
 #define METHOD_HAS_NATIVE 0x20u
+#define DYNAMIC_MASK      0xc000u /* what kind of dynamic method */
+#define DYNAMIC_STUB      0x8000u
 #define RANGE_MASK        0x0fffu
 #define TYPE_NO_GENERIC   0x80000000u
 #define TYPE_GENERIC      0x30u
@@ -214,6 +216,10 @@ static bool read_dynamic(struct clr_namer *namer, uint64_t method, uint32_t flag
 	text->name = (const char *)namer->text.data;
 	text->signature = (const char *)namer->text.data + signature_at;
 	text->dynamic = true;
+	uint32_t kind = l->dynamic_flags == CLR_NO
+				? 0
+				: clr_memory_u32(memory, method + l->dynamic_flags) & DYNAMIC_MASK;
+	text->freed = memory->failed || kind != DYNAMIC_STUB;
 	return true;
 }
 

@@ -34,6 +34,7 @@ struct clr_method_text {
 	uint64_t native_code;  /* of a dynamic method: what it says of its own code; 0: nothing */
 	uint32_t token;
 	bool dynamic;
+	bool freed; /* its code may be freed: of a DynamicMethod, not of a stub of the runtime */
 };
 
 /* `lasts` is false for methods of collectible code. False: no name. */

@@ -110,7 +110,7 @@ static bool find(struct clr_names *names, uint64_t address, struct clr_found *re
 	/* A freed dynamic method, whose memory another one uses, does not know this code. */
 	if (text.native_code && text.native_code != body.begin)
 		return false;
-	if (!clr_code_stands(&names->code, &body, !body.collectible && !text.dynamic))
+	if (!clr_code_stands(&names->code, &body, !body.collectible && !text.freed))
 		return false;
 	const struct clr_module *module =
 		text.module ? clr_modules_get(&names->modules, text.module, !body.collectible)
@@ -126,7 +126,7 @@ static bool find(struct clr_names *names, uint64_t address, struct clr_found *re
 		.kind = text.dynamic       ? CODE_DYNAMIC
 			: body.precompiled ? CODE_READYTORUN
 					   : CODE_JIT,
-		.lasts = !text.dynamic && !body.collectible };
+		.lasts = !text.freed && !body.collectible };
 	return true;
 }
 

@@ -59,19 +59,35 @@ static struct code *find_known(struct codemap *map, const struct code *code)
 {
 	unsigned walked = 0;
 
-	for (uint32_t i = map_get(&map->begin_index, code->begin); i && walked < WALK_MAX;
-		walked++) {
+	for (uint32_t i = code->exact ? 0 : map_get(&map->begin_index, code->begin);
+		i && walked < WALK_MAX; walked++) {
 		struct code *known = &map->codes.items[i - 1];
 		/*
 		 * A rundown describes the code at the time of the rundown. The known end came from
 		 * the live stream, which would also have reported a new begin.
 		 */
-		if (is_same_body(known, code) && known->from_ns < code->until_ns &&
+		if (!known->exact && is_same_body(known, code) && known->from_ns < code->until_ns &&
 			(known->until_ns == UINT64_MAX || !code->from_ns))
 			return known;
 		i = known->older;
 	}
 	return NULL;
+}
+
+static void end_bodies(struct codemap *map, uint64_t begin, uint64_t until_ns, bool exact_only)
+{
+	unsigned walked = 0;
+
+	for (uint32_t i = map_get(&map->begin_index, begin); i && walked < WALK_MAX; walked++) {
+		struct code *code = &map->codes.items[i - 1];
+		/* the body still exists, or its end was derived from a later body */
+		if (code->until_ns > until_ns && code->from_ns <= until_ns &&
+			(code->exact || !exact_only)) {
+			code->until_ns = until_ns;
+			map->changes++;
+		}
+		i = code->older;
+	}
 }
 
 int codemap_add(struct codemap *map, const struct code *code)
@@ -106,6 +122,8 @@ int codemap_add(struct codemap *map, const struct code *code)
 		map->changes++;
 		return 0;
 	}
+	if (added.exact)
+		end_bodies(map, added.begin, added.from_ns, true);
 	/* precompiled code exists before its event */
 	if (!added.from_ns && added.kind != CODE_READYTORUN)
 		added.from_ns = map->since_ns;
@@ -122,19 +140,9 @@ int codemap_add(struct codemap *map, const struct code *code)
 
 void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns)
 {
-	unsigned walked = 0;
-
-	if (!index_begins(map))
-		return; /* the name remains valid until another body takes the address */
-	for (uint32_t i = map_get(&map->begin_index, begin); i && walked < WALK_MAX; walked++) {
-		struct code *code = &map->codes.items[i - 1];
-		/* the body still exists, or its end was derived from a later body */
-		if (code->until_ns > until_ns && code->from_ns <= until_ns) {
-			code->until_ns = until_ns;
-			map->changes++;
-		}
-		i = code->older;
-	}
+	if (index_begins(map))
+		end_bodies(map, begin, until_ns, false);
+	/* else the name remains valid until another body takes the address */
 }
 
 int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns)
@@ -263,6 +271,8 @@ static void end_at(struct code *a, struct code *b)
 /* Of overlapping bodies, the earlier ends with the later's begin, unless both were there before. */
 static void end_earlier(struct code *a, struct code *b)
 {
+	if (a->exact || b->exact)
+		return;
 	if (a->from_ns < b->from_ns)
 		end_at(a, b);
 	else if (b->from_ns < a->from_ns)
@@ -365,7 +375,7 @@ static struct code *find_both(struct codemap *map, uint64_t address, uint64_t ti
 		if (address >= code->end)
 			continue;
 		if (code->from_ns > time_ns) {
-			if (!next || code->from_ns < next->from_ns)
+			if (!code->exact && (!next || code->from_ns < next->from_ns))
 				next = code;
 		} else if (time_ns < code->until_ns && (!owner || owns_rather(code, owner))) {
 			owner = code;

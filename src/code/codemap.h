@@ -30,6 +30,9 @@ enum code_tier {
 	TIER_1_INSTRUMENTED,
 };
 
+/* The name of a range whose owner at a time is not known; readers show it as unnamed code. */
+#define CODE_UNREAD_NAME "(JIT code)"
+
 /* The kind of a body, as CodeAdded records it. */
 enum code_kind { CODE_UNKNOWN, CODE_JIT, CODE_READYTORUN, CODE_STUB, CODE_DYNAMIC, CODE_OSR };
 
@@ -53,8 +56,10 @@ struct code {
 	bool removal_told; /* for the caller: its end has been noticed */
 	bool reused;       /* for the caller: its address was used by another body before */
 	bool il_written;   /* for the caller: its IL offsets have been written */
-	uint32_t token;    /* of the method in its assembly; 0 unknown */
-	uint64_t version;  /* of the method's code: unique among the bodies of a method id */
+	/* its times come from reads of the memory: no other sample is of it (see codemap_add()) */
+	bool exact;
+	uint32_t token;   /* of the method in its assembly; 0 unknown */
+	uint64_t version; /* of the method's code: unique among the bodies of a method id */
 };
 
 /* Where the code of an IL offset begins. */
@@ -118,6 +123,8 @@ struct codemap {
  * two overlapping bodies, the one that came first (by from_ns) ends where the other begins; one
  * whose begin is unknown came after all bodies before its stood_ns. An until_ns of 0 or UINT64_MAX:
  * the body exists. -EINVAL for an empty range, -ENOMEM, or -ENOSPC at max_size_bytes.
+ *
+ * An exact body ends the exact ones with the same begin, and no other body changes its times.
  */
 int codemap_add(struct codemap *map, const struct code *code);
 
@@ -148,11 +155,12 @@ void codemap_settle(struct codemap *map);
 
 /*
  * The owner of `address` at `time_ns`, else the body that came there within the next 250 ms,
- * because events are stamped after the code has begun to run; or NULL. Valid until a body is added.
+ * because events are stamped after the code has begun to run (except an exact one); or NULL. Valid
+ * until a body is added.
  */
 struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns);
 
-/* The first body at `address` that came later, or NULL. Valid until a body is added. */
+/* The first body at `address` that came later and is not exact, or NULL. Valid until a body is added. */
 struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns);
 
 /* Whether an event announced this module, with or without a path. */

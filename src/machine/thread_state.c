@@ -244,6 +244,19 @@ uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uin
 	return n > 0 ? thread_state_parse_switches(text, (size_t)n) : 0;
 }
 
+bool thread_state_sleeps(const struct proc_reader *proc, uint32_t pid, uint32_t tid,
+	uint64_t *ret_switches)
+{
+	static const char sleeps[] = "\nState:\tS";
+	char text[TEXT_ROOM];
+	ssize_t n = read_file(proc, pid, tid, "status", text, sizeof(text));
+
+	if (n <= 0 || !strstr(text, sleeps))
+		return false;
+	*ret_switches = thread_state_parse_switches(text, (size_t)n);
+	return *ret_switches != 0;
+}
+
 int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	struct thread_state *ret_state)
 {

@@ -48,6 +48,10 @@ bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct th
 /* The number of context switches of a thread so far; 0: unknown. */
 uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uint32_t tid);
 
+/* Whether it waits; and its context switches, read after that. False: it runs, or is unknown. */
+bool thread_state_sleeps(const struct proc_reader *proc, uint32_t pid, uint32_t tid,
+	uint64_t *ret_switches);
+
 /* The parsers, separate from the files. They accept any bytes. */
 
 /* "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running" */

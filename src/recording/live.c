@@ -782,6 +782,7 @@ static void emit_end(struct live *live, const char *reason)
 		{ "unnamed_not_asked", live->symbolizer.frames_unnamed[UNNAMED_NOT_ASKED] },
 		{ "unnamed_kernel_hidden", live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
 		{ "unnamed_no_memory", live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
+		{ "unnamed_freed", live->symbolizer.frames_unnamed[UNNAMED_FREED] },
 		{ "events", sink->events },
 		{ "code_bodies", live->symbolizer.code_count },
 		{ "code_bodies_refused", live->symbolizer.code_refused },

@@ -14,7 +14,9 @@
 #include "dotnet/runtime_memory.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
+#include "recording/free_watch.h"
 #include "recording/live_options.h"
+#include "recording/passing_code.h"
 #include "recording/process_table.h"
 #include "recording/removed_code.h"
 #include "symbolize/seen_code.h"
@@ -23,10 +25,12 @@
 
 #define PROCESSES_MAX  1024u
 #define ADDRESSES_MAX  262144u /* of one process: 4 MiB */
+#define PASSING_MAX    65536u
 #define OPEN_GAP_NS    UINT64_C(10000000)
 #define OPEN_TRIES_MAX 100u
 #define YOUNG_NS       UINT64_C(1000000000)
 #define YOUNG_GAP_NS   UINT64_C(10000000)
+#define PASSING_GAP_NS UINT64_C(5000000) /* while code is replaced */
 #define QUIET_GAP_NS   UINT64_C(40000000)
 #define ACTIVE_NS      UINT64_C(1000000000)
 
@@ -34,6 +38,12 @@ enum memory_state {
 	MEMORY_CLOSED, /* not read so far */
 	MEMORY_OPEN,
 	MEMORY_REFUSED, /* no right, or no runtime that can be read */
+};
+
+/* An address of code that may be freed, and its first sample since the last pass. */
+struct passing_sample {
+	uint64_t address;
+	uint64_t time_ns;
 };
 
 struct memory_process {
@@ -44,11 +54,14 @@ struct memory_process {
 	uint64_t open_ns; /* next attempt */
 	uint32_t tries;
 	bool ended;
-	bool named;           /* a method was found */
-	struct map known;     /* address -> 1: it has been looked up */
-	struct map passing;   /* begin of code that may be freed -> what was there last */
-	struct map places;    /* address of such code -> its distance from the begin, plus one */
-	struct map this_pass; /* address of such code -> 1: it was looked up in this pass */
+	uint8_t managed;      /* enum managed_state at its last sample */
+	bool sampled;         /* since the last pass */
+	bool missed;          /* a sampled address could not be kept for the end of this pass */
+	struct map known;     /* address -> 1: it has been looked up, and stays as it is */
+	struct map this_pass; /* address of code that may be freed -> 1: it is in `samples` */
+	VEC(struct passing_sample) samples;
+	struct passing_code passing;
+	struct free_watch watch;
 };
 
 /* Attached to an item of kind PENDING_CODE; the texts follow it. */
@@ -69,9 +82,9 @@ static void close_process(struct memory_process *process)
 {
 	runtime_memory_close(process->memory);
 	map_done(&process->known);
-	map_done(&process->passing);
-	map_done(&process->places);
 	map_done(&process->this_pass);
+	vec_done(&process->samples);
+	passing_code_done(&process->passing);
 	free(process);
 }
 
@@ -160,10 +173,10 @@ static size_t put_text(struct pending_code *side, size_t at, const char *text,
 }
 
 static void emit(struct memory_names *names, struct memory_process *process, uint64_t time_ns,
-	uint64_t from_ns, const struct clr_found *found)
+	const struct code *code, const char *module_path)
 {
-	size_t size = strlen(found->name_space) + strlen(found->name) + strlen(found->signature) +
-		      strlen(found->module_path) + 4;
+	size_t size = strlen(code->name_space) + strlen(code->name) + strlen(code->signature) +
+		      strlen(module_path) + 4;
 	struct pending_code *side = malloc(sizeof(*side) + size);
 	struct pending *item = side ? reorder_window_add(names->table->writer->window) : NULL;
 
@@ -171,94 +184,106 @@ static void emit(struct memory_names *names, struct memory_process *process, uin
 		free(side); /* without memory the method has no name */
 		return;
 	}
-	side->code = (struct code){ .begin = found->begin,
-		.end = found->end,
-		.method_id = found->method_id,
-		.module_id = found->module_id,
-		.from_ns = from_ns,
-		.stood_ns = time_ns,
-		.kind = found->kind };
-	size_t at = put_text(side, 0, found->name_space, &side->code.name_space);
-	at = put_text(side, at, found->name, &side->code.name);
-	at = put_text(side, at, found->signature, &side->code.signature);
-	(void)put_text(side, at, found->module_path, &side->module_path);
+	side->code = *code;
+	size_t at = put_text(side, 0, code->name_space, &side->code.name_space);
+	at = put_text(side, at, code->name, &side->code.name);
+	at = put_text(side, at, code->signature, &side->code.signature);
+	(void)put_text(side, at, module_path, &side->module_path);
 	item->kind = PENDING_CODE;
 	item->time_ns = time_ns;
 	item->pid = process->pid;
 	item->side = side;
-	process->named = true;
+}
+
+static struct code code_of(const struct clr_found *found)
+{
+	return (struct code){ .begin = found->begin,
+		.end = found->end,
+		.method_id = found->method_id,
+		.module_id = found->module_id,
+		.name_space = found->name_space,
+		.name = found->name,
+		.signature = found->signature,
+		.kind = found->kind };
+}
+
+/* A method of code that is never freed. */
+static void emit_lasting(struct memory_names *names, struct memory_process *process,
+	uint64_t time_ns, const struct clr_found *found)
+{
+	struct code code = code_of(found);
+
+	code.stood_ns = clock_monotonic_ns();
+	emit(names, process, time_ns, &code, found->module_path);
 	names->method_count++;
 }
 
-static uint32_t mark_of(const struct clr_found *found)
-{
-	uint64_t hash = hash_u64(found->method_id) ^ hash_bytes(found->name, strlen(found->name)) ^
-			hash_bytes(found->name_space, strlen(found->name_space)) ^ found->end;
+struct change_context {
+	struct memory_names *names;
+	struct memory_process *process;
+};
 
-	return (uint32_t)hash | 1;
+static void on_change(void *context, const struct passing_change *change)
+{
+	const struct change_context *c = context;
+	struct code code = { .begin = change->begin,
+		.end = change->end,
+		.name_space = "",
+		.name = CODE_UNREAD_NAME,
+		.signature = "",
+		.kind = CODE_STUB };
+
+	if (change->found)
+		code = code_of(change->found);
+	code.exact = true;
+	code.from_ns = change->at_ns;
+	code.stood_ns = change->at_ns;
+	/* before the samples of that time */
+	emit(c->names, c->process, change->at_ns - 1, &code,
+		change->found ? change->found->module_path : "");
+	c->names->method_count += change->found != NULL;
 }
 
-/* Code that may be freed: other code that was at its begin before has ended by now. */
-static void emit_passing(struct memory_names *names, struct memory_process *process,
-	uint64_t time_ns, uint64_t address, const struct clr_found *found)
+/* Its samples so far have no names from now on. */
+static void end_passing(struct memory_names *names, struct memory_process *process)
 {
-	uint32_t before = map_get(&process->passing, found->begin);
-	uint32_t mark = mark_of(found);
-
-	if (process->places.count >= ADDRESSES_MAX ||
-		!map_put(&process->places, address, (uint32_t)(address - found->begin) + 1) ||
-		before == mark)
-		return;
-	if (map_put(&process->passing, found->begin, mark))
-		emit(names, process, time_ns, before ? time_ns : 0, found);
+	passing_code_end(&process->passing, on_change,
+		&(struct change_context){ .names = names, .process = process });
+	vec_reset(&process->samples);
+	map_reset(&process->this_pass);
+	process->missed = false;
 }
 
-/* No method was found where one was before: it has been freed, and its name is not that of a later one. */
-static void end_passing(struct memory_names *names, struct memory_process *process,
-	uint64_t time_ns, uint64_t address)
+static void keep_for_pass(struct memory_process *process, uint64_t time_ns, uint64_t address)
 {
-	uint32_t place = map_get(&process->places, address);
-	uint64_t begin = address - place + 1;
-	uint32_t mark = place ? map_get(&process->passing, begin) : 0;
+	const struct passing_sample sample = { address, time_ns };
 
-	if (!place)
-		return;
-	map_remove(&process->places, address, place);
-	if (!mark)
-		return;
-	map_remove(&process->passing, begin, mark);
-	emit(names, process, time_ns, time_ns,
-		&(struct clr_found){ .begin = begin,
-			.end = begin + 1,
-			.name_space = "",
-			.name = "",
-			.signature = "",
-			.module_path = "" });
+	if (process->samples.count >= PASSING_MAX || !map_put(&process->this_pass, address, 1) ||
+		!vec_add(&process->samples, sample))
+		process->missed = true;
 }
 
 static void look_up(struct memory_names *names, struct memory_process *process, uint64_t time_ns,
 	uint64_t address)
 {
+	struct clr_names *memory = process->memory->names;
 	struct clr_found found;
 
 	if (map_get(&process->known, address) || map_get(&process->this_pass, address))
 		return;
-	if (!clr_names_find(process->memory->names, address, &found)) {
-		/* Without memory it is only read again. */
-		if (clr_names_may_come(process->memory->names, address)) {
-			(void)map_put(&process->this_pass, address, 1);
-			end_passing(names, process, time_ns, address);
-		} else if (process->known.count < ADDRESSES_MAX) {
-			(void)map_put(&process->known, address, 1);
-		}
+	if (passing_code_has(&process->passing, address)) {
+		keep_for_pass(process, time_ns, address);
 		return;
 	}
-	if (found.lasts && process->known.count < ADDRESSES_MAX) {
-		if (map_put(&process->known, address, 1))
-			emit(names, process, time_ns, 0, &found);
-	} else if (map_put(&process->this_pass, address, 1)) {
-		emit_passing(names, process, time_ns, address, &found);
+	bool has = clr_names_find(memory, address, &found);
+	if (has ? !found.lasts : clr_names_may_come(memory, address)) {
+		keep_for_pass(process, time_ns, address);
+		return;
 	}
+	/* Without memory it is only read again. */
+	bool kept = process->known.count < ADDRESSES_MAX && map_put(&process->known, address, 1);
+	if (has && kept)
+		emit_lasting(names, process, time_ns, &found);
 }
 
 void memory_names_sample(struct memory_names *names, uint32_t pid, uint64_t time_ns,
@@ -267,13 +292,74 @@ void memory_names_sample(struct memory_names *names, uint32_t pid, uint64_t time
 	struct memory_process *process = names->list.count ? find(names, pid) : NULL;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
 
-	if (!process || process->state == MEMORY_REFUSED ||
-		(!names->forced && state_of(names, pid) == MANAGED_KNOWN) ||
-		!open_process(names, process))
+	if (!process || process->state == MEMORY_REFUSED)
 		return;
+	uint8_t managed = state_of(names, pid);
+
+	if ((!names->forced && managed == MANAGED_KNOWN) || !open_process(names, process))
+		return;
+	/* Now known not to answer: exact bodies so far have no names (seen_code_settle()). */
+	if (process->managed == MANAGED_ASKING && managed != MANAGED_ASKING)
+		end_passing(names, process);
+	process->managed = managed;
+	process->sampled = true;
 	for (uint32_t i = 0; i < count; i++)
 		if (frames[i] < kernel_begin)
 			look_up(names, process, time_ns, frames[i]);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct passing_sample *x = a;
+	const struct passing_sample *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/* Reads code that may be freed, at the sampled addresses: from no page that was read before. */
+static void read_passing(struct memory_names *names, struct memory_process *process)
+{
+	struct clr_names *memory = process->memory->names;
+	struct change_context context = { names, process };
+
+	if (process->missed) {
+		end_passing(names, process);
+		return;
+	}
+	if (!process->samples.count)
+		return;
+	qsort(process->samples.items, process->samples.count, sizeof(*process->samples.items),
+		compare_times);
+	uint64_t before_ns = clock_monotonic_ns();
+	uint64_t done = 0; /* end of the method that was read last */
+	uint64_t done_begin = 0;
+	clr_memory_refresh(clr_names_memory(memory));
+	vec_each(sample, &process->samples) {
+		struct clr_found found;
+		if (sample->address >= done_begin && sample->address < done)
+			continue;
+		bool has = clr_names_find(memory, sample->address, &found);
+		uint64_t after_ns = clock_monotonic_ns();
+		if (has && found.lasts)
+			emit_lasting(names, process, sample->time_ns, &found);
+		/* What has no name here is for passing_code no method. */
+		bool passing = has && !found.lasts;
+		bool is_new = passing && passing_code_is_new(&process->passing, &found);
+		passing_code_read(&process->passing,
+			&(struct passing_read){ .address = sample->address,
+				.sampled_ns = sample->time_ns,
+				.before_ns = before_ns,
+				.after_ns = after_ns,
+				.quiet_ns = is_new ? free_watch_since(&process->watch,
+							     &names->table->proc, process->pid)
+						   : 0,
+				.found = passing ? &found : NULL },
+			on_change, &context);
+		done_begin = passing ? found.begin : 0;
+		done = passing ? found.end : 0;
+	}
+	vec_reset(&process->samples);
+	map_reset(&process->this_pass);
 }
 
 void memory_names_exec(struct memory_names *names, uint32_t pid)
@@ -281,8 +367,10 @@ void memory_names_exec(struct memory_names *names, uint32_t pid)
 	uint32_t at = map_get(&names->by_pid, pid);
 
 	names->exec_ns = clock_monotonic_ns();
-	if (at)
-		drop(names, at - 1);
+	if (!at)
+		return;
+	end_passing(names, names->list.items[at - 1]);
+	drop(names, at - 1);
 }
 
 void memory_names_exit(struct memory_names *names, uint32_t pid)
@@ -299,13 +387,17 @@ void memory_names_pass(struct memory_names *names)
 	for (uint32_t i = names->list.count; i-- > 0;) {
 		struct memory_process *process = names->list.items[i];
 		if (process->ended) {
+			end_passing(names, process);
 			drop(names, i);
 			continue;
 		}
-		if (process->this_pass.count)
-			map_reset(&process->this_pass);
-		if (process->memory)
-			clr_names_pass(process->memory->names);
+		if (!process->memory)
+			continue;
+		clr_names_pass(process->memory->names);
+		read_passing(names, process);
+		if (process->sampled)
+			free_watch_note(&process->watch, &names->table->proc, process->pid);
+		process->sampled = false;
 	}
 	if (names->pages)
 		clr_pages_pass(names->pages);
@@ -319,9 +411,16 @@ void memory_names_await(const struct memory_names *names, struct poll_set *set)
 
 	if (options->no_names || (options->no_dotnet && !names->forced))
 		return;
-	for (uint32_t i = 0; i < names->list.count && !soon; i++)
-		soon = now_ns < names->list.items[i]->sign_ns + YOUNG_NS;
-	if (soon)
+	bool replacing = false;
+	for (uint32_t i = 0; i < names->list.count; i++) {
+		const struct memory_process *process = names->list.items[i];
+		soon |= now_ns < process->sign_ns + YOUNG_NS;
+		replacing |= process->passing.replaced_ns &&
+			     now_ns < process->passing.replaced_ns + ACTIVE_NS;
+	}
+	if (replacing)
+		poll_set_wake(set, now_ns + PASSING_GAP_NS);
+	else if (soon)
 		poll_set_wake(set, now_ns + YOUNG_GAP_NS);
 	else if (options->machine || options->child)
 		poll_set_wake(set, now_ns + QUIET_GAP_NS);
@@ -331,7 +430,7 @@ void memory_names_take(struct memory_names *names, struct pending *item)
 {
 	struct pending_code *side = item->side;
 	uint32_t process = process_table_owner(names->table, item->pid);
-	bool replaces = side->code.from_ns != 0;
+	bool exact = side->code.exact;
 
 	item->side = NULL;
 	if (process)
@@ -340,7 +439,7 @@ void memory_names_take(struct memory_names *names, struct pending *item)
 			side->module_path);
 	free(side);
 	/* What it replaced ends before the next sample is written. */
-	if (process && replaces)
+	if (process && exact)
 		removed_code_end(names->table, process);
 }
 
@@ -357,8 +456,9 @@ size_t memory_names_size_bytes(const struct memory_names *names)
 
 	for (uint32_t i = 0; i < names->list.count; i++)
 		size += map_size_bytes(&names->list.items[i]->known) +
-			map_size_bytes(&names->list.items[i]->passing) +
-			map_size_bytes(&names->list.items[i]->places);
+			map_size_bytes(&names->list.items[i]->this_pass) +
+			names->list.items[i]->samples.capacity * sizeof(struct passing_sample) +
+			passing_code_size_bytes(&names->list.items[i]->passing);
 	return size;
 }
 

@@ -3,16 +3,16 @@
  * them: it has no diagnostics socket, ends before it answers, or is not to be asked.
  *
  *   memory_names_sign(names, pid, path)     a process maps a file: maybe one of a .NET runtime
- *   memory_names_sample(names, pid, ...)    a sample leaves its ring: each new address is read now, while its method exists
+ *   memory_names_sample(names, pid, ...)    a sample leaves its ring: each new address is read
  *   memory_names_exec(), memory_names_exit()
- *   memory_names_pass(names)                all rings were read
+ *   memory_names_pass(names)                all rings were read: now code that may be freed is read
  *
  * A method that was found is put into the reorder window at the time of its sample (PENDING_CODE); from
  * there memory_names_take() passes it to the symbolizer. While the runtime may still answer, the
  * methods wait there (symbolize/seen_code.h), and are used only if it does not.
  *
- * A name is remembered by address only for code that is never freed. Other code is looked up again in
- * each pass with a sample of it.
+ * A name is remembered by address only for code that is never freed. Other code is read at the end of
+ * each pass with a sample of it, and has a name only in intervals that the reads prove (passing_code.h).
  */
 #ifndef SPOOR_RECORDING_MEMORY_NAMES_H
 #define SPOOR_RECORDING_MEMORY_NAMES_H

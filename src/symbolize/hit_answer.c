@@ -440,7 +440,7 @@ static bool removal_may_come(const struct symbolizer_process *own, const struct 
 		code->kind == CODE_DYNAMIC || (own->unloads_code && code->kind != CODE_READYTORUN);
 	bool reports = own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN;
 
-	return removable && reports && code->until_ns == UINT64_MAX &&
+	return removable && reports && !code->exact && code->until_ns == UINT64_MAX &&
 	       hit->time_ns > code->stood_ns && hit->time_ns > own->reported_ns &&
 	       now_ns < hit->time_ns + REMOVAL_WAIT_NS;
 }
@@ -475,9 +475,10 @@ uint8_t hit_answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *h
 		if (code && !last &&
 			(module_may_come(own, code) || removal_may_come(own, code, hit, now_ns)))
 			return HIT_WAITING;
+		if (code && symbol_writer_code(symbolizer, hit, code) < 0)
+			return UNNAMED_NO_MEMORY;
 		if (code)
-			return symbol_writer_code(symbolizer, hit, code) < 0 ? UNNAMED_NO_MEMORY
-									     : HIT_NAMED;
+			return symbol_writer_is_unread(code) ? (uint8_t)UNNAMED_FREED : HIT_NAMED;
 	}
 	if (symbol_writer_is_jit(path))
 		return answer_jit(symbolizer, hit, now_ns, last);

@@ -9,10 +9,6 @@ static int add_code(struct codemap *map, const struct code *code, const char *mo
 {
 	int result = 0;
 
-	if (!*code->name) {
-		codemap_remove(map, code->begin, code->stood_ns);
-		return 0;
-	}
 	if (code->module_id && !codemap_has_module(map, code->module_id))
 		result = codemap_add_module(map, code->module_id, module_path, 0);
 	return result < 0 ? result : codemap_add(map, code);
@@ -35,10 +31,15 @@ int seen_code_add(struct symbolizer *symbolizer, uint32_t process, const struct 
 		return 0;
 	if (own->managed == MANAGED_ASKING)
 		return add_code(&own->seen, code, module_path);
+	seen_code_settle(symbolizer, own, false);
 	note_use(symbolizer, own);
 	return add_code(&own->codemap, code, module_path);
 }
 
+/*
+ * Samples of exact bodies are in the file already, without their ends between them: so they have no
+ * names.
+ */
 void seen_code_settle(struct symbolizer *symbolizer, struct symbolizer_process *process, bool last)
 {
 	struct codemap *seen = &process->seen;
@@ -52,7 +53,16 @@ void seen_code_settle(struct symbolizer *symbolizer, struct symbolizer_process *
 		vec_each(module, &seen->modules)
 			(void)codemap_add_module(&process->codemap, module->id, module->path, 0);
 		vec_each(code, &seen->codes)
-			(void)codemap_add(&process->codemap, code);
+			(void)codemap_add(&process->codemap,
+				code->exact ? &(struct code){ .begin = code->begin,
+						      .end = code->end,
+						      .name_space = "",
+						      .name = CODE_UNREAD_NAME,
+						      .signature = "",
+						      .from_ns = code->from_ns,
+						      .kind = CODE_STUB,
+						      .exact = true }
+					    : code);
 	}
 	codemap_done(seen);
 	*seen = (struct codemap){ .since_ns = 0 };

@@ -13,8 +13,8 @@ struct symbolizer;
 struct symbolizer_process;
 
 /*
- * A method that was read at the time `code->stood_ns`. It is used unless the process's runtime reports
- * all its methods. Without a name: the code at its begin has ended. The texts are copied.
+ * A method that was read at the time `code->stood_ns`, or an exact body (codemap.h). It is used unless
+ * the process's runtime reports all its methods. The texts are copied.
  */
 int seen_code_add(struct symbolizer *symbolizer, uint32_t process, const struct code *code,
 	const char *module_path);

@@ -218,6 +218,11 @@ static int write_il(struct symbolizer *symbolizer, uint32_t process, const struc
 	return symbol_writer_emit(symbolizer, SPOOR_IL_OFFSETS, process);
 }
 
+bool symbol_writer_is_unread(const struct code *code)
+{
+	return code->exact && code->kind == CODE_STUB;
+}
+
 int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
 	struct code *code)
 {
@@ -243,7 +248,8 @@ int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hi
 		bytes_text(&symbolizer->text, code->name);
 	else
 		codemap_symbol_text(&process->codemap, code, in_image, &symbolizer->text);
-	code->reused = !first_time(symbolizer, mapping->id, code->begin);
+	/* A symbol would name all samples there, also those that no read confirms. */
+	code->reused = code->exact || !first_time(symbolizer, mapping->id, code->begin);
 	if (!code->reused) {
 		bytes_reset(&symbolizer->payload);
 		payload_symbol(&symbolizer->payload,

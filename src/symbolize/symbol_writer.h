@@ -36,6 +36,9 @@ int symbol_writer_symbol(struct symbolizer *symbolizer, uint32_t process, uint64
 int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
 	struct code *code);
 
+/* Whether the body is a range whose owner at its time is not known. */
+bool symbol_writer_is_unread(const struct code *code);
+
 /* Writes the kernel's mapping to each process with kernel frames, with the same id for all. */
 int symbol_writer_map_kernel(struct symbolizer *symbolizer, uint32_t process);
 

@@ -357,6 +357,28 @@ static void forget_range(struct symbolizer *symbolizer, uint32_t process, uint64
 	}
 }
 
+/*
+ * An unread range is written if a sample before its end has no name: a reader would give it to the
+ * body that is placed there next.
+ */
+static bool write_unread(struct symbolizer *symbolizer, uint32_t process, struct code *body)
+{
+	const struct trace *trace = symbolizer->options.trace;
+
+	for (uint32_t i = 1; i < symbolizer->hits.count; i++) {
+		struct symbolizer_hit_entry hit = symbolizer->hits.items[i];
+		if (hit.process != process || hit.address < body->begin ||
+			hit.address >= body->end || hit.time_ns >= body->until_ns ||
+			hit.state == HIT_NAMED)
+			continue;
+		if (!hit.mapping)
+			hit.mapping = trace_find_mapping(trace, process, hit.address);
+		if (hit.mapping)
+			return symbol_writer_code(symbolizer, &hit, body) >= 0;
+	}
+	return false;
+}
+
 const struct code *symbolizer_end_code(struct symbolizer *symbolizer, uint32_t process,
 	uint32_t code, uint64_t begin)
 {
@@ -384,7 +406,12 @@ const struct code *symbolizer_end_code(struct symbolizer *symbolizer, uint32_t p
 	 * An earlier sample at this address found no method. This body may have been sampled as
 	 * well, so it is written; later samples are looked up again.
 	 */
-	if (!body->written && (!hidden || symbol_writer_code(symbolizer, hidden, body) < 0))
+	if (symbol_writer_is_unread(body) && !body->written)
+		(void)write_unread(symbolizer, process, body); /* false: there is no such sample */
+	else if (!body->written && hidden && !body->exact)
+		(void)symbol_writer_code(symbolizer, hidden,
+			body); /* without memory it has no name */
+	if (!body->written)
 		return NULL;
 	forget_range(symbolizer, process, begin, body->end);
 	return body;

@@ -31,6 +31,7 @@ enum unnamed_cause {
 	UNNAMED_NOT_ASKED,     /* managed code of a process without a runtime connection */
 	UNNAMED_KERNEL_HIDDEN, /* the kernel hides its symbols from this user */
 	UNNAMED_NO_MEMORY,     /* the memory limit was reached */
+	UNNAMED_FREED,         /* code that may be freed, and was not read while it ran */
 	UNNAMED_CAUSE_COUNT
 };
 

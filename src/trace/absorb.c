@@ -17,6 +17,7 @@
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
+#define OLDER_MAX    64u /* ranges with the same begin that one removal looks at */
 #define ID_MASK      (~UINT64_C(0) >> 2)
 #define KEY_METADATA (UINT64_C(1) << 62)
 #define KEY_MODULE   (UINT64_C(2) << 62)
@@ -239,11 +240,37 @@ static uint64_t code_key(uint32_t process, uint64_t begin)
 static int add_code(struct trace *trace, uint32_t process, const struct code_range *range)
 {
 	struct process *p = &trace->processes.items[process];
+	uint32_t older = map_get(&trace->mapping_by_id, code_key(process, range->begin));
 
 	if (!vec_add(&p->codes, *range) ||
 		!map_put(&trace->mapping_by_id, code_key(process, range->begin), p->codes.count))
 		return -ENOMEM;
+	/* a key may be that of another process's range */
+	if (older && older < p->codes.count && p->codes.items[older - 1].begin == range->begin)
+		vec_last(&p->codes)->older = older;
 	return 1;
+}
+
+/*
+ * Which range a CodeRemoved is about: removals come in the order in which the ranges ended, but a range
+ * may be in the file before its predecessor's removal. So it is the oldest one that exists.
+ */
+static struct code_range *find_removed(struct trace *trace, uint32_t process, uint64_t begin,
+	uint64_t end)
+{
+	struct process *p = &trace->processes.items[process];
+	uint32_t at = map_get(&trace->mapping_by_id, code_key(process, begin));
+	struct code_range *found = NULL;
+
+	if (at > p->codes.count)
+		return NULL;
+	for (unsigned i = 0; at && i < OLDER_MAX; i++, at = p->codes.items[at - 1].older) {
+		struct code_range *range = &p->codes.items[at - 1];
+		if (range->begin == begin && range->removed_epoch == UINT32_MAX &&
+			(!found || range->end == end))
+			found = range;
+	}
+	return found;
 }
 
 static int absorb_il_offsets(struct trace *trace, const struct event *event)
@@ -321,11 +348,9 @@ static int absorb_code_removed(struct trace *trace, const struct event *event)
 	if (r < 0)
 		return r;
 	p->code_epoch++;
-	uint32_t newest = map_get(&trace->mapping_by_id, code_key(process, removed.begin));
-	if (newest && newest <= p->codes.count &&
-		p->codes.items[newest - 1].begin == removed.begin &&
-		p->codes.items[newest - 1].removed_epoch == UINT32_MAX)
-		p->codes.items[newest - 1].removed_epoch = p->code_epoch;
+	struct code_range *range = find_removed(trace, process, removed.begin, removed.end);
+	if (range)
+		range->removed_epoch = p->code_epoch;
 	return 1;
 }
 

@@ -384,7 +384,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct symbolmap_state *
 	if (origin == ORIGIN_JIT) {
 		function.kind = FUNCTION_JIT;
 		function.module = map->jit_module;
-		bytes_text(&state->scratch, "(JIT code)");
+		bytes_text(&state->scratch, CODE_UNREAD_NAME);
 	} else if (origin == ORIGIN_NONE) {
 		bool kernel = address >= state->kernel_begin;
 		function.kind = kernel ? FUNCTION_KERNEL : FUNCTION_UNKNOWN;
@@ -460,7 +460,7 @@ static uint32_t code_function(struct symbolmap *map, struct symbolmap_state *sta
 		uint32_t symbol = symbol_at(state, range->mapping_id, range->begin);
 		text = symbol ? map->trace->symbols.items[symbol - 1].name : 0;
 	}
-	if (!text)
+	if (!text || !strcmp(trace_text(map->trace, text), CODE_UNREAD_NAME))
 		return 0;
 	known = managed_function(map, state, text, range, mapping, origin);
 	if (known)

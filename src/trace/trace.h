@@ -105,8 +105,9 @@ struct code_range {
 	uint32_t module; /* strtab */
 	/* process.code_epoch after its removal; UINT32_MAX while it exists */
 	uint32_t removed_epoch;
-	uint8_t kind; /* enum code_kind */
-	uint8_t tier; /* enum code_tier */
+	uint32_t older; /* the previous range with the same begin: its index in process.codes + 1 */
+	uint8_t kind;   /* enum code_kind */
+	uint8_t tier;   /* enum code_tier */
 };
 
 /* Losses and notices from the events of the file. */

@@ -55,7 +55,7 @@ code_of "$spoor" report --json alone.nettrace
 json out '.processes[0].runtime_version == null'
 kill -9 $alone
 
-# Code that is freed and replaced: each method runs for 20 ms, so a name with more samples is also that of others.
+# Code that is freed and replaced: each method runs for 20 ms, so a name with more samples is also that of others. They run one after the other, so a name that comes back is wrong.
 for kind in dynamic:Made_ collectible:Unloaded_; do
 	code_of "$spoor" record -q --names-from-memory -F 999 -o x.nettrace -- dotnet "$app" ${kind%:*} 2200
 	expect_code 0 "${kind%:*} code"
@@ -66,6 +66,9 @@ for kind in dynamic:Made_ collectible:Unloaded_; do
 	all=$(sed -n 's/ all$//p' each)
 	most=$(grep -v all each | tail -n 1)
 	[ "$named" -ge 10 ] || fail "of some 50 ${kind%:*} methods $named are seen"
+	"$spoor" events x.nettrace --event cpu --json 2>err | sed -nE "s/.*\"function\":\"[^\"]*${kind#*:}([0-9]+).*/\1/p" >order
+	awk -v all="$all" '$1 < last { print "a sample of " $1 " after one of " last; exit 1 } { last = $1 } END { if (NR < all) print NR " samples of " all }' order >wrong || fail "${kind%:*}: $(cat wrong)"
+	[ ! -s wrong ] || fail "${kind%:*}: $(cat wrong)"
 	[ "${most%% *}" -le 60 ] || fail "a method that ran for 20 ms has ${most%% *} of $all samples: ${most#* }"
 done
 
