@@ -342,7 +342,6 @@ static void read_passing(struct memory_names *names, struct memory_process *proc
 		uint64_t after_ns = clock_monotonic_ns();
 		if (has && found.lasts)
 			emit_lasting(names, process, sample->time_ns, &found);
-		/* What has no name here is for passing_code no method. */
 		bool passing = has && !found.lasts;
 		bool is_new = passing && passing_code_is_new(&process->passing, &found);
 		passing_code_read(&process->passing,

@@ -1,7 +1,7 @@
 /*
- * Which method was at an address that may be freed and used again, from what was read there.
+ * Which method was at an address that may be freed and used again, from reads of the memory.
  *
- * A read says what was there at the time of the read, not at the time of a sample before it. So a
+ * A read finds the method of the time of the read, not of the time of a sample before it. So a
  * sample has a name only if it lies in an interval in which no other code can have been there:
  * - between two reads that found the same method, or
  * - between a time from which on the runtime has freed no code (passing_read.quiet_ns) and the read.

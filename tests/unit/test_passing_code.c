@@ -488,7 +488,7 @@ static void test_torn(void **state)
 	assert_int_equal(seen.count, 3);
 	assert_true(seen.named);
 	assert_int_equal(seen.at_ns, 31);
-	/* What was there after the last read is not known. */
+	/* The method after the last read is not known. */
 	passing_code_end(&code, note_change, &seen);
 	assert_int_equal(seen.count, 4);
 	assert_false(seen.named);
