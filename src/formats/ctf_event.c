@@ -141,7 +141,8 @@ static int place_schema(struct trace *trace, struct schema *schema, bool has_id,
 		if (other->provider != schema->provider)
 			continue;
 		if (other->name == schema->name && other->level == schema->level &&
-			(!has_id || other->event_id == schema->event_id) &&
+			(!has_id || (other->event_id == schema->event_id &&
+					    other->version == schema->version)) &&
 			schema_has_same_fields(other, schema)) {
 			*ret_index = i;
 			schema_done(schema);
@@ -181,9 +182,14 @@ static bool find_clr(struct ctf_layout *layout, const struct ctf_metadata *metad
 		if (strlen(clr_providers[i].name) != len ||
 			memcmp(clr_providers[i].name, provider, len) != 0)
 			continue;
-		if (!clr_event_find_symbol(kind, symbol, &schema->event_id, &schema->version) ||
-			!clr_event_find(kind, schema->event_id, schema->version, &layout->clr))
+		struct clr_identity identity;
+		if (!clr_event_find_symbol(kind, symbol, &identity) ||
+			!clr_event_find(kind, identity.id, identity.version, &layout->clr))
 			return false;
+		schema->event_id = identity.id;
+		schema->version = identity.version;
+		schema->level = identity.level; /* .NET's tracepoints all have the same log level */
+		schema->keywords = identity.keywords;
 		schema->provider_kind = (uint8_t)kind;
 		layout->kind = is_packed(metadata, fields) ? CTF_LAYOUT_PACKED : CTF_LAYOUT_CLR;
 		return true;

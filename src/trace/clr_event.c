@@ -72,6 +72,21 @@ static const struct packed_event events[] = {
 #include "trace/clr_events.def"
 };
 
+/* By the index of `events`. */
+static const uint64_t event_keywords[] = {
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) keywords,
+#include "trace/universal_events.def"
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) keywords,
+#include "trace/clr_events.def"
+};
+
+static const uint8_t event_levels[] = {
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) level,
+#include "trace/universal_events.def"
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) level,
+#include "trace/clr_events.def"
+};
+
 static uint64_t key_of(uint32_t provider, uint32_t id, uint32_t version)
 {
 	return (uint64_t)provider << 40 | (uint64_t)id << 8 | version;
@@ -109,16 +124,18 @@ bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
 	return true;
 }
 
-bool clr_event_find_symbol(enum provider_kind provider, const char *symbol, uint32_t *ret_id,
-	uint8_t *ret_version)
+bool clr_event_find_symbol(enum provider_kind provider, const char *symbol,
+	struct clr_identity *ret_identity)
 {
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
 		const struct packed_event *event = &events[i];
 		if (event->provider != provider ||
 			strcmp((const char *)&texts + event->symbol, symbol) != 0)
 			continue;
-		*ret_id = event->id;
-		*ret_version = event->version;
+		*ret_identity = (struct clr_identity){ .keywords = event_keywords[i],
+			.id = event->id,
+			.version = event->version,
+			.level = event_levels[i] };
 		return true;
 	}
 	return false;

@@ -53,9 +53,17 @@ struct clr_event {
 bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
 	struct clr_event *ret_event);
 
+/* What the runtime's manifest says of an event beside its fields. */
+struct clr_identity {
+	uint64_t keywords;
+	uint32_t id;
+	uint8_t version;
+	uint8_t level;
+};
+
 /* The event of this symbol, "GCStart_V2", of one of the runtime's providers. False: none. */
-bool clr_event_find_symbol(enum provider_kind provider, const char *symbol, uint32_t *ret_id,
-	uint8_t *ret_version);
+bool clr_event_find_symbol(enum provider_kind provider, const char *symbol,
+	struct clr_identity *ret_identity);
 
 const char *clr_field_name(const struct clr_field *field);
 

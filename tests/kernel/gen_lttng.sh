@@ -70,6 +70,9 @@ if [ -r "$corpus/ClrEtwAll.man" ]; then
 		sort >ours
 	diff key ours >out || fail "other tracepoints than the answer key has"
 	[ "$(wc -l <ours)" = 515 ] || fail "$(wc -l <ours) tracepoints, not 515"
+	# Spoor reads the trace as the runtime's events: provider, id, version, level, keywords, and the fields of the manifest.
+	"$spoor" events --json "$scratch/home/ClrEtwAll" >ClrEtwAll.spoor 2>err || fail "spoor does not read the trace"
+	python3 "$fire" compare spoor ClrEtwAll.program/expected.json ClrEtwAll.spoor >out || fail "spoor reads other values"
 	echo "ClrEtwAll: 515 tracepoints have the names and forms of the answer key"
 else
 	echo "left out: the manifests at $corpus"
