@@ -100,6 +100,8 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	} else {
 		bytes_text(out, ", nothing lost\n");
 	}
+	if (counts->lttng_incomplete)
+		bytes_text(out, "incomplete events of LTTng (spoor report -v shows the reason)\n");
 	if (counts->dotnet_withheld) {
 		bytes_printf(out, LIVE_WITHHELD,
 			TEXT_THINGS(counts->dotnet_withheld, ".NET process", ".NET processes"),

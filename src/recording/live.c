@@ -862,6 +862,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.events = live->events.count,
 		.lttng_events = live->lttng.count,
 		.lttng_lost = live_lttng_lost(&live->lttng),
+		.lttng_incomplete = live->lttng.incomplete,
 		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),

@@ -149,9 +149,9 @@ static bool put(struct live_lttng *lttng, const struct ctf_event *event)
 	return true;
 }
 
-static void fail(struct live_lttng *lttng, const struct diag *diag)
+static void say_incomplete(struct live_lttng *lttng, const struct diag *diag)
 {
-	lttng->failed = true;
+	lttng->incomplete = true;
 	session_writer_notice(lttng->table->writer, 0, "lttng", diag->remedy,
 		"events of LTTng are incomplete: %s", diag->text);
 }
@@ -170,8 +170,9 @@ static void read_new(struct live_lttng *lttng)
 		if (!put(lttng, &event))
 			result = diag_set(&diag, -ENOMEM, "cannot keep events: %m");
 	}
-	if (result < 0)
-		fail(lttng, &diag);
+	lttng->failed = result < 0;
+	if (lttng->failed)
+		say_incomplete(lttng, &diag);
 	else
 		tell_clock(lttng);
 }
@@ -226,8 +227,9 @@ void live_lttng_stop(struct live_lttng *lttng)
 
 	if (!lttng->table || lttng->failed)
 		return;
+	/* What is on disk is still read. */
 	if (lttng_session_stop(&lttng->session, &diag) < 0)
-		fail(lttng, &diag);
+		say_incomplete(lttng, &diag);
 }
 
 bool live_lttng_finish(struct live_lttng *lttng)

@@ -94,7 +94,7 @@ static void last_line(int fd, char *line, size_t room)
 		line, room); /* a cut end is fine */
 }
 
-/* Runs `lttng WORDS`; `words` has room for the program's name and ends with NULL. */
+/* Runs a program of which words[0] is the name, "lttng"; `words` ends with NULL. */
 static int run(const char *const *words, struct diag *diag)
 {
 	cleanup(closep) int out = memfd_create("lttng", MFD_CLOEXEC);

@@ -79,6 +79,23 @@ kill -9 $RECORDER
 wait $RECORDER 2>/dev/null
 until_true nothing_left || fail "left by a killed recorder: $(ls tmp) $(lttng --no-sessiond list)"
 
+# The session daemon is killed during a recording: what it wrote before is in the file, and the recorder says what is missing.
+start RECORDER "$spoor" record -p $WRITER --lttng '*' -o d.nettrace 2>record.err
+written_d() {
+	"$spoor" events d.nettrace --json --event refund 2>/dev/null | grep -q refund
+}
+until_true written_d || fail "no events in the recording: $(cat record.err)"
+consumers=$(pgrep -P $DAEMON)
+kill -9 $DAEMON $consumers
+wait $DAEMON 2>/dev/null
+kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
+has record.err '^incomplete events of LTTng'
+"$spoor" events d.nettrace --json --event Notice >notices
+json_lines notices 'any(.[]; .fields.Code == "lttng" and (.fields.Text | test("incomplete")))'
+until_true [ -z "$(ls tmp)" ] || fail "left by a killed daemon: $(ls tmp)"
+start DAEMON lttng-sessiond --no-kernel >daemon.log 2>&1
+until_true lttng --no-sessiond list || fail "the session daemon does not answer"
+
 # Mistakes.
 code_of "$spoor" record --lttng -x -p $WRITER -o m.nettrace
 expect_code 1 "a name with a hyphen"
