@@ -70,7 +70,7 @@ for _ in $(seq "$rounds"); do
 	stop "$target"
 	rm -f "$out/forward.nettrace"
 done
-# percent NAME: of one CPU, at the rate that was asked for: a busy machine may have fired fewer events.
+# percent NAME: of one CPU, at that rate, as a busy machine may have fired fewer events.
 percent() {
 	sed -n 's/^\([0-9,]*\) events of .*/\1/p' "$out/forward-$1.said" | tr -d , >"$out/forward-$1.events"
 	awk -v cpu="$(column "forward-$1" 1)" -v events="$(median_of "$out/forward-$1.events")" -v rate="$rate" 'BEGIN { printf "%.4g", 100 * cpu * rate / events }'

@@ -92,7 +92,16 @@ void bytes_utf16z(struct bytes *b, const char *text, size_t len, size_t units_ma
 {
 	size_t at = 0;
 	size_t units = 0;
+	size_t simple = len < units_max ? len : units_max;
+	uint8_t *out = bytes_reserve(b, simple * 2);
 
+	/* ASCII, as most texts are */
+	for (; out && at < simple && (uint8_t)text[at] - 1u < 0x7fu; at++) {
+		out[at * 2] = (uint8_t)text[at];
+		out[at * 2 + 1] = 0;
+	}
+	b->len += at * 2;
+	units = at;
 	while (at < len) {
 		uint32_t c = text_next_char(text, len, &at);
 		unsigned need = c >= 0x10000 ? 2 : 1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cursor.h"
 #include "base/text.h"
 
 #define TEXT_BYTES_MAX 4096u
@@ -37,7 +38,16 @@ static bool is_big(const struct ctf_decoder *d, const struct ctf_type *type)
 
 static uint64_t read_bytes(const uint8_t *data, uint32_t size_bytes, bool big)
 {
+	struct cursor c = cursor_of(data, size_bytes);
 	uint64_t value = 0;
+
+	/* the usual sizes, each one load */
+	if (!big && size_bytes == 4)
+		return cursor_u32(&c);
+	if (!big && size_bytes == 8)
+		return cursor_u64(&c);
+	if (size_bytes == 1)
+		return data[0];
 
 	for (uint32_t i = 0; i < size_bytes; i++)
 		value |= (uint64_t)data[i] << 8 * (big ? size_bytes - 1 - i : i);
@@ -92,6 +102,21 @@ uint64_t ctf_read_number(struct ctf_decoder *d, const struct ctf_type *type)
 	if (type->is_signed && type->size < 64 && value >> (type->size - 1) & 1)
 		value |= UINT64_MAX << type->size;
 	return value;
+}
+
+const uint8_t *ctf_take_bytes(struct ctf_decoder *d, uint32_t size_bytes)
+{
+	if (!size_bytes)
+		return NULL;
+	ctf_align(d, 8);
+	const uint8_t *bytes = d->data + d->at / 8;
+
+	if (d->short_read || d->end - d->at < (uint64_t)size_bytes * 8) {
+		fail(d);
+		return NULL;
+	}
+	d->at += (uint64_t)size_bytes * 8;
+	return bytes;
 }
 
 const char *ctf_read_string(struct ctf_decoder *d, size_t *ret_len)

@@ -34,6 +34,9 @@ void ctf_align(struct ctf_decoder *d, uint32_t align);
 /* The value of a CTF_INTEGER, CTF_ENUM or CTF_FLOAT (its bits), sign-extended. */
 uint64_t ctf_read_number(struct ctf_decoder *d, const struct ctf_type *type);
 
+/* The next bytes in place, after the alignment to a whole byte; NULL: none, or they do not fit. */
+const uint8_t *ctf_take_bytes(struct ctf_decoder *d, uint32_t size_bytes);
+
 /* A text in place, without its NUL; NULL: it does not end. */
 const char *ctf_read_string(struct ctf_decoder *d, size_t *ret_len);
 

@@ -197,6 +197,42 @@ static bool find_clr(struct ctf_layout *layout, const struct ctf_metadata *metad
 	return false;
 }
 
+/* Whether the field's bytes in the packet, wherever it is, are those in the payload. */
+static bool is_same_bytes(const struct ctf_metadata *metadata, const struct ctf_field *field)
+{
+	const struct ctf_type *type = &metadata->types.items[field->type];
+	unsigned order = type->byte_order ? type->byte_order : metadata->byte_order;
+
+	return type->kind <= CTF_ENUM && !type->is_clock && !field->slot && !field->is_length &&
+	       type->align <= 8 && order != CTF_BIG &&
+	       (type->size == 8 || type->size == 16 || type->size == 32 || type->size == 64);
+}
+
+static bool add_steps(struct ctf_layout *layout, const struct ctf_metadata *metadata,
+	const struct ctf_type *fields)
+{
+	for (uint32_t i = fields->first; i < fields->first + fields->count; i++) {
+		const struct ctf_field *field = &metadata->fields.items[i];
+		const struct ctf_type *type = &metadata->types.items[field->type];
+		struct ctf_step *last = layout->steps.count ? vec_last(&layout->steps) : NULL;
+		struct ctf_step step = { .field = i };
+		/* Only after a field that ends at a whole byte does one without an alignment begin there. */
+		if (is_same_bytes(metadata, field) &&
+			(type->align == 8 || (last && last->copy_bytes)))
+			step.copy_bytes = type->size / 8;
+		if (step.copy_bytes && last && last->copy_bytes)
+			last->copy_bytes += step.copy_bytes;
+		else if (!vec_add(&layout->steps, step))
+			return false;
+	}
+	return true;
+}
+
+void ctf_layout_done(struct ctf_layout *layout)
+{
+	vec_done(&layout->steps);
+}
+
 int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metadata,
 	const struct ctf_event_class *event, struct trace *trace)
 {
@@ -227,8 +263,12 @@ int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metada
 	}
 	int result = place_schema(trace, &schema, has_id, &made.schema_index);
 
+	if (result == 0 && !add_steps(&made, metadata, &metadata->types.items[event->fields]))
+		result = -ENOMEM;
 	if (result == 0)
 		*layout = made;
+	else
+		ctf_layout_done(&made);
 	return result;
 }
 
@@ -314,31 +354,54 @@ static void put_as_text(struct ctf_decoder *d, uint32_t type, struct bytes *out)
 }
 
 static void put_fields(const struct ctf_layout *layout, struct ctf_decoder *d,
+	const struct ctf_type *type, unsigned depth, struct bytes *out);
+
+static void put_field(const struct ctf_layout *layout, struct ctf_decoder *d,
+	const struct ctf_field *field, unsigned depth, struct bytes *out)
+{
+	const struct ctf_type *of = &d->metadata->types.items[field->type];
+	const struct ctf_type *inner = &d->metadata->types.items[of->inner];
+	uint8_t element;
+	uint8_t made = field_type(layout, d->metadata, of, depth, &element);
+
+	if (of->kind <= CTF_ENUM) {
+		uint64_t value = ctf_read_number(d, of);
+		ctf_keep(d, field, of, value);
+		if (!field->is_length)
+			put_number(out, made, value);
+	} else if (of->kind == CTF_STRING) {
+		put_string(d, out);
+	} else if (made == FIELD_OBJECT) {
+		put_fields(layout, d, of, depth + 1, out);
+	} else if (is_text_array(of, inner)) {
+		put_text_array(d, of, out);
+	} else if (made == FIELD_GUID || made == FIELD_ARRAY) {
+		put_array(d, of, made == FIELD_ARRAY, out);
+	} else {
+		put_as_text(d, field->type, out);
+	}
+}
+
+static void put_fields(const struct ctf_layout *layout, struct ctf_decoder *d,
 	const struct ctf_type *type, unsigned depth, struct bytes *out)
 {
 	ctf_align(d, type->align);
-	for (uint32_t i = 0; i < type->count && !d->short_read; i++) {
-		const struct ctf_field *field = &d->metadata->fields.items[type->first + i];
-		const struct ctf_type *of = &d->metadata->types.items[field->type];
-		const struct ctf_type *inner = &d->metadata->types.items[of->inner];
-		uint8_t element;
-		uint8_t made = field_type(layout, d->metadata, of, depth, &element);
-		if (of->kind <= CTF_ENUM) {
-			uint64_t value = ctf_read_number(d, of);
-			ctf_keep(d, field, of, value);
-			if (!field->is_length)
-				put_number(out, made, value);
-		} else if (of->kind == CTF_STRING) {
-			put_string(d, out);
-		} else if (made == FIELD_OBJECT) {
-			put_fields(layout, d, of, depth + 1, out);
-		} else if (is_text_array(of, inner)) {
-			put_text_array(d, of, out);
-		} else if (made == FIELD_GUID || made == FIELD_ARRAY) {
-			put_array(d, of, made == FIELD_ARRAY, out);
-		} else {
-			put_as_text(d, field->type, out);
-		}
+	for (uint32_t i = 0; i < type->count && !d->short_read; i++)
+		put_field(layout, d, &d->metadata->fields.items[type->first + i], depth, out);
+}
+
+/* The fields of the event itself: most of them are copied, several at a time. */
+static void put_steps(const struct ctf_layout *layout, struct ctf_decoder *d,
+	const struct ctf_type *type, struct bytes *out)
+{
+	ctf_align(d, type->align);
+	for (uint32_t i = 0; i < layout->steps.count && !d->short_read; i++) {
+		const struct ctf_step *step = &layout->steps.items[i];
+		const uint8_t *bytes = ctf_take_bytes(d, step->copy_bytes);
+		if (!step->copy_bytes)
+			put_field(layout, d, &d->metadata->fields.items[step->field], 0, out);
+		else if (bytes)
+			bytes_add(out, bytes, step->copy_bytes);
 	}
 }
 
@@ -389,7 +452,7 @@ void ctf_layout_payload(const struct ctf_layout *layout, const struct ctf_event_
 	if (type->kind != CTF_STRUCT)
 		return;
 	if (layout->kind == CTF_LAYOUT_TYPED) {
-		put_fields(layout, d, type, 0, payload);
+		put_steps(layout, d, type, payload);
 	} else if (layout->kind == CTF_LAYOUT_CLR) {
 		put_clr(layout, d, type, payload);
 	} else {

@@ -26,16 +26,25 @@ enum ctf_layout_kind {
 	CTF_LAYOUT_PACKED, /* the third field is the payload */
 };
 
+/* Fields of an event whose bytes are the same in the payload, or one other field. */
+struct ctf_step {
+	uint32_t field;      /* of the metadata */
+	uint32_t copy_bytes; /* 0: the field is read by its type */
+};
+
 struct ctf_layout {
 	uint32_t schema_index;
 	uint8_t kind; /* enum ctf_layout_kind */
 	bool is_libspoor;
-	struct clr_event clr; /* of CTF_LAYOUT_CLR */
+	VEC(struct ctf_step) steps; /* of CTF_LAYOUT_TYPED */
+	struct clr_event clr;       /* of CTF_LAYOUT_CLR */
 };
 
 /* 0 or -ENOMEM. */
 int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metadata,
 	const struct ctf_event_class *event, struct trace *trace);
+
+void ctf_layout_done(struct ctf_layout *layout);
 
 /* Decodes the fields of one event, and appends its payload. */
 void ctf_layout_payload(const struct ctf_layout *layout, const struct ctf_event_class *event,

@@ -94,6 +94,8 @@ static void part_free(struct ctf_part *part)
 	if (part->fd >= 0)
 		(void)close(part->fd); /* read only */
 	ctf_metadata_done(&part->metadata);
+	vec_each(layout, &part->layouts)
+		ctf_layout_done(layout);
 	vec_done(&part->layouts);
 	free(part->folder);
 	free(part);

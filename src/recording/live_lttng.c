@@ -227,7 +227,7 @@ void live_lttng_stop(struct live_lttng *lttng)
 
 	if (!lttng->table || lttng->failed)
 		return;
-	/* What is on disk is still read. */
+	/* The events on disk are still read. */
 	if (lttng_session_stop(&lttng->session, &diag) < 0)
 		say_incomplete(lttng, &diag);
 }

@@ -79,7 +79,7 @@ kill -9 $RECORDER
 wait $RECORDER 2>/dev/null
 until_true nothing_left || fail "left by a killed recorder: $(ls tmp) $(lttng --no-sessiond list)"
 
-# The session daemon is killed during a recording: what it wrote before is in the file, and the recorder says what is missing.
+# The session daemon is killed during a recording: the events before that are in the file, and the recorder says that others may be missing.
 start RECORDER "$spoor" record -p $WRITER --lttng '*' -o d.nettrace 2>record.err
 written_d() {
 	"$spoor" events d.nettrace --json --event refund 2>/dev/null | grep -q refund
