@@ -60,7 +60,7 @@ struct ctf_file {
 	uint64_t event_at; /* bit offset of the event's header */
 	uint64_t event_clock;
 	uint64_t time_ns;
-	uint64_t discarded; /* counter of the last packet */
+	uint64_t discarded; /* the highest counter so far */
 	uint32_t lost_before;
 	int32_t cpu;
 };
@@ -291,13 +291,16 @@ static int open_packet(struct ctf_file *file, const uint8_t *data, size_t size, 
 	return 1;
 }
 
-/* The number of lost events that a packet announces since the one before it. */
+/*
+ * The number of lost events that a packet announces since those before it. LTTng-UST 2.13 writes 0
+ * into some packets of a busy stream, and the whole number into the next one.
+ */
 static void count_discarded(struct ctf_reader *reader, struct ctf_file *file)
 {
 	uint64_t now = file->part->slots[CTF_SLOT_DISCARDED];
 	uint64_t more = now > file->discarded ? now - file->discarded : 0;
 
-	file->discarded = now;
+	file->discarded += more;
 	reader->lost += more;
 	more += file->lost_before;
 	file->lost_before = more > INT32_MAX ? INT32_MAX : (uint32_t)more;

@@ -141,18 +141,20 @@ static void grows(void **state)
 	put_packet("a", 9, 800, 3, "\x06", 1);
 	put_packet("b", 9, 700, 2, "\x07", 1);
 	put_packet("b", 9, 900, 7, "\x08", 1);
+	put_packet("b", 9, 950, 0, "\x09", 1); /* a counter that was not written */
+	put_packet("b", 9, 960, 8, "\x0a", 1);
 	assert_int_equal(ctf_reader_look(reader, &diag), 0);
 	static const struct {
 		uint64_t time_ns;
 		uint32_t lost;
-	} expected[] = { { 700, 2 }, { 800, 3 }, { 900, 5 } };
-	for (size_t i = 0; i < 3; i++) {
+	} expected[] = { { 700, 2 }, { 800, 3 }, { 900, 5 }, { 950, 0 }, { 960, 1 } };
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		assert_int_equal(ctf_reader_next(reader, &event, &diag), 1);
 		assert_int_equal(event.event.time_ns, expected[i].time_ns);
 		assert_int_equal(event.event.lost_before, expected[i].lost);
 	}
 	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
-	assert_int_equal(ctf_reader_lost(reader), 10);
+	assert_int_equal(ctf_reader_lost(reader), 11);
 	ctf_reader_close(reader);
 	trace_done(&trace);
 }
