@@ -7,9 +7,13 @@
  * pass no constant. Floating numbers go as their bits, since tracers read no such registers. A
  * template with a struct, or more arguments than a probe has, is one blob in ETW's layout and its
  * length.
+ *
+ * On macOS, and elsewhere with SPOOR_USDT_BY_DTRACE, the probes are the macros that `dtrace -h` makes
+ * of the provider: ACMESHOP_ORDERTAKEN() and ACMESHOP_ORDERTAKEN_ENABLED().
  */
 #include "gen/gen.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "gen/c_code.h"
@@ -88,6 +92,46 @@ static void write_dtrace(const struct manifest *manifest, const struct man_provi
 
 /* ---- The functions that fire ---- */
 
+static void add_upper(struct bytes *out, const char *name)
+{
+	for (; *name; name++)
+		bytes_u8(out, (uint8_t)toupper((unsigned char)*name));
+}
+
+/* "OrderTaken, ORDERTAKEN": the probe, and its name in a macro of `dtrace -h`, which has one '_' for two. */
+static void add_probe_names(struct bytes *out, const struct man_event *event)
+{
+	bytes_printf(out, "%s, ", event->symbol);
+	for (const char *at = event->symbol; *at; at++)
+		if (at[0] != '_' || at[1] != '_')
+			bytes_u8(out, (uint8_t)toupper((unsigned char)*at));
+}
+
+/* What a test and a probe are, with semaphores and with the macros of `dtrace -h`. */
+static void add_ways(struct bytes *out, const struct man_provider *p)
+{
+	bytes_printf(out,
+		"\n#if defined(__APPLE__) && !defined(SPOOR_USDT_BY_DTRACE)\n"
+		"#define SPOOR_USDT_BY_DTRACE 1\n"
+		"#endif\n"
+		"#ifdef SPOOR_USDT_BY_DTRACE\n"
+		"/* Made by: dtrace -h -s %s_usdt.d -o %s_usdt_probes.h */\n"
+		"#include \"%s_usdt_probes.h\"\n"
+		"#define %s_usdt_test_(probe, name) (",
+		p->prefix, p->prefix, p->prefix, p->prefix);
+	add_upper(out, p->prefix);
+	bytes_printf(out,
+		"_##name##_ENABLED() != 0)\n"
+		"#else\n"
+		"#define %s_usdt_test_(probe, name) (__atomic_load_n(&%s_##probe##_semaphore, __ATOMIC_RELAXED) != 0)\n"
+		"/* Tracers count themselves in these. */\n",
+		p->prefix, p->prefix);
+	vec_each(event, &p->events)
+		bytes_printf(out, "extern unsigned short %s_%s_semaphore SPOOR_HIDDEN;\n",
+			p->prefix, event->symbol);
+	bytes_text(out, "#endif\n");
+}
+
 static void write_header(const struct manifest *manifest, const struct man_provider *p,
 	struct bytes *out)
 {
@@ -97,19 +141,18 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 		"#include <spoor/generated.h>\n\n"
 		"#ifdef __cplusplus\nextern \"C\" {\n#endif\n",
 		p->prefix, p->prefix);
+	add_ways(out, p);
 	c_add_structs(out, p);
 	vec_each(event, &p->events) {
-		bytes_printf(out,
-			"\n/* Tracers count themselves in it. */\n"
-			"extern unsigned short %s_%s_semaphore SPOOR_HIDDEN;\n",
-			p->prefix, event->symbol);
+		bytes_text(out, "\n");
 		c_add_function(out, p, event, "usdt", "_write_");
 		bytes_printf(out,
 			" SPOOR_HIDDEN;\n"
 			"static inline bool %s_usdt_%s_enabled(void)\n{\n"
-			"\treturn __builtin_expect(__atomic_load_n(&%s_%s_semaphore, __ATOMIC_RELAXED) != 0, 0);\n}\n"
-			"static inline ",
-			p->prefix, event->symbol, p->prefix, event->symbol);
+			"\treturn __builtin_expect(%s_usdt_test_(",
+			p->prefix, event->symbol, p->prefix);
+		add_probe_names(out, event);
+		bytes_text(out, "), 0);\n}\nstatic inline ");
 		c_add_fire(out, p, event, "usdt");
 	}
 	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
@@ -131,12 +174,14 @@ static void add_value(struct bytes *out, const struct man_field *field)
 		bytes_printf(out, "spoor_time_of(%s)", name);
 	else if (type->kind == KIND_INTEGER)
 		bytes_text(out, name);
+	else if (type->kind == KIND_TEXT16 || type->kind == KIND_TEXT8)
+		bytes_printf(out, "(char *)(uintptr_t)%s", name);
 	else
 		bytes_printf(out, "(uintptr_t)%s", name);
 }
 
-static void add_probe(struct bytes *out, const struct man_provider *p,
-	const struct man_event *event, const struct man_template *tmpl)
+static void add_probe(struct bytes *out, const struct man_event *event,
+	const struct man_template *tmpl)
 {
 	uint32_t count = argument_count(tmpl);
 
@@ -151,7 +196,11 @@ static void add_probe(struct bytes *out, const struct man_provider *p,
 				field->c_name);
 		}
 	}
-	bytes_printf(out, "\tDTRACE_PROBE%.0u(%s, %s", count, p->prefix, event->symbol);
+	if (count)
+		bytes_printf(out, "\tPROBE_(%u, ", count);
+	else
+		bytes_text(out, "\tPROBE0_(");
+	add_probe_names(out, event);
 	if (tmpl) {
 		vec_each(field, &tmpl->fields) {
 			bytes_text(out, ", ");
@@ -175,13 +224,13 @@ static void add_blob(struct bytes *out, const struct man_provider *p, const stru
 		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
 		SMALL_BYTES);
 	c_add_puts(out, p, tmpl, C_LAYOUT_ETW);
-	bytes_printf(out,
-		"\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
-		"\t\tDTRACE_PROBE2(%s, %s, (uint32_t)spoor_size_, (uintptr_t)spoor_bytes_);\n"
-		"\t\tif (spoor_bytes_ != spoor_small_)\n"
-		"\t\t\tfree(spoor_bytes_);\n"
-		"\t}\n",
-		p->prefix, event->symbol);
+	bytes_text(out, "\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
+			"\t\tPROBE_(2, ");
+	add_probe_names(out, event);
+	bytes_text(out, ", (uint32_t)spoor_size_, (uintptr_t)spoor_bytes_);\n"
+			"\t\tif (spoor_bytes_ != spoor_small_)\n"
+			"\t\t\tfree(spoor_bytes_);\n"
+			"\t}\n");
 }
 
 static void write_source(const struct manifest *manifest, const struct man_provider *p,
@@ -193,14 +242,26 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 	bytes_printf(out,
 		"#include \"%s_usdt.h\"\n\n"
 		"#include <stdlib.h>\n\n"
+		"#ifdef SPOOR_USDT_BY_DTRACE\n"
+		"#define PROBE0_(probe, name) ",
+		p->prefix);
+	add_upper(out, p->prefix);
+	bytes_text(out, "_##name()\n#define PROBE_(count, probe, name, ...) ");
+	add_upper(out, p->prefix);
+	bytes_printf(out,
+		"_##name(__VA_ARGS__)\n"
+		"#else\n"
+		"#define PROBE0_(probe, name) DTRACE_PROBE(%s, probe)\n"
+		"#define PROBE_(count, probe, name, ...) DTRACE_PROBE##count(%s, probe, __VA_ARGS__)\n"
 		"#define _SDT_HAS_SEMAPHORES 1\n"
 		"#define STAP_SDT_ARG_CONSTRAINT r\n"
 		"#include <sys/sdt.h>\n\n",
-		p->prefix);
+		p->prefix, p->prefix);
 	vec_each(event, &p->events)
 		bytes_printf(out,
 			"__attribute__((section(\".probes\"))) unsigned short %s_%s_semaphore;\n",
 			p->prefix, event->symbol);
+	bytes_text(out, "#endif\n");
 	vec_each(tmpl, &p->templates) {
 		bool used = false;
 		vec_each(event, &p->events)
@@ -222,7 +283,7 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 		if (is_blob(tmpl))
 			add_blob(out, p, event, tmpl);
 		else
-			add_probe(out, p, event, tmpl);
+			add_probe(out, event, tmpl);
 		bytes_text(out, "}\n");
 	}
 }

@@ -26,6 +26,9 @@ probes() {
 	fi
 	if command -v dtrace >/dev/null; then
 		for file in "$1"/*_usdt.d; do
+			# The same functions with the macros of dtrace -h, as on macOS: the probes and their arguments are the same.
+			dtrace -h -s "$file" -o "${file%.d}_probes.h" 2>err || fail "dtrace does not take $file"
+			gcc -std=gnu11 -O2 -Wall -Wextra -Werror -DSPOOR_USDT_BY_DTRACE -I"$top/include" -I"$1" -c "${file%.d}.c" -o x.o 2>err || fail "gcc does not compile $file with dtrace's macros"
 			dtrace -h -s "$file" -o macros.h 2>err || fail "dtrace does not take $file"
 			gcc -fsyntax-only -x c macros.h 2>err || fail "dtrace's macros of $file do not compile"
 		done
