@@ -47,8 +47,10 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 		return schema->event_id == CLR_THREAD_SAMPLE && !answers->for_summary
 			       ? 1u << ANSWER_POOL
 			       : 0;
-	if (schema->kind == EVENT_SAMPLE || (schema->provider_kind == PROVIDER_SPOOR &&
-						    schema->event_id == ID_SPOOR_START_STEP))
+	if (schema->kind == EVENT_SAMPLE)
+		return answers->for_summary ? 1u << ANSWER_STARTUP
+					    : 1u << ANSWER_STARTUP | 1u << ANSWER_GC;
+	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_START_STEP)
 		return 1u << ANSWER_STARTUP;
 	if (schema->kind == EVENT_SWITCH)
 		return 1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU | 1u << ANSWER_LOCKS |
@@ -154,13 +156,22 @@ static int pass_wait(struct waits *waits, const struct runtime_event *event)
 						  : waits_event(waits, event);
 }
 
+static int pass_collection(struct answers *answers, const struct runtime_event *event)
+{
+	int error = collector_cpu_event(&answers->collector_cpu, event, answers->trace);
+
+	if (error || event->schema->kind == EVENT_SAMPLE)
+		return error;
+	return event->schema->event_id == CLR_ID_GCTriggered
+		       ? collections_trigger(&answers->collections, event)
+		       : collections_event(&answers->collections, event->event);
+}
+
 static int pass(struct answers *answers, enum answer answer, const struct runtime_event *event)
 {
 	switch (answer) {
 	case ANSWER_GC:
-		return event->schema->event_id == CLR_ID_GCTriggered
-			       ? collections_trigger(&answers->collections, event)
-			       : collections_event(&answers->collections, event->event);
+		return pass_collection(answers, event);
 	case ANSWER_EXCEPTIONS:
 		return exceptions_event(&answers->exceptions, event);
 	case ANSWER_ALLOC:
@@ -411,6 +422,7 @@ void answers_done(struct answers *answers)
 {
 	event_stacks_done(&answers->stacks);
 	collections_done(&answers->collections);
+	collector_cpu_done(&answers->collector_cpu);
 	exceptions_done(&answers->exceptions);
 	allocations_done(&answers->allocations);
 	waits_done(&answers->locks);

@@ -24,6 +24,7 @@
 #include "analysis/blocks.h"
 #include "analysis/calls.h"
 #include "analysis/collections.h"
+#include "analysis/collector_cpu.h"
 #include "analysis/compilations.h"
 #include "analysis/databases.h"
 #include "analysis/event_stacks.h"
@@ -78,6 +79,7 @@ struct answers {
 	VEC(uint32_t) by_schema;
 	bool is_settled;
 	struct collections collections;
+	struct collector_cpu collector_cpu; /* of ANSWER_GC */
 	struct exceptions exceptions;
 	struct allocations allocations;
 	struct waits locks;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/event_stacks.h"
 #include "analysis/profile.h"
@@ -35,6 +36,7 @@ enum suspend_reason { SUSPEND_FOR_GC = 1, SUSPEND_FOR_GC_PREPARATION = 6 };
 struct collection_event {
 	uint64_t time_ns;
 	uint64_t heap_bytes; /* CLR_ID_GCHeapStats; free bytes of CLR_ID_GCPerHeapHistory_V3 */
+	uint64_t part_bytes[COLLECTION_HEAPS];
 	uint64_t promoted_bytes;
 	uint32_t order; /* of equal times, that of the file */
 	uint32_t process;
@@ -69,14 +71,16 @@ static void read_start(struct cursor *c, uint32_t version, struct collection_eve
  */
 static void read_stats(struct cursor *c, uint32_t version, struct collection_event *ret)
 {
-	for (int i = 0; i < 4; i++) {
-		ret->heap_bytes += cursor_u64(c);
+	for (unsigned i = 0; i < COLLECTION_HEAPS - 1; i++) {
+		ret->part_bytes[i] = cursor_u64(c);
+		ret->heap_bytes += ret->part_bytes[i];
 		ret->promoted_bytes += cursor_u64(c);
 	}
 	if (version < 2 || cursor_left(c) < 8 + 8 + 4 + 4 + 4 + 2 + 16)
 		return;
 	cursor_skip(c, 8 + 8 + 4 + 4 + 4 + 2);
-	ret->heap_bytes += cursor_u64(c);
+	ret->part_bytes[COLLECTION_HEAPS - 1] = cursor_u64(c);
+	ret->heap_bytes += ret->part_bytes[COLLECTION_HEAPS - 1];
 	ret->promoted_bytes += cursor_u64(c);
 }
 
@@ -220,6 +224,7 @@ static void take_stats(struct collections *collections, struct progress *now,
 		return;
 	struct collection *collection = &collections->rows.items[now->ended];
 	collection->heap_bytes = event->heap_bytes;
+	memcpy(collection->part_bytes, event->part_bytes, sizeof(collection->part_bytes));
 	collection->promoted_bytes = event->promoted_bytes;
 	collection->has_stats = true;
 	now->ended = NO_ROW;
@@ -337,6 +342,7 @@ static int sum_process(struct collections *collections, const struct profile *pr
 	qsort(pauses, sum.row_count, sizeof(*pauses), compare_numbers);
 	sum.pause_median_ns = pauses[sum.row_count / 2];
 	sum.pause_p95_ns = pauses[(uint32_t)((uint64_t)sum.row_count * 95 / 100)];
+	sum.pause_p99_ns = pauses[(uint32_t)((uint64_t)sum.row_count * 99 / 100)];
 	free(pauses);
 	return vec_add(&collections->processes, sum) ? 0 : -ENOMEM;
 }
@@ -401,6 +407,25 @@ bool collection_is_induced(uint32_t reason)
 {
 	return reason == REASON_INDUCED || reason == REASON_INDUCED_NOT_FORCED ||
 	       reason == REASON_INDUCED_COMPACTING || reason == REASON_INDUCED_AGGRESSIVE;
+}
+
+void collections_levels(const struct collections *collections,
+	const struct collections_process *process, uint32_t part, uint64_t from_ns, uint32_t count,
+	uint64_t *levels)
+{
+	const struct collection *rows = &collections->rows.items[process->row_at];
+	uint64_t level = 0;
+	uint32_t r = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		double part_end = (double)collections->span_ns * (i + 1) / count;
+		uint64_t end_ns = i + 1 < count ? from_ns + (uint64_t)part_end : UINT64_MAX;
+		for (; r < process->row_count && rows[r].begin_ns < end_ns; r++)
+			if (rows[r].has_stats)
+				level = part < COLLECTION_HEAPS ? rows[r].part_bytes[part]
+								: rows[r].heap_bytes;
+		levels[i] = level;
+	}
 }
 
 const char *collection_reason(uint32_t reason)

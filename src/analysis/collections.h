@@ -27,7 +27,9 @@ struct runtime_event;
 struct trace;
 
 #define COLLECTION_GENERATIONS 3u
-#define COLLECTION_REASONS     19u /* the last one is for reasons that are not known */
+/* Of its heap: generations 0, 1, 2, large and pinned objects. */
+#define COLLECTION_HEAPS   5u
+#define COLLECTION_REASONS 19u /* the last one is for reasons that are not known */
 
 enum collection_type {
 	COLLECTION_BLOCKING,
@@ -41,6 +43,7 @@ struct collection {
 	uint64_t pause_ns;   /* all of its pauses */
 	uint64_t suspend_ns; /* the part of pause_ns until all threads were suspended */
 	uint64_t heap_bytes; /* after it, all generations; valid if has_stats */
+	uint64_t part_bytes[COLLECTION_HEAPS]; /* likewise, each of them */
 	uint64_t promoted_bytes;
 	uint64_t free_bytes; /* of the heap after it: between objects; valid if has_free */
 	uint32_t number;     /* counts in its process from 1 */
@@ -60,6 +63,7 @@ struct collections_process {
 	uint64_t pause_ns;
 	uint64_t pause_median_ns;
 	uint64_t pause_p95_ns;
+	uint64_t pause_p99_ns;
 	uint32_t longest; /* row */
 	uint32_t by_generation[COLLECTION_GENERATIONS];
 	uint32_t by_reason[COLLECTION_REASONS];
@@ -98,6 +102,15 @@ int collections_finish(struct collections *collections, const struct profile *pr
 
 /* Whether the program called for a collection of this reason. */
 bool collection_is_induced(uint32_t reason);
+
+/*
+ * The bytes of a part of the process's heap at the ends of `count` equal intervals of the selected
+ * time, which begins at from_ns (of the recording's clock): those that its last collection left. 0
+ * before the first one. Part COLLECTION_HEAPS: the whole heap.
+ */
+void collections_levels(const struct collections *collections,
+	const struct collections_process *process, uint32_t part, uint64_t from_ns, uint32_t count,
+	uint64_t *levels);
 
 /* "small objects", "induced"; a constant text. */
 const char *collection_reason(uint32_t reason);

@@ -8,10 +8,15 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "render/sparkline.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
 #define TRIGGERS_SHOWN 3u
+#define LEVELS         32u /* intervals of the heap over time */
+
+static const char *const part_words[COLLECTION_HEAPS] = { "gen 0", "gen 1", "gen 2", "large",
+	"pinned" };
 
 static void add_known_size_cell(struct bytes *out, uint64_t size_bytes, bool is_known)
 {
@@ -87,9 +92,52 @@ static void add_triggers(struct bytes *out, const struct collections *collection
 	tally_rows_done(&rows);
 }
 
-static void add_summary(struct bytes *out, const struct collections *collections,
+/* The parts of the heap at the ends of equal intervals. */
+static void add_levels(struct bytes *out, const struct collections *collections, uint64_t from_ns,
+	const struct collections_process *process)
+{
+	uint64_t levels[LEVELS];
+
+	for (uint32_t part = 0; part < COLLECTION_HEAPS; part++) {
+		uint64_t most = 0;
+		collections_levels(collections, process, part, from_ns, LEVELS, levels);
+		for (uint32_t i = 0; i < LEVELS; i++)
+			most = levels[i] > most ? levels[i] : most;
+		if (!most)
+			continue;
+		bytes_printf(out, "\n  %-13s", part_words[part]);
+		sparkline_add(out, levels, LEVELS);
+		bytes_text(out, "  ");
+		text_add_size(out, levels[LEVELS - 1]);
+		if (most > levels[LEVELS - 1]) {
+			bytes_text(out, ", most ");
+			text_add_size(out, most);
+		}
+	}
+}
+
+static void add_cpu(struct bytes *out, const struct answers *answers, uint32_t process)
+{
+	const struct collector_cpu_process *cpu =
+		collector_cpu_of(&answers->collector_cpu, process);
+	uint64_t collector_ns = cpu ? cpu->pauses_ns + cpu->threads_ns : 0;
+
+	if (!cpu)
+		return;
+	bytes_text(out, "\n  CPU          ");
+	text_add_duration(out, (double)collector_ns / 1e9);
+	bytes_printf(out,
+		" (%.1f %% of the process's): ", 100 * (double)collector_ns / (double)cpu->all_ns);
+	text_add_duration(out, (double)cpu->pauses_ns / 1e9);
+	bytes_text(out, " in pauses, ");
+	text_add_duration(out, (double)cpu->threads_ns / 1e9);
+	bytes_text(out, " beside the program");
+}
+
+static void add_summary(struct bytes *out, const struct answers *answers,
 	const struct report *report, const struct collections_process *process)
 {
+	const struct collections *collections = &answers->collections;
 	const struct collection *longest = &collections->rows.items[process->longest];
 
 	answer_head(out, report, process->process);
@@ -104,6 +152,8 @@ static void add_summary(struct bytes *out, const struct collections *collections
 	text_add_duration(out, (double)process->pause_median_ns / 1e9);
 	bytes_text(out, ", 95 % ");
 	text_add_duration(out, (double)process->pause_p95_ns / 1e9);
+	bytes_text(out, ", 99 % ");
+	text_add_duration(out, (double)process->pause_p99_ns / 1e9);
 	bytes_text(out, ", longest ");
 	text_add_duration(out, (double)longest->pause_ns / 1e9);
 	bytes_text(out, " at ");
@@ -138,6 +188,8 @@ static void add_summary(struct bytes *out, const struct collections *collections
 		text_add_size(out, process->free_last_bytes);
 		bytes_text(out, " of it between objects after the last one (fragmentation)");
 	}
+	add_levels(out, collections, report->begin_ns + answers->from_ns, process);
+	add_cpu(out, answers, process->process);
 	bytes_text(out, "\n\n");
 }
 
@@ -208,7 +260,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	const struct collections *collections = &answers->collections;
 	const struct collections_process *process = &collections->processes.items[at];
 
-	add_summary(out, collections, report, process);
+	add_summary(out, answers, report, process);
 	add_rows(out, collections, report, process, row_count);
 	return 0;
 }
@@ -234,6 +286,10 @@ static void add_json_row(struct json *j, const struct report *report, const stru
 		json_null(j, "promoted_bytes");
 		json_null(j, "heap_bytes");
 	}
+	json_array(j, "part_bytes");
+	for (uint32_t i = 0; i < COLLECTION_HEAPS && row->has_stats; i++)
+		json_u64(j, NULL, row->part_bytes[i]);
+	json_end(j);
 	if (row->has_free)
 		json_u64(j, "free_bytes", row->free_bytes);
 	else
@@ -260,6 +316,20 @@ static void add_json_triggers(struct json *j, const struct answers *answers,
 	json_end(j);
 }
 
+static void add_json_cpu(struct json *j, const struct answers *answers, uint32_t process)
+{
+	const struct collector_cpu_process *cpu =
+		collector_cpu_of(&answers->collector_cpu, process);
+
+	if (!cpu) {
+		json_null(j, "cpu_in_pauses_ns");
+		json_null(j, "cpu_beside_ns");
+		return;
+	}
+	json_u64(j, "cpu_in_pauses_ns", cpu->pauses_ns);
+	json_u64(j, "cpu_beside_ns", cpu->threads_ns);
+}
+
 static int add_json(struct json *j, const struct answers *answers, const struct report *report,
 	uint32_t at)
 {
@@ -272,6 +342,8 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 	json_f64(j, "pause_share", share_of_time(collections, process->pause_ns));
 	json_u64(j, "pause_median_ns", process->pause_median_ns);
 	json_u64(j, "pause_p95_ns", process->pause_p95_ns);
+	json_u64(j, "pause_p99_ns", process->pause_p99_ns);
+	add_json_cpu(j, answers, process->process);
 	json_u64(j, "heap_last_bytes", process->heap_last_bytes);
 	json_u64(j, "heap_most_bytes", process->heap_most_bytes);
 	json_u64(j, "promoted_bytes", process->promoted_bytes);

@@ -66,6 +66,7 @@ stop
 json requests.json '.processes[0] | .request_count + .unfinished_count <= 3'
 "$spoor" report --gc --json x.nettrace >gc.json || fail "report --gc"
 json gc.json '.processes[0].collections | map(select(.reason | test("nduced"))) | length >= 3'
+json gc.json '.processes[0] | all(.collections[]; (.part_bytes | length == 5) and (.part_bytes | add) == .heap_bytes) and .pause_p99_ns >= .pause_p95_ns and (.cpu_in_pauses_ns // 0) + (.cpu_beside_ns // 0) >= 0'
 until_true no_session $subject || fail "a session is left"
 
 code_of "$spoor" record -p $subject --activities 10 --no-events

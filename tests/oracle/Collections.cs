@@ -66,6 +66,8 @@ static class Collections
                 Same(what + ", promoted", Math.Round(gc.PromotedMB * 1e6), row.GetProperty("promoted_bytes").GetDouble());
                 Same(what + ", free", Enum.GetValues<Gens>().Where(g => g <= Gens.GenPinObj).Sum(g => Math.Round(gc.GenFragmentationMB(g) * 1e6)),
                     row.GetProperty("free_bytes").GetDouble());
+                foreach (var part in Enum.GetValues<Gens>().Where(g => g <= Gens.GenPinObj))
+                    Same($"{what}, {part}", Math.Round(gc.GenSizeAfterMB(part) * 1e6), row.GetProperty("part_bytes")[(int)part].GetDouble());
                 Same(what + ", heap", Math.Round(gc.HeapSizeAfterMB * 1e6), row.GetProperty("heap_bytes").GetDouble());
             }
         Console.WriteLine($"  {compared} collections compared, {ours.Count} of spoor");

@@ -147,6 +147,20 @@ static void test_blocking(void **state)
 	assert_int_equal(row->end_ns, BEGIN_NS + 17 * MS);
 	assert_true(row->has_stats);
 	assert_int_equal(row->heap_bytes, 31000);
+	for (uint32_t i = 0; i < COLLECTION_HEAPS; i++)
+		assert_int_equal(row->part_bytes[i], 1000u << i);
+	/* None before its end, then what it left. */
+	uint64_t levels[4];
+	f.collections.span_ns = 24 * MS;
+	collections_levels(&f.collections, &f.collections.processes.items[0], 2, BEGIN_NS, 4,
+		levels);
+	assert_int_equal(levels[1], 0);
+	assert_int_equal(levels[2], 4000);
+	assert_int_equal(levels[3], 4000);
+	collections_levels(&f.collections, &f.collections.processes.items[0], COLLECTION_HEAPS,
+		BEGIN_NS, 4, levels);
+	assert_int_equal(levels[3], 31000);
+	f.collections.span_ns = 1000 * MS;
 	assert_int_equal(row->promoted_bytes, 3100);
 	assert_true(row->has_free);
 	assert_int_equal(row->free_bytes, 2 * 123);
