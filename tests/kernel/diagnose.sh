@@ -34,6 +34,7 @@ served() {
 }
 
 served hotspot cpu-hotspot Faults.Pricing.Quote
+served native native-cpu Faults.Archive.Pack
 served garbage gc-pressure Faults.Basket.Fill
 served collect induced-gc Faults.Cache.Trim
 served large large-object-churn ''

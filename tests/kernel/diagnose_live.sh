@@ -30,6 +30,7 @@ served() {
 
 served block 16 sync-over-async Faults.Orders.Load
 served lock 8 lock-contention Faults.Stock.Reserve
+served keep 4 managed-memory-growth Faults.History.Add
 served keep-native 4 native-memory-growth ''
 served handles 4 handle-leak ''
 served finalize 2 finalizer-backlog Faults.Ticket.Finalize
