@@ -7,6 +7,7 @@
 //   dotnet oracle.dll counted ...                   see Counted.cs
 //   dotnet oracle.dll collections FILE GC.json      see Collections.cs
 //   dotnet oracle.dll answers FILE FOLDER           see Answers.cs
+//   dotnet oracle.dll findings FILE DIAGNOSIS.json PID   see Findings.cs
 //   dotnet oracle.dll thread-time FILE TIMES.json   see ThreadTime.cs
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
@@ -19,6 +20,8 @@ if (args[0] is "collections")
     return Collections.Run(args);
 if (args[0] is "answers")
     return Answers.Run(args[1], args[2]);
+if (args[0] is "findings")
+    return Findings.Run(args[1], args[2], int.Parse(args[3]));
 if (args[0] is "thread-time")
     return ThreadTime.Run(args);
 if (args[0] is "same" or "equal")
