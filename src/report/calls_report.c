@@ -48,10 +48,10 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 	answer_duration_cell(out, 8, durations_percentile(durations, 0.5));
 	answer_duration_cell(out, 8, durations_percentile(durations, 0.99));
 	answer_duration_cell(out, 8, durations->longest_ns);
-	bytes_text(out, "  ");
+	bytes_text(out, "\n             ");
 	text_add_safe_z(out, target_of(&answers->calls, row));
 	if (caller) {
-		bytes_printf(out, "\n%69sin ", "");
+		bytes_text(out, "\n             in ");
 		answer_function(out, report, caller);
 	}
 	bytes_text(out, "\n");
@@ -76,7 +76,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 			answer_more(out, 7, shown > row_count ? shown - row_count : 0,
 				"more target", "more targets");
 			bytes_printf(out,
-				"\n    ended  failed  unended     total       p50       p99   longest  %s\n",
+				"\n%s\n    ended  failed   unended     total       p50       p99   longest\n",
 				call_kind_words(row->kind));
 			kind = row->kind;
 			shown = 0;

@@ -153,6 +153,28 @@ static void test_competition(void **state)
 	tear_down(&f);
 }
 
+/* Processes that start are known without CPU samples: the cost is not, the finding is. */
+static void test_without_samples(void **state)
+{
+	struct fixture f = { 0 };
+	struct process_facts *process = facts_process(&f.facts, 4711);
+
+	(void)state;
+	assert_non_null(process);
+	facts_set(process, FACT_span, 10);
+	facts_set(process, FACT_children, 30);
+	facts_set(process, FACT_child_rate, 3);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "process-churn");
+	const char *at = f.findings.items.items[0].rule->evidence;
+	assert_true(rule_line(&f.facts, process, &at, &f.out));
+	assert_string_equal(bytes_z(&f.out), "It started 30 processes, 3.00 a second.");
+	facts_set(process, FACT_child_rate, 0.5);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "none");
+	tear_down(&f);
+}
+
 static void test_expand(void **state)
 {
 	struct fixture f;
@@ -310,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_thresholds),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_competition),
+		cmocka_unit_test(test_without_samples),
 		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_judged),
