@@ -1,7 +1,7 @@
 /*
- * See provider.h. Two tables that only grow: entries (kinds of event, found by their description)
- * and nodes (registered providers). A third table has the 64 slots of sessions with the providers
- * that each enables. An event's mask is a pure function of its entry and the slots: mask_of().
+ * See provider.h. A list of nodes (registered providers), which only grows, and the 64 slots of
+ * sessions with the providers that each enables. The entries of events are in event_table.c. An
+ * event's mask is a pure function of its entry and the slots: mask_of().
  *
  * Enable callbacks are queued in the order of the changes. The thread that made a change empties
  * the queue before it returns, without the lock held and one thread at a time. A change inside a
@@ -16,11 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/event/event_metadata.h"
 #include "lib/platform/loop.h"
 
-#define CHUNK        1024u
-#define NAME_MAX_LEN 1024u
 #define CONFLICT_MAX 512u
 /* ids of events that are made at run time: declared events of the same name rarely have them */
 #define ID_FIRST 32768u
@@ -70,12 +67,7 @@ static struct {
 	pthread_cond_t called;
 	struct node *nodes;
 	struct slot slots[SESSIONS_MAX];
-	struct event_entry **chunks[REGISTRY_EVENTS_MAX / CHUNK];
-	uint32_t entry_count; /* the next index, index 0 is not used; atomic */
-	uint32_t *table;      /* open addressing, entry indexes */
-	uint32_t table_room;
-	void (*record)(const struct event_entry *entry); /* called for each new entry; NULL: none */
-	void (*added)(void);                             /* see registry_announce_to(); atomic */
+	void (*added)(void); /* see registry_announce_to(); atomic */
 	struct change *first_change;
 	struct change **last_change;
 	uint64_t tickets;
@@ -87,7 +79,6 @@ static struct {
 } registry = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.called = PTHREAD_COND_INITIALIZER,
-	.entry_count = 1,
 	.last_change = &registry.first_change,
 };
 
@@ -108,43 +99,6 @@ void registry_lock_reset(void)
 }
 
 /* ---- Which events a session enables ---- */
-
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-bool provider_name_matches(const char *wanted, const char *name)
-{
-	size_t i = 0;
-
-	while (wanted[i] && lower(wanted[i]) == lower(name[i]))
-		i++;
-	return lower(wanted[i]) == lower(name[i]);
-}
-
-bool want_is_everything(const struct spoor_want *want)
-{
-	return want->name[0] == '*' && !want->name[1] && want->keywords == UINT64_MAX &&
-	       want->level >= SPOOR_VERBOSE;
-}
-
-bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id)
-{
-	if (keywords && !(keywords & want->keywords))
-		return false;
-	if (level != SPOOR_ALWAYS && level > want->level)
-		return false;
-	for (size_t i = 0; i < want->id_count; i++)
-		if (want->ids[i] == id)
-			return want->ids_allowed;
-	return !want->ids_allowed;
-}
-
-static bool want_names(const struct spoor_want *want, const char *name)
-{
-	return want_is_everything(want) || provider_name_matches(want->name, name);
-}
 
 static bool slot_wants(const struct slot *slot, const struct spoor_event_info *info)
 {
@@ -171,324 +125,6 @@ static uint64_t mask_of(const struct event_entry *entry)
 
 /* ---- Entries ---- */
 
-const struct event_entry *registry_entry(uint32_t index)
-{
-	struct event_entry **chunk;
-
-	if (!index || index >= REGISTRY_EVENTS_MAX)
-		return NULL;
-	chunk = __atomic_load_n(&registry.chunks[index / CHUNK], __ATOMIC_ACQUIRE);
-	return chunk ? __atomic_load_n(&chunk[index % CHUNK], __ATOMIC_ACQUIRE) : NULL;
-}
-
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
-{
-	const uint8_t *bytes = data;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	return hash_bytes(hash, text, strlen(text) + 1);
-}
-
-static uint64_t hash_fields(uint64_t hash, const struct spoor_field *fields, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		hash = hash_text(hash, fields[i].name);
-		hash = hash_bytes(hash, &fields[i].type, sizeof(fields[i].type));
-		hash = hash_bytes(hash, &fields[i].field_count, sizeof(fields[i].field_count));
-		hash = hash_fields(hash, fields[i].fields, fields[i].field_count);
-	}
-	return hash;
-}
-
-static uint64_t hash_info(const struct spoor_event_info *info, uint32_t flags)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	uint32_t numbers[5] = { info->id, info->version, info->level, info->opcode, flags };
-
-	hash = hash_text(hash, info->provider);
-	hash = hash_text(hash, info->name);
-	hash = hash_bytes(hash, numbers, sizeof(numbers));
-	hash = hash_bytes(hash, &info->keywords, sizeof(info->keywords));
-	return hash_fields(hash, info->fields, info->field_count);
-}
-
-static bool same_fields(const struct spoor_field *a, const struct spoor_field *b, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (strcmp(a[i].name, b[i].name) != 0 || a[i].type != b[i].type ||
-			a[i].field_count != b[i].field_count ||
-			!same_fields(a[i].fields, b[i].fields, a[i].field_count))
-			return false;
-	return true;
-}
-
-/* Apart from the id. */
-static bool same_content(const struct spoor_event_info *a, const struct spoor_event_info *b)
-{
-	return a->version == b->version && a->level == b->level && a->opcode == b->opcode &&
-	       a->keywords == b->keywords && a->field_count == b->field_count &&
-	       strcmp(a->provider, b->provider) == 0 && strcmp(a->name, b->name) == 0 &&
-	       same_fields(a->fields, b->fields, a->field_count);
-}
-
-static bool same_info(const struct spoor_event_info *a, const struct spoor_event_info *b)
-{
-	return a->id == b->id && same_content(a, b);
-}
-
-/* Checks that every sink can write these fields, and counts them. */
-static int check_fields(const struct spoor_field *fields, uint32_t count, uint32_t depth,
-	uint32_t *total)
-{
-	if (depth > REGISTRY_FIELD_DEPTH || count > REGISTRY_FIELDS_MAX || (count && !fields))
-		return -EINVAL;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
-		if (++*total > REGISTRY_FIELDS_MAX || !fields[i].name ||
-			strlen(fields[i].name) > NAME_MAX_LEN)
-			return -EINVAL;
-		if (type < SPOOR_TYPE_BOOLEAN || type > SPOOR_TYPE_STRUCT ||
-			(type != SPOOR_TYPE_STRUCT && fields[i].field_count))
-			return -EINVAL;
-		int r = type == SPOOR_TYPE_STRUCT ? check_fields(fields[i].fields,
-							    fields[i].field_count, depth + 1, total)
-						  : 0;
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static void free_fields(const struct spoor_field *fields, uint32_t count)
-{
-	if (!fields)
-		return;
-	for (uint32_t i = 0; i < count; i++) {
-		free((void *)(uintptr_t)fields[i].name);
-		free_fields(fields[i].fields, fields[i].field_count);
-	}
-	free((void *)(uintptr_t)fields);
-}
-
-static int copy_fields(const struct spoor_field *fields, uint32_t count,
-	const struct spoor_field **ret_fields)
-{
-	struct spoor_field *copy = calloc(count ? count : 1, sizeof(*copy));
-
-	if (!copy)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		copy[i].type = fields[i].type;
-		copy[i].name = strdup(fields[i].name);
-		if (!copy[i].name ||
-			copy_fields(fields[i].fields, fields[i].field_count, &copy[i].fields)) {
-			free_fields(copy, count);
-			return -ENOMEM;
-		}
-		copy[i].field_count = fields[i].field_count;
-	}
-	*ret_fields = copy;
-	return 0;
-}
-
-static uint32_t type_size(uint32_t type)
-{
-	switch (type) {
-	case SPOOR_TYPE_I8:
-	case SPOOR_TYPE_U8:
-		return 1;
-	case SPOOR_TYPE_I16:
-	case SPOOR_TYPE_U16:
-	case SPOOR_TYPE_CHAR16:
-		return 2;
-	case SPOOR_TYPE_BOOLEAN:
-	case SPOOR_TYPE_I32:
-	case SPOOR_TYPE_U32:
-	case SPOOR_TYPE_F32:
-		return 4;
-	case SPOOR_TYPE_GUID:
-		return 16;
-	case SPOOR_TYPE_TEXT:
-	case SPOOR_TYPE_TEXT16:
-	case SPOOR_TYPE_STRUCT:
-		return 0;
-	default:
-		return 8;
-	}
-}
-
-/*
- * Appends the steps of these fields. Consecutive fields of fixed size become one step, but not
- * across the border of an array of structs.
- */
-static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count,
-	struct plan_step *plan, uint32_t at, uint32_t from)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
-		uint32_t size = type_size(type);
-		if (fields[i].type & SPOOR_TYPE_ARRAY) {
-			if (type == SPOOR_TYPE_STRUCT) {
-				uint32_t own = at++;
-				at = plan_fields(fields[i].fields, fields[i].field_count, plan, at,
-					at);
-				plan[own] = (struct plan_step){ PLAN_STRUCTS, at - own - 1 };
-				from = at;
-			} else {
-				plan[at++] =
-					(struct plan_step){ type == SPOOR_TYPE_TEXT ? PLAN_TEXTS
-							    : type == SPOOR_TYPE_TEXT16
-								    ? PLAN_TEXT16S
-								    : PLAN_ARRAY,
-						size };
-			}
-		} else if (type == SPOOR_TYPE_STRUCT) {
-			at = plan_fields(fields[i].fields, fields[i].field_count, plan, at, from);
-		} else if (type == SPOOR_TYPE_TEXT || type == SPOOR_TYPE_TEXT16) {
-			plan[at++] = (struct plan_step){
-				type == SPOOR_TYPE_TEXT ? PLAN_TEXT : PLAN_TEXT16, 0
-			};
-		} else if (at > from && plan[at - 1].op == PLAN_FIXED) {
-			plan[at - 1].size += size;
-		} else {
-			plan[at++] = (struct plan_step){ PLAN_FIXED, size };
-		}
-	}
-	return at;
-}
-
-static bool has_text(const struct spoor_field *fields, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if ((fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY) == SPOOR_TYPE_TEXT ||
-			has_text(fields[i].fields, fields[i].field_count))
-			return true;
-	return false;
-}
-
-static void entry_free(struct event_entry *entry)
-{
-	if (!entry)
-		return;
-	free((void *)(uintptr_t)entry->info.provider);
-	free((void *)(uintptr_t)entry->info.name);
-	free_fields(entry->info.fields, entry->info.field_count);
-	free((void *)(uintptr_t)entry->plan);
-	free((void *)(uintptr_t)entry->metadata);
-	free(entry);
-}
-
-static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_t fields_total,
-	uint64_t hash, struct event_entry **ret_entry)
-{
-	struct event_entry *entry = calloc(1, sizeof(*entry));
-	struct plan_step *plan = NULL;
-	uint8_t *metadata = NULL;
-
-	if (!entry)
-		return -ENOMEM;
-	entry->info = *info;
-	entry->info.fields = NULL;
-	entry->info.field_count = 0;
-	entry->info.provider = strdup(info->provider);
-	entry->info.name = strdup(info->name);
-	entry->hash = hash;
-	entry->flags = flags;
-	plan = calloc(fields_total + 1, sizeof(*plan));
-	entry->plan = plan;
-	if (!entry->info.provider || !entry->info.name || !plan ||
-		copy_fields(info->fields, info->field_count, &entry->info.fields))
-		goto failed;
-	entry->info.field_count = info->field_count;
-	entry->plan_count = plan_fields(entry->info.fields, entry->info.field_count, plan, 0, 0);
-	if (!has_text(entry->info.fields, entry->info.field_count))
-		entry->flags |= ENTRY_VERBATIM;
-	if (entry->plan_count == 1 && plan[0].op == PLAN_FIXED)
-		entry->fixed_size = plan[0].size;
-	if (event_metadata_make(&entry->info, (entry->flags & ENTRY_WELL_KNOWN) != 0, &metadata,
-		    &entry->metadata_size))
-		goto failed;
-	entry->metadata = metadata;
-	*ret_entry = entry;
-	return 0;
-failed:
-	entry_free(entry);
-	return -ENOMEM;
-}
-
-static int table_grow(void)
-{
-	uint32_t room = registry.table_room ? registry.table_room * 2 : 256;
-	uint32_t *table = calloc(room, sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < registry.entry_count; i++) {
-		uint32_t at = (uint32_t)registry_entry(i)->hash & (room - 1);
-		while (table[at])
-			at = (at + 1) & (room - 1);
-		table[at] = i;
-	}
-	free(registry.table);
-	registry.table = table;
-	registry.table_room = room;
-	return 0;
-}
-
-/* Finds or makes the entry with this description. The lock is held. */
-static int entry_find(const struct spoor_event_info *info, uint32_t flags,
-	struct event_entry **ret_entry)
-{
-	uint32_t total = 0;
-	struct event_entry *entry;
-
-	if (!info->provider || !info->name || !info->provider[0] ||
-		strlen(info->provider) > NAME_MAX_LEN || strlen(info->name) > NAME_MAX_LEN)
-		return -EINVAL;
-	int r = check_fields(info->fields, info->field_count, 0, &total);
-	if (r)
-		return r;
-	if (registry.entry_count * 2 >= registry.table_room && (r = table_grow()))
-		return r;
-
-	/* The same event of the program and of the library is one entry. */
-	uint64_t hash = hash_info(info, flags & ~(uint32_t)ENTRY_UNLOGGED);
-	uint32_t at = (uint32_t)hash & (registry.table_room - 1);
-	for (; registry.table[at]; at = (at + 1) & (registry.table_room - 1)) {
-		const struct event_entry *known = registry_entry(registry.table[at]);
-		if (known->hash == hash && same_info(&known->info, info)) {
-			*ret_entry = (struct event_entry *)(uintptr_t)known;
-			return 0;
-		}
-	}
-	if (registry.entry_count == REGISTRY_EVENTS_MAX)
-		return -ENOSPC;
-	uint32_t index = registry.entry_count;
-	if (!registry.chunks[index / CHUNK]) {
-		struct event_entry **chunk = calloc(CHUNK, sizeof(struct event_entry *));
-		if (!chunk)
-			return -ENOMEM;
-		__atomic_store_n(&registry.chunks[index / CHUNK], chunk, __ATOMIC_RELEASE);
-	}
-	r = entry_new(info, flags, total, hash, &entry);
-	if (r)
-		return r;
-	entry->index = index;
-	__atomic_store_n(&registry.chunks[index / CHUNK][index % CHUNK], entry, __ATOMIC_RELEASE);
-	registry.table[at] = index;
-	__atomic_store_n(&registry.entry_count, index + 1, __ATOMIC_RELEASE);
-	if (registry.record)
-		registry.record(entry);
-	*ret_entry = entry;
-	return 0;
-}
-
 static struct spoor_event_info info_of(const struct spoor_event *event, const char *provider)
 {
 	return (struct spoor_event_info){
@@ -512,7 +148,7 @@ static int event_describe(struct spoor_event *event, const char *provider, uint3
 
 	if (event->flags & SPOOR_EVENT_WELL_KNOWN)
 		flags |= ENTRY_WELL_KNOWN;
-	int r = entry_find(&info, flags, ret_entry);
+	int r = event_table_find(&info, flags, ret_entry);
 	if (r == 0)
 		__atomic_store_n(&event->index, (*ret_entry)->index, __ATOMIC_RELAXED);
 	return r;
@@ -521,9 +157,7 @@ static int event_describe(struct spoor_event *event, const char *provider, uint3
 void registry_record_entries(void (*record)(const struct event_entry *entry))
 {
 	registry_lock();
-	registry.record = record;
-	for (uint32_t i = 1; i < registry.entry_count; i++)
-		record(registry_entry(i));
+	event_table_record(record);
 	registry_unlock();
 }
 
@@ -783,9 +417,10 @@ static int check_definition(const struct node *node, const struct spoor_event *e
 	const struct spoor_event_info info = info_of(definition, node->provider->name);
 	const struct event_entry *entry = registry_entry(event->index);
 	uint32_t total = 0;
-	int r = info.name ? check_fields(info.fields, info.field_count, 0, &total) : -EINVAL;
+	int r = info.name ? event_fields_check(info.fields, info.field_count, 0, &total) : -EINVAL;
 
-	return r || !entry || same_info(&entry->info, &info) ? r : conflict(&entry->info, &info);
+	return r || !entry || event_info_same(&entry->info, &info) ? r
+								   : conflict(&entry->info, &info);
 }
 
 /*
@@ -797,11 +432,11 @@ static int free_id(const struct spoor_event *event, const char *provider, uint16
 	const struct spoor_event_info info = info_of(event, provider);
 	uint8_t taken[ID_COUNT / 8] = { 1 };
 
-	for (uint32_t i = 1; i < registry.entry_count; i++) {
+	for (uint32_t i = 1; i < registry_entry_end(); i++) {
 		const struct event_entry *entry = registry_entry(i);
 		if (!provider_name_matches(entry->info.provider, provider))
 			continue;
-		if (same_content(&entry->info, &info) && !rival_of(entry)) {
+		if (event_info_same_content(&entry->info, &info) && !rival_of(entry)) {
 			*ret_id = entry->info.id;
 			return 0;
 		}
@@ -996,59 +631,6 @@ bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t le
 
 /* ---- Sessions ---- */
 
-int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants,
-	size_t count)
-{
-	struct session_wants copy = { calloc(count ? count : 1, sizeof(struct spoor_want)), 0 };
-	const char *at = (const char *)wants;
-
-	if (!copy.wants)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		const struct spoor_want *from = (const struct spoor_want *)(const void *)at;
-		struct spoor_want want = { 0 };
-		if (from->size < offsetof(struct spoor_want, arguments) || from->size > 4096) {
-			session_wants_done(&copy);
-			return -EINVAL;
-		}
-		memcpy(&want, from, from->size < sizeof(want) ? from->size : sizeof(want));
-		at += from->size;
-		/* Except for "everything" there are no patterns: such a want would never match. */
-		if (!want.name || !want.name[0] || want.level > SPOOR_VERBOSE ||
-			(want.id_count && !want.ids) ||
-			(strchr(want.name, '*') && !want_is_everything(&want))) {
-			session_wants_done(&copy);
-			return -EINVAL;
-		}
-		uint32_t *ids = malloc((want.id_count ? want.id_count : 1) * sizeof(*ids));
-		if (ids && want.id_count)
-			memcpy(ids, want.ids, want.id_count * sizeof(*ids));
-		struct spoor_want *to = &copy.wants[copy.count++];
-		*to = want;
-		to->size = sizeof(*to);
-		to->ids = ids;
-		to->name = strdup(want.name);
-		to->arguments = want.arguments ? strdup(want.arguments) : NULL;
-		if (!ids || !to->name || (want.arguments && !to->arguments)) {
-			session_wants_done(&copy);
-			return -ENOMEM;
-		}
-	}
-	*ret_wants = copy;
-	return 0;
-}
-
-void session_wants_done(struct session_wants *wants)
-{
-	for (size_t i = 0; i < wants->count; i++) {
-		free((void *)(uintptr_t)wants->wants[i].name);
-		free((void *)(uintptr_t)wants->wants[i].arguments);
-		free((void *)(uintptr_t)wants->wants[i].ids);
-	}
-	free(wants->wants);
-	*wants = (struct session_wants){ NULL, 0 };
-}
-
 int registry_session_set(uint32_t slot, uint64_t session_id, const struct session_wants *wants)
 {
 	registry_lock();
@@ -1104,11 +686,6 @@ void registry_announce(void)
 bool registry_is_announcing(void)
 {
 	return __atomic_load_n(&registry.added, __ATOMIC_RELAXED) != NULL;
-}
-
-uint32_t registry_entry_end(void)
-{
-	return __atomic_load_n(&registry.entry_count, __ATOMIC_ACQUIRE);
 }
 
 void registry_logger_set(uint32_t slot, uint64_t logger_id,

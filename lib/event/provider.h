@@ -15,6 +15,9 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/event/event_table.h"
+#include "lib/event/session_wants.h"
+
 /*
  * Each session has a slot, which is its bit in an event's mask. The last slots belong to loggers
  * (lib/logger/logger.h), which record an event on the thread that fires it.
@@ -23,52 +26,6 @@
 #define LOGGERS_MAX  4u
 #define SESSIONS_MAX (SLOTS_MAX - LOGGERS_MAX)
 #define LOGGER_SLOTS (UINT64_MAX << SESSIONS_MAX)
-
-#define REGISTRY_EVENTS_MAX  (1u << 20)
-#define REGISTRY_FIELD_DEPTH 8
-#define REGISTRY_FIELDS_MAX  1024 /* of one event, nested fields included */
-
-enum entry_flag {
-	ENTRY_WELL_KNOWN = 1 << 0,
-	ENTRY_VERBATIM = 1 << 1, /* the payload is the same in nettrace, because no field is TEXT */
-	ENTRY_OWN = 1 << 2,      /* an event of the library: only session_emit() writes it */
-	ENTRY_UNLOGGED = 1 << 3, /* of registry_add_unlogged(): loggers do not get it */
-};
-
-/*
- * One step of reading a payload from the front to the end. Consecutive fields of fixed size are one
- * step.
- */
-enum plan_op {
-	PLAN_FIXED, /* `size` bytes */
-	PLAN_TEXT,
-	PLAN_TEXT16,
-	PLAN_ARRAY, /* of elements of `size` bytes */
-	PLAN_TEXTS,
-	PLAN_TEXT16S,
-	PLAN_STRUCTS, /* array of structs: the next `size` steps, once for each element */
-};
-
-struct plan_step {
-	uint32_t op;
-	uint32_t size;
-};
-
-struct event_entry {
-	struct spoor_event_info info; /* deep copy */
-	uint32_t index;
-	uint32_t flags;
-	uint64_t hash;
-	/* of the payload, when all fields have a fixed size, else 0 */
-	uint32_t fixed_size;
-	uint32_t plan_count;
-	const struct plan_step *plan;
-	uint32_t metadata_size;
-	const uint8_t *metadata; /* nettrace 4: the record that follows the metadata id */
-};
-
-/* The entry of an index, without a lock. NULL: no entry has this index. */
-const struct event_entry *registry_entry(uint32_t index);
 
 /*
  * Makes an entry for an event that only session_emit() writes: it is not registered with a
@@ -105,16 +62,6 @@ int registry_add_event(struct spoor_provider *provider, struct spoor_event *even
 bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level,
 	uint64_t keywords);
 
-/* Compares provider names as tools do: without regard to ASCII case. */
-bool provider_name_matches(const char *wanted, const char *name);
-
-/*
- * Does `want` enable an event of this level, keywords and id? The name is not compared. This is the
- * only implementation of the rule.
- */
-bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id);
-bool want_is_everything(const struct spoor_want *want); /* "*", level 5, all keywords */
-
 /* ---- For lib/logger ---- */
 
 /*
@@ -126,9 +73,6 @@ void registry_announce_to(void (*added)(void));
 void registry_announce(void);
 bool registry_is_announcing(void);
 
-/* Entries have the indexes from 1 to this number - 1. Any thread. */
-uint32_t registry_entry_end(void);
-
 /*
  * Sets or clears the logger's bit in the mask of each event, as `is_on` answers for its entry, and
  * runs enable callbacks with the highest level and all keywords of the events that are on.
@@ -137,15 +81,6 @@ void registry_logger_set(uint32_t slot, uint64_t logger_id,
 	bool (*is_on)(uint32_t slot, const struct event_entry *entry));
 
 /* ---- For pipe_session.c ---- */
-
-struct session_wants {
-	struct spoor_want *wants; /* deep copies */
-	size_t count;
-};
-
-int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants,
-	size_t count);
-void session_wants_done(struct session_wants *wants);
 
 /*
  * registry_session_set() sets the session's bit in the masks of the events that it enables, and
