@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "lib/event/thread_ring.h"
+#include "lib/event/firing.h"
 #include "lib/pipe/pipe_session.h"
 
 static pthread_mutex_t counter_sessions_lock = PTHREAD_MUTEX_INITIALIZER;

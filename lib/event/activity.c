@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "lib/event/thread_ring.h"
+#include "lib/event/firing.h"
 #include "lib/platform/platform.h"
 
 #define TRACE_FLAG_SAMPLED 1u

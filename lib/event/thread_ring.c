@@ -1,9 +1,5 @@
 /*
- * See thread_ring.h: firing, and the begin and end of a thread.
- *
- * The fast path is spoor_fire_begin() down to the stamp. Unusual cases (no ring yet, no room,
- * stacks, activities, unreported losses, a signal inside a record) leave it at one of two branches.
- * On the slow path the thread is inside its record (`turn` is odd) except while it waits.
+ * See thread_ring.h: the begin and end of a thread, and the memory of its rings.
  */
 #include "lib/event/thread_ring.h"
 
@@ -11,7 +7,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
 /*
@@ -19,16 +14,7 @@
  * allocates.
  */
 #define KEYS_WITHOUT_ALLOCATION 32u
-#define SPARE_MAX               8u          /* ended threads whose rings stay mapped */
-#define POPULATE_FIRST          (64u << 10) /* of a new ring, by its thread */
-/* addresses at this distance may be of two stacks */
-#define STACKS_APART ((uintptr_t)1 << 20)
-
-_Static_assert(offsetof(struct ring_front, front) == 0,
-	"what the header's fire_end() gets is a ring's front");
-
-struct pipe_hot pipe_hot;
-static pipe_log_function *log_function;
+#define SPARE_MAX               8u /* ended threads whose rings stay mapped */
 
 static struct {
 	struct thread_state *first;     /* atomic */
@@ -40,21 +26,12 @@ static struct {
 	bool key_made;
 } rings;
 
-/* Initial-exec (the whole library is compiled so): the first access does not allocate. */
-static __thread struct thread_state *current;
-static __thread struct pipe_activity activity;
-
-struct pipe_activity *pipe_activity(void)
-{
-	return &activity;
-}
+__thread struct thread_state *current_thread;
 
 struct thread_state *thread_state_first(void)
 {
 	return __atomic_load_n(&rings.first, __ATOMIC_ACQUIRE);
 }
-
-/* ---- Begin and end of a thread ---- */
 
 static void thread_ends(void *value)
 {
@@ -64,7 +41,7 @@ static void thread_ends(void *value)
 	 * Events that later destructors fire go into a new ring of this thread. This destructor
 	 * then runs again for that ring.
 	 */
-	current = NULL;
+	current_thread = NULL;
 	__atomic_store_n(&state->status, THREAD_DEAD, __ATOMIC_RELEASE);
 }
 
@@ -137,14 +114,6 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 	return true;
 }
 
-/* Where the payload of an event goes that no session enables. NULL: no memory. */
-static uint8_t *scratch_of(struct thread_ring *ring)
-{
-	if (!ring->logged.scratch)
-		ring->logged.scratch = platform_map_private(SPOOR_PAYLOAD_MAX);
-	return ring->logged.scratch;
-}
-
 static void scratch_unmap(struct thread_ring *ring)
 {
 	if (ring->logged.scratch)
@@ -168,7 +137,7 @@ static bool state_map(struct thread_state *state, uint64_t thread_id)
 		ring_unreserve(size);
 		return false;
 	}
-	ring_populate(&state->main, state->main.populated, POPULATE_FIRST);
+	ring_populate(&state->main, state->main.populated, RING_POPULATE_BYTES);
 	return true;
 }
 
@@ -207,11 +176,11 @@ static struct thread_state *state_make(uint64_t thread_id)
 }
 
 /*
- * The calling thread's state, made if it does not exist. Signals are blocked meanwhile, and
- * everything in it may be called in a handler: mmap() and a few atomics. The destructor is set only
- * if that needs no allocation; for other threads the loop thread checks whether they still exist.
+ * Signals are blocked meanwhile, and everything in it may be called in a handler: mmap() and a few
+ * atomics. The destructor is set only if that needs no allocation; for other threads the loop
+ * thread checks whether they still exist.
  */
-static struct thread_state *thread_attach(void)
+struct thread_state *thread_attach(void)
 {
 	struct platform_signals before;
 	struct thread_state *state;
@@ -219,7 +188,7 @@ static struct thread_state *thread_attach(void)
 	if (!__atomic_load_n(&pipe_hot.running, __ATOMIC_ACQUIRE))
 		return NULL;
 	platform_signals_block(&before);
-	state = current;
+	state = current_thread;
 	if (!state) {
 		uint64_t thread_id = platform_thread_id();
 		bool taken = true;
@@ -243,7 +212,7 @@ static struct thread_state *thread_attach(void)
 			state->stack = (struct stack_bounds){ 0 };
 			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION &&
 						pthread_setspecific(rings.key, state) == 0;
-			current = state;
+			current_thread = state;
 			__atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 			if (!taken) {
 				struct thread_state *first = thread_state_first();
@@ -276,7 +245,7 @@ void rings_child(void)
 	 * The states read as zero in the child, and the rings are not mapped there: only addresses
 	 * are left.
 	 */
-	current = NULL;
+	current_thread = NULL;
 	if (rings.key_made)
 		(void)pthread_setspecific(rings.key, NULL);
 	rings.first = NULL;
@@ -328,576 +297,13 @@ void ring_populate(struct thread_ring *ring, uint64_t published, uint64_t size)
 	}
 }
 
+void rings_refuse(uint64_t sessions)
+{
+	for (; sessions; sessions &= sessions - 1)
+		__atomic_fetch_add(&rings.refused[__builtin_ctzll(sessions)], 1, __ATOMIC_RELEASE);
+}
+
 uint64_t rings_refused(uint32_t slot)
 {
 	return __atomic_load_n(&rings.refused[slot], __ATOMIC_ACQUIRE);
-}
-
-/* ---- Firing ---- */
-
-static inline uint64_t stamp(void)
-{
-	return pipe_hot.counter ? ticks_read() : platform_now_ns();
-}
-
-/*
- * `frame` is the frame address of the function that the event's declaration calls. A handler that
- * interrupts this function before its end finds another entry_turn, and does not use the frame.
- */
-static inline void enter(struct ring_front *front, uintptr_t frame)
-{
-	uint64_t turn = front->front.turn + 1;
-
-	__atomic_store_n(&front->front.turn, turn, __ATOMIC_RELAXED);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	front->entry_frame = frame;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	front->entry_turn = turn;
-}
-
-static inline void leave(struct ring_front *front)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&front->front.turn, front->front.turn + 1, __ATOMIC_RELEASE);
-}
-
-static const struct spoor_slot no_slot;
-
-static inline uint32_t units_of(size_t size)
-{
-	return (uint32_t)((size + RECORD_UNIT - 1) / RECORD_UNIT);
-}
-
-/*
- * Counts this event as lost for these sessions. The next record on this ring that finds room is
- * preceded by a loss record.
- */
-static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t sessions)
-{
-	uint64_t now = stamp();
-
-	if (!sessions)
-		return;
-	if (!ring->loss_sessions)
-		ring->loss_first_stamp = now;
-	ring->loss_last_stamp = now;
-	ring->loss_sessions |= sessions;
-	ring->limit = 0;
-	for (uint64_t left = sessions; left; left &= left - 1)
-		__atomic_fetch_add(&state->lost[__builtin_ctzll(left)], 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
-}
-
-/*
- * Is there room for `size` bytes? Reads how much of the ring the loop thread has drained. A thread
- * that reaches the end of the populated pages wakes the loop thread, which populates more of them
- * if the thread is fast.
- */
-static bool has_room(struct thread_ring *ring, size_t size)
-{
-	uint64_t at = ring->front->front.published;
-	uint64_t limit = __atomic_load_n(&ring->front->tail, __ATOMIC_ACQUIRE) + ring->mask + 1;
-	uint64_t populated = __atomic_load_n(&ring->populated, __ATOMIC_RELAXED);
-
-	ring->limit = limit;
-	if (limit - at < size)
-		return false;
-	if (populated < __atomic_load_n(&ring->populated_end, __ATOMIC_RELAXED)) {
-		if (at + size > populated) {
-			loop_wake();
-			populated = at + size + POPULATE_FIRST;
-		}
-		if (populated < limit)
-			ring->limit = populated;
-	}
-	return true;
-}
-
-/*
- * Writes the header of a record of `size` bytes at the end of the ring, where room was found.
- * Returns where the data after the header goes.
- */
-static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint64_t at,
-	size_t size, uint32_t flags, uint32_t event, uint64_t sessions)
-{
-	struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
-	uint32_t units = units_of(size);
-	uint32_t padding = units * RECORD_UNIT - (uint32_t)size;
-
-	record->stamp = now;
-	record->sizes = units | ring->before << RECORD_BEFORE_SHIFT |
-			padding << RECORD_PADDING_SHIFT | flags << RECORD_FLAG_SHIFT;
-	record->event = event;
-	record->sessions = sessions;
-	ring->before = units;
-	/* The header is complete when `next` differs from `published`. */
-	__atomic_store_n(&ring->front->front.next, at + units * RECORD_UNIT, __ATOMIC_RELEASE);
-	return (uint8_t *)record + RECORD_HEADER;
-}
-
-static size_t loss_record_size(const struct thread_ring *ring)
-{
-	return ring->loss_sessions
-		       ? RECORD_HEADER +
-				 8u * ((size_t)__builtin_popcountll(ring->loss_sessions) + 2)
-		       : 0;
-}
-
-/* Writes a loss record, for which room was found. */
-static void loss_write(struct thread_state *state, struct thread_ring *ring)
-{
-	uint64_t sessions = ring->loss_sessions;
-	uint8_t *at = header_write(ring, stamp(), ring->front->front.published,
-		loss_record_size(ring), 0, RECORD_LOSS, sessions);
-
-	for (uint64_t left = sessions; left; left &= left - 1) {
-		uint64_t lost =
-			__atomic_load_n(&state->lost[__builtin_ctzll(left)], __ATOMIC_RELAXED);
-		memcpy(at, &lost, sizeof(lost));
-		at += sizeof(lost);
-	}
-	memcpy(at, &ring->loss_first_stamp, 8);
-	memcpy(at + 8, &ring->loss_last_stamp, 8);
-	ring->loss_sessions = 0;
-	__atomic_store_n(&ring->front->front.published, ring->front->front.next, __ATOMIC_RELEASE);
-}
-
-/* Sleeps until the loop thread has made room or `until_ns` is reached. False: the time is over. */
-static bool wait_for_room(uint64_t until_ns)
-{
-	uint32_t word = __atomic_load_n(&pipe_hot.room_word, __ATOMIC_ACQUIRE);
-	uint64_t now = platform_now_ns();
-
-	if (now >= until_ns || !__atomic_load_n(&pipe_hot.running, __ATOMIC_RELAXED))
-		return false;
-	__atomic_store_n(&pipe_hot.waiting, 1, __ATOMIC_SEQ_CST);
-	/*
-	 * The loop thread wakes waiting threads, but may have checked for them just before this
-	 * store. So each sleep is at most 2 ms.
-	 */
-	uint64_t left = until_ns - now;
-	platform_wait(&pipe_hot.room_word, word, left < 2000000 ? left : 2000000);
-	return true;
-}
-
-static uint64_t longest_block_ns(uint64_t sessions)
-{
-	uint64_t longest = 0;
-
-	for (uint64_t left = sessions; left; left &= left - 1) {
-		uint64_t ns = __atomic_load_n(&pipe_hot.block_ns[__builtin_ctzll(left)],
-			__ATOMIC_RELAXED);
-		if (ns > longest)
-			longest = ns;
-	}
-	return longest;
-}
-
-struct firing {
-	struct spoor_event *event;
-	uint64_t only; /* mask of sessions that may get it */
-	size_t payload_size;
-	const uint64_t *frames; /* NULL: walk the stack */
-	uint32_t frame_count;
-	uintptr_t frame; /* frame address of the called function; the stack walk begins there */
-};
-
-/*
- * The slow path. The thread is inside a record (`turn` odd) when this is called, and stays inside
- * if a slot is returned; otherwise it is outside. It may leave and enter the record while it waits,
- * and then reads the event's mask again, because sessions may have started or ended.
- */
-static struct spoor_slot fire_sessions(struct thread_state *state, struct thread_ring *ring,
-	const struct firing *firing)
-{
-	uint64_t walked[RECORD_FRAMES_MAX];
-	const uint64_t *frames = firing->frames;
-	size_t frame_count = firing->frame_count;
-	bool stack_done = frames != NULL;
-	bool nested = ring == &state->nested;
-	uint64_t deadline = 0;
-
-	if (__atomic_load_n(&pipe_hot.asleep, __ATOMIC_RELAXED) &&
-		__atomic_exchange_n(&pipe_hot.asleep, 0, __ATOMIC_ACQ_REL))
-		loop_wake();
-	for (;;) {
-		/* `turn` is visible before the mask is read. */
-		if (__atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED))
-			platform_fence();
-		uint64_t wanted =
-			__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
-		if (!wanted)
-			break;
-		if (firing->payload_size > SPOOR_PAYLOAD_MAX) {
-			lose(state, ring, wanted);
-			break;
-		}
-
-		/* Sessions with SPOOR_BLOCK whose sink is full. */
-		uint64_t stalled = wanted & __atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED);
-		uint64_t given_up = stalled & __atomic_load_n(&pipe_hot.given_up, __ATOMIC_RELAXED);
-		bool may_wait = !nested && !loop_is_self();
-		if (stalled & ~given_up && may_wait) {
-			uint64_t now = platform_now_ns();
-			if (!deadline)
-				deadline = now + longest_block_ns(stalled);
-			leave(ring->front);
-			bool again = wait_for_room(deadline);
-			enter(ring->front, firing->frame);
-			if (again)
-				continue;
-			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
-			wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
-				 firing->only;
-			stalled &= wanted;
-		}
-
-		bool activity_set = activity.set;
-		bool with_stack =
-			(wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
-		if (with_stack && !stack_done) {
-			frames = walked;
-			frame_count =
-				stack_walk(&state->stack, firing->frame, walked, RECORD_FRAMES_MAX);
-			stack_done = true;
-		}
-		size_t size = RECORD_HEADER + (activity_set ? 32u : 0u) + firing->payload_size;
-		size_t count = with_stack ? frame_count : 0;
-		if (with_stack && size + 8 + 8 * count > RECORD_BYTES_MAX)
-			count = size + 8 > RECORD_BYTES_MAX ? 0 : (RECORD_BYTES_MAX - size - 8) / 8;
-		if (with_stack && size + 8 > RECORD_BYTES_MAX)
-			with_stack = false;
-		if (with_stack)
-			size += 8 + 8 * count;
-
-		size_t needed = units_of(size) * RECORD_UNIT + loss_record_size(ring);
-		if (!has_room(ring, needed)) {
-			uint64_t blocking =
-				wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
-			if (blocking && may_wait) {
-				if (!deadline)
-					deadline = platform_now_ns() + longest_block_ns(blocking);
-				leave(ring->front);
-				loop_wake();
-				bool again = wait_for_room(deadline);
-				enter(ring->front, firing->frame);
-				if (again)
-					continue;
-				wanted = __atomic_load_n(&firing->event->sessions,
-						 __ATOMIC_ACQUIRE) &
-					 firing->only;
-			}
-			lose(state, ring, wanted);
-			break;
-		}
-		lose(state, ring, stalled);
-		wanted &= ~stalled;
-		if (!wanted)
-			break;
-		if (ring->loss_sessions) {
-			/*
-			 * Losses are recorded before this event: in this step if there is room,
-			 * else before the next event.
-			 */
-			if (has_room(ring, units_of(size) * RECORD_UNIT + loss_record_size(ring)))
-				loss_write(state, ring);
-			(void)has_room(ring, size);
-			if (ring->loss_sessions)
-				ring->limit = 0;
-		}
-
-		uint8_t *at = header_write(ring, stamp(), ring->front->front.published, size,
-			(activity_set ? RECORD_ACTIVITY : 0u) | (with_stack ? RECORD_STACK : 0u),
-			__atomic_load_n(&firing->event->index, __ATOMIC_RELAXED), wanted);
-		if (activity_set) {
-			memcpy(at, activity.current, 16);
-			memcpy(at + 16, activity.related, 16);
-			at += 32;
-		}
-		if (with_stack) {
-			uint64_t n = count;
-			memcpy(at, &n, 8);
-			memcpy(at + 8, frames, 8 * count);
-			at += 8 + 8 * count;
-		}
-		return (struct spoor_slot){ at, &ring->front->front };
-	}
-	leave(ring->front);
-	return no_slot;
-}
-
-/*
- * As fire_sessions(), for an event that loggers enable as well. They get it in any case, also if the
- * sessions lose it.
- */
-static __attribute__((noinline)) struct spoor_slot fire_logged(struct thread_state *state,
-	struct thread_ring *ring, const struct firing *firing, uint64_t loggers)
-{
-	struct spoor_slot slot = no_slot;
-	bool in_ring = false;
-
-	if (__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only) {
-		slot = fire_sessions(state, ring, firing);
-		in_ring = slot.at != NULL;
-		if (!in_ring)
-			enter(ring->front, firing->frame);
-	}
-	if (!in_ring) {
-		slot.at = firing->payload_size > SPOOR_PAYLOAD_MAX ? NULL : scratch_of(ring);
-		slot.front = &ring->front->front;
-	}
-	if (!slot.at) {
-		leave(ring->front);
-		return no_slot;
-	}
-	ring->logged.loggers = loggers;
-	ring->logged.payload_size = firing->payload_size;
-	ring->logged.event = __atomic_load_n(&firing->event->index, __ATOMIC_RELAXED);
-	ring->logged.in_ring = in_ring;
-	slot.front = (struct spoor_ring_front *)((uintptr_t)slot.front | SPOOR_SLOT_LOGGED);
-	return slot;
-}
-
-static inline struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring,
-	struct firing *firing)
-{
-	uint64_t loggers = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
-			   firing->only & LOGGER_SLOTS;
-
-	firing->only &= ~LOGGER_SLOTS;
-	return loggers ? fire_logged(state, ring, firing, loggers)
-		       : fire_sessions(state, ring, firing);
-}
-
-void pipe_log_to(pipe_log_function *function)
-{
-	__atomic_store_n(&log_function, function, __ATOMIC_RELEASE);
-}
-
-void spoor_fire_logged(struct spoor_slot slot)
-{
-	struct ring_front *front =
-		(struct ring_front *)((uintptr_t)slot.front & ~(uintptr_t)SPOOR_SLOT_LOGGED);
-	struct thread_ring *ring = front == current->main.front ? &current->main : &current->nested;
-	pipe_log_function *function = __atomic_load_n(&log_function, __ATOMIC_ACQUIRE);
-
-	function(registry_entry(ring->logged.event), ring->logged.loggers, slot.at,
-		ring->logged.payload_size);
-	if (ring->logged.in_ring)
-		__atomic_store_n(&front->front.published, front->front.next, __ATOMIC_RELEASE);
-	leave(front);
-}
-
-/*
- * The record that the ring's thread is inside will never be published. It becomes a record for no
- * session, and counts as lost for those of its sessions that have not ended since.
- */
-static void record_abandon(struct thread_state *state, struct thread_ring *ring)
-{
-	struct spoor_ring_front *front = &ring->front->front;
-	uint64_t at = front->published;
-
-	if (front->next == at) {
-		/* No header was written, or a part of it. */
-		ring->before = 0;
-	} else {
-		struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
-		uint64_t sessions =
-			record->sessions & ~__atomic_load_n(&ring->stale_slots, __ATOMIC_RELAXED);
-		__atomic_store_n(&record->sessions, 0, __ATOMIC_RELAXED);
-		ring->before = record->sizes & RECORD_UNITS_MAX;
-		if (record->event != RECORD_LOSS)
-			lose(state, ring, sessions);
-		else
-			ring->loss_sessions |= sessions; /* to be reported by another record */
-		ring->limit = 0;
-		__atomic_store_n(&front->published, front->next, __ATOMIC_RELEASE);
-	}
-	leave(ring->front);
-}
-
-void thread_state_finish(struct thread_state *state)
-{
-	struct thread_ring *both[] = { &state->main, &state->nested };
-
-	for (int i = 0; i < 2; i++)
-		if (both[i]->front->front.turn & 1)
-			record_abandon(state, both[i]);
-}
-
-/*
- * Was the record that this thread is inside left by siglongjmp()? Then the frame that entered it
- * does not exist any more. A handler that interrupts the record runs below that frame, or on the
- * signal stack. The system call is made only if the addresses alone do not prove the latter.
- */
-static bool is_abandoned(const struct ring_front *front, uintptr_t frame)
-{
-	uintptr_t entered = front->entry_frame;
-	uintptr_t low;
-	uintptr_t high;
-
-	if (front->entry_turn != front->front.turn ||
-		(frame < entered && entered - frame < STACKS_APART))
-		return false;
-	if (!platform_signal_stack(&low, &high))
-		return frame >= entered;
-	bool was_inside = entered >= low && entered < high;
-	bool is_inside = frame >= low && frame < high;
-	return was_inside == is_inside ? frame >= entered : was_inside;
-}
-
-/* Is the thread inside a record of this ring? One that was abandoned is finished first. */
-static bool is_inside_record(struct thread_state *state, struct thread_ring *ring, uintptr_t frame)
-{
-	struct ring_front *front = ring->front;
-
-	if (!(__atomic_load_n(&front->front.turn, __ATOMIC_RELAXED) & 1))
-		return false;
-	if (!is_abandoned(front, frame))
-		return true;
-	/*
-	 * A handler that interrupts the next lines sees this frame above its own. One that came
-	 * before has finished the record.
-	 */
-	front->entry_frame = frame;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&front->front.turn, __ATOMIC_RELAXED) & 1)
-		record_abandon(state, ring);
-	return false;
-}
-
-/* A signal handler has interrupted this thread inside a record, or the thread has no ring. */
-static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state,
-	struct firing *firing)
-{
-	if (!state) {
-		state = thread_attach();
-		if (!state) {
-			uint64_t wanted =
-				__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
-				firing->only & ~LOGGER_SLOTS;
-			for (; wanted; wanted &= wanted - 1)
-				__atomic_fetch_add(&rings.refused[__builtin_ctzll(wanted)], 1,
-					__ATOMIC_RELEASE);
-			return no_slot;
-		}
-	}
-	/* A child that was not made by fork(): nothing is recorded in it. */
-	if (!state->main.front)
-		return no_slot;
-	struct thread_ring *ring = &state->main;
-	if (is_inside_record(state, ring, firing->frame))
-		ring = &state->nested;
-	if (is_inside_record(state, &state->nested, firing->frame) && ring == &state->nested) {
-		/*
-		 * A handler has interrupted another handler inside a record. The event is only
-		 * counted as lost; the next record of the nested ring reports it.
-		 */
-		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
-				  firing->only & ~LOGGER_SLOTS;
-		for (; wanted; wanted &= wanted - 1)
-			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1,
-				__ATOMIC_RELEASE);
-		__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
-		return no_slot;
-	}
-	enter(ring->front, firing->frame);
-	return fire_slow(state, ring, firing);
-}
-
-static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_state *state,
-	struct spoor_event *event, size_t payload_size, uintptr_t frame)
-{
-	struct firing firing = {
-		.event = event, .only = UINT64_MAX, .payload_size = payload_size, .frame = frame
-	};
-
-	return fire_slow(state, &state->main, &firing);
-}
-
-static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_state *state,
-	struct spoor_event *event, size_t payload_size, uintptr_t frame)
-{
-	struct firing firing = {
-		.event = event, .only = UINT64_MAX, .payload_size = payload_size, .frame = frame
-	};
-
-	return fire_unusual(state, &firing);
-}
-
-static __attribute__((noinline)) struct spoor_slot fire_clocked(struct thread_ring *ring,
-	struct spoor_event *event, size_t size, uint64_t wanted)
-{
-	uint64_t now = platform_now_ns();
-	struct ring_front *front = ring->front;
-	uint8_t *payload = header_write(ring, now, front->front.published, size, 0,
-		__atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
-
-	return (struct spoor_slot){ payload, &front->front };
-}
-
-struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size)
-{
-	struct thread_state *state = current;
-	struct ring_front *front = state ? state->main.front : NULL;
-
-	if (__builtin_expect(!front || (front->front.turn & 1), 0))
-		return fire_outside(state, event, payload_size,
-			(uintptr_t)__builtin_frame_address(0));
-	enter(front, (uintptr_t)__builtin_frame_address(0));
-
-	struct thread_ring *ring = &state->main;
-	uint64_t wanted = __atomic_load_n(&event->sessions, __ATOMIC_ACQUIRE);
-	uint64_t at = front->front.published;
-	size_t size = RECORD_HEADER + payload_size;
-	bool unusual = (wanted & __atomic_load_n(&pipe_hot.special, __ATOMIC_RELAXED)) || !wanted ||
-		       activity.set || payload_size > SPOOR_PAYLOAD_MAX ||
-		       at + units_of(size) * RECORD_UNIT > ring->limit;
-	if (__builtin_expect(unusual, 0))
-		return fire_inside(state, event, payload_size,
-			(uintptr_t)__builtin_frame_address(0));
-
-	/*
-	 * In a function of its own: a call here would cost the path with the counter some
-	 * registers.
-	 */
-	if (__builtin_expect(!pipe_hot.counter, 0))
-		return fire_clocked(ring, event, size, wanted);
-	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0,
-		__atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
-	return (struct spoor_slot){ payload, &front->front };
-}
-
-void spoor_fire(struct spoor_event *event, const void *payload, size_t size)
-{
-	if (!spoor_event_enabled(event))
-		return;
-	struct spoor_slot slot = spoor_fire_begin(event, size);
-	if (!slot.at)
-		return;
-	if (size)
-		memcpy(slot.at, payload, size);
-	spoor_fire_end(slot);
-}
-
-void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload,
-	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count)
-{
-	struct firing firing = {
-		.event = event,
-		.only = sessions,
-		.payload_size = payload_size,
-		.frames = frames,
-		.frame_count = frame_count < RECORD_FRAMES_MAX ? frame_count : RECORD_FRAMES_MAX,
-		.frame = (uintptr_t)__builtin_frame_address(0),
-	};
-
-	if (!(__atomic_load_n(&event->sessions, __ATOMIC_RELAXED) & sessions))
-		return;
-	struct spoor_slot slot = fire_unusual(current, &firing);
-	if (!slot.at)
-		return;
-	if (payload_size)
-		memcpy(slot.at, payload, payload_size);
-	spoor_fire_end(slot);
 }

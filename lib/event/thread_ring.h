@@ -61,6 +61,8 @@
 
 #define RING_BYTES_MIN    (64u << 10)
 #define RING_NESTED_BYTES (64u << 10)
+/* of a new ring, by its thread; more by the loop thread */
+#define RING_POPULATE_BYTES (64u << 10)
 
 enum record_flag {
 	RECORD_ACTIVITY = 1 << 0,
@@ -193,13 +195,12 @@ struct pipe_hot {
 extern struct pipe_hot pipe_hot;
 
 /*
- * Called at the end of an event that loggers enabled, with the slots of these, on the thread that
- * fires it. The payload is borrowed during the call. Must be safe in signal handlers.
+ * The calling thread's state; NULL: it has none, or it has ended. Initial-exec (the whole library is
+ * compiled so): the first access does not allocate.
  */
-typedef void pipe_log_function(const struct event_entry *entry, uint64_t loggers,
-	const uint8_t *payload, size_t payload_size);
-/* Set before the first logger enables an event. */
-void pipe_log_to(pipe_log_function *function);
+extern __thread struct thread_state *current_thread;
+/* The calling thread's state, made if it does not exist. NULL: no memory. Safe in signal handlers. */
+struct thread_state *thread_attach(void);
 
 /* All states that were ever made: a list that only grows, at its head. */
 struct thread_state *thread_state_first(void);
@@ -224,8 +225,6 @@ struct ring_settings {
 int rings_set_up(const struct ring_settings *settings);
 void rings_child(void); /* in the child of fork(): forgets all rings */
 
-/* Counts records that an ended thread has left unfinished as lost. Loop thread. */
-void thread_state_finish(struct thread_state *state);
 /*
  * Makes the state of an ended thread, whose rings were drained, available to other threads. The
  * rings of a few such states stay mapped. Loop thread.
@@ -240,27 +239,9 @@ void thread_state_trim(struct thread_state *state);
  */
 void ring_populate(struct thread_ring *ring, uint64_t published, uint64_t size);
 
+/* Counts an event of a thread that got no ring, for the slots in this mask. */
+void rings_refuse(uint64_t sessions);
 /* Events for a slot, in all, of threads that got no ring, because memory_bytes are in use. */
 uint64_t rings_refused(uint32_t slot);
-
-/*
- * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that
- * answer one session (its own filter arguments). `frames` (leaf first) is the event's call stack
- * for sessions that record stacks; NULL: the stack of the calling thread is walked. Safe in signal
- * handlers, also in a thread that has never fired.
- */
-void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload,
-	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count);
-
-/*
- * The calling thread's activity, which every event it fires carries while `set` is true (activity.c
- * writes it; 16 bytes each, zeroes mean none). In thread-local memory, without an allocation.
- */
-struct pipe_activity {
-	uint8_t current[16];
-	uint8_t related[16];
-	bool set;
-};
-struct pipe_activity *pipe_activity(void);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/event/thread_ring.h"
+#include "lib/event/firing.h"
 #include "lib/logger/logger.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/event/firing.h"
 #include "lib/event/thread_ring.h"
 #include "lib/pipe/record_run.h"
 #include "lib/pipe/session_state.h"

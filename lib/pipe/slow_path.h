@@ -1,5 +1,5 @@
 /*
- * Which events take the slow path of firing (thread_ring.c): those of some slots, or all while the
+ * Which events take the slow path of firing (firing.c): those of some slots, or all while the
  * loop thread rests or threads have to make fences. Loop thread; slow_path_set_up() before it runs.
  */
 #ifndef SPOOR_LIB_PIPE_SLOW_PATH_H

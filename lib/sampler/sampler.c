@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/event/firing.h"
 #include "lib/event/provider.h"
 #include "lib/pipe/pipe_session.h"
 #include "lib/pipe/session_emit.h"
