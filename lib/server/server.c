@@ -1,5 +1,5 @@
 /*
- * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread,
+ * Connections and ports of the diagnostics server. All of it runs on the loop thread,
  * except start() and stop().
  *
  * A connection is in one of three states: it receives its request (until SERVER_REQUEST_NS), sends
@@ -27,19 +27,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "lib/code/rundown.h"
-#include "lib/pipe/pipe_session.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 #include "lib/server/server_reply.h"
 #include "lib/server/server_request.h"
-#include "lib/sink/sinks.h"
+#include "lib/server/server_session.h"
 
 /* as in the runtime: 10 ms, 1.25 times as long after each failure, at most 500 ms */
 #define PORT_RETRY_MIN_NS 10000000u
 #define PORT_RETRY_MAX_NS 500000000u
 #define ACCEPT_PAUSE_NS   100000000u /* no file descriptors left: accept again after this time */
-#define STOP_LOOK_NS      500000000u
 #define READ_STEP         4096u
 
 enum connection_state {
@@ -74,17 +71,6 @@ struct port {
 	struct connection *connection; /* NULL: not connected */
 };
 
-struct server_session {
-	struct session *session; /* NULL: free */
-	uint64_t id;
-	struct rundown *rundown;
-	bool stopping;
-	/* number of bytes at the last check, and the time when it last changed */
-	uint64_t written;
-	uint64_t progress_ns;
-	struct loop_timer timer;
-};
-
 static struct {
 	bool running;
 	enum server_runtime runtime;
@@ -97,7 +83,6 @@ static struct {
 	struct connection connections[SERVER_CONNECTIONS_MAX];
 	struct port ports[SERVER_PORTS_MAX];
 	unsigned port_count;
-	struct server_session sessions[SESSIONS_MAX];
 	struct server_identity identity;
 	char command_line[65536];
 	char entry[256];
@@ -209,170 +194,51 @@ static void connection_refuse(struct connection *connection, uint32_t error)
 
 /* ---- Sessions ---- */
 
-static struct server_session *server_session_find(uint64_t id)
+/* Connections that wait for the end of this session are answered. */
+static void server_session_ended(uint64_t id)
 {
-	for (unsigned i = 0; i < SESSIONS_MAX; i++)
-		if (server.sessions[i].session && server.sessions[i].id == id)
-			return &server.sessions[i];
-	return NULL;
-}
-
-/* A session has ended: connections that wait for it are answered. */
-static void server_session_ended(struct session *session, int error, void *context)
-{
-	struct server_session *entry = context;
-
-	/*
-	 * the peer has closed the connection, or has the whole stream: no connection can report the
-	 * error
-	 */
-	(void)error;
-	loop_timer_clear(&entry->timer);
-	rundown_free(entry->rundown);
-	entry->rundown = NULL;
-	entry->session = NULL;
 	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX; i++) {
 		struct connection *connection = &server.connections[i];
-		if (connection->state != CONNECTION_WAIT || connection->session_id != entry->id)
+		if (connection->state != CONNECTION_WAIT || connection->session_id != id)
 			continue;
-		server_reply_session(&connection->reply, entry->id);
+		server_reply_session(&connection->reply, id);
 		connection_reply(connection);
 	}
-	session_unref(session);
-}
-
-static int server_session_rundown(struct session *session, void *context)
-{
-	struct server_session *entry = context;
-
-	return entry->rundown ? rundown_step(entry->rundown, session) : 0;
-}
-
-/*
- * Checks a session that is ending: if its peer reads nothing for SERVER_STOP_NS, the connection is
- * closed.
- */
-static void server_session_watch(struct loop_timer *timer)
-{
-	struct server_session *entry =
-		(struct server_session *)((char *)timer - offsetof(struct server_session, timer));
-	uint64_t now_ns = platform_now_ns();
-	uint64_t written = sink_socket_sent(session_sink(entry->session));
-
-	if (written != entry->written) {
-		entry->written = written;
-		entry->progress_ns = now_ns;
-	}
-	if (now_ns - entry->progress_ns >= SERVER_STOP_NS)
-		session_stop(entry->session, true);
-	loop_timer_set(&entry->timer, now_ns + STOP_LOOK_NS);
-}
-
-static void server_session_stop(struct server_session *entry)
-{
-	if (entry->stopping)
-		return;
-	entry->stopping = true;
-	entry->progress_ns = platform_now_ns();
-	loop_timer_set(&entry->timer, entry->progress_ns + STOP_LOOK_NS);
-	session_stop(entry->session, false);
 }
 
 /* Makes a session whose stream is this connection. */
 static void server_collect(struct connection *connection, const struct server_request *request)
 {
-	struct server_session *entry = NULL;
-	struct spoor_want *wants = calloc(request->provider_count, sizeof(*wants));
-	struct session_config config = { 0 };
-	struct session *session;
-	uint64_t buffer = (uint64_t)request->buffer_mb << 20;
+	struct server_session *session;
 	int fd = connection->watch.fd;
 
-	for (unsigned i = 0; i < SESSIONS_MAX && !entry; i++)
-		if (!server.sessions[i].session)
-			entry = &server.sessions[i];
-	if (!wants || !entry) {
-		free(wants);
+	if (server_session_new(request, fd, server_session_ended, &session) < 0) {
 		connection_refuse(connection, SERVER_FAIL);
 		return;
 	}
-	for (uint32_t i = 0; i < request->provider_count; i++) {
-		const struct server_provider *provider = &request->providers[i];
-		wants[i] = (struct spoor_want){
-			.size = sizeof(wants[i]),
-			.name = provider->name,
-			.keywords = provider->keywords,
-			.level = provider->level,
-			.arguments = provider->arguments,
-			.ids = provider->ids,
-			.id_count = provider->id_count,
-			.ids_allowed = provider->ids_only,
-		};
-	}
-	if (buffer > SERVER_BUFFER_MAX)
-		buffer = SERVER_BUFFER_MAX;
-	*entry = (struct server_session){ .timer = { .expired = server_session_watch } };
-	config = (struct session_config){
-		.options = {
-			.size = sizeof(config.options),
-			.wants = wants,
-			.want_count = request->provider_count,
-			.policy = SPOOR_DROP_NEWEST,
-			.stacks = request->stacks,
-			.buffer_bytes = (size_t)buffer,
-		},
-		.rundown = server_session_rundown,
-		.ended = server_session_ended,
-		.context = entry,
-	};
-	/*
-	 * From here on the fd belongs to the session. The connection keeps a copy for the reply, if
-	 * the session is refused.
-	 */
-	int stream = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	int error = stream < 0 ? -errno : sink_socket_new(stream, (size_t)buffer, &config.sink);
-	if (!error)
-		error = session_new(&config, &session);
-	free(wants);
-	if (error < 0) {
-		connection_refuse(connection, SERVER_FAIL);
-		return;
-	}
-	entry->id = session_id(session);
-	server_reply_session(&connection->reply, entry->id);
+	server_reply_session(&connection->reply, server_session_id(session));
 	/*
 	 * 28 bytes into the empty buffer of a socket: a short write means that the peer has closed
 	 * it.
 	 */
-	if (connection->reply.failed ||
-		send(fd, connection->reply.bytes, connection->reply.size,
-			MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)connection->reply.size) {
-		/*
-		 * A session that is stopped before its start releases its slot when it is started.
-		 */
-		session_stop(session, true);
-		(void)session_enable(session);
-		session_unref(session);
+	bool sent = !connection->reply.failed &&
+		    send(fd, connection->reply.bytes, connection->reply.size,
+			    MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)connection->reply.size;
+	if (!sent) {
+		server_session_cancel(session);
 		connection_close(connection);
 		return;
 	}
-	entry->session = session;
-	entry->rundown = rundown_new(request->rundown_keywords);
 	connection_close(connection);
-	if (session_enable(session) < 0) {
-		rundown_free(entry->rundown);
-		entry->rundown = NULL;
-		entry->session = NULL;
-		session_unref(session);
-	}
+	server_session_begin(session, request->rundown_keywords);
 }
 
 static void server_stop_tracing(struct connection *connection, uint64_t id)
 {
-	struct server_session *entry = server_session_find(id);
+	struct server_session *session = server_session_find(id);
 
 	/* The session is unknown or has ended: like in the runtime, stopping it succeeds. */
-	if (!entry) {
+	if (!session) {
 		server_reply_session(&connection->reply, id);
 		connection_reply(connection);
 		return;
@@ -385,7 +251,7 @@ static void server_stop_tracing(struct connection *connection, uint64_t id)
 	connection->session_id = id;
 	connection->watch.events = 0;
 	loop_timer_clear(&connection->timer);
-	server_session_stop(entry);
+	server_session_stop(session);
 }
 
 /* ---- Requests ---- */
@@ -730,6 +596,7 @@ static int server_start(const struct spoor_options *options)
 	const char *directory;
 
 	memset(&server, 0, sizeof(server));
+	server_sessions_reset();
 	server.listener.fd = -1;
 	if ((options->flags & SPOOR_START_NO_SERVER) || platform_is_secure() ||
 		server_setting_is("EnableDiagnostics", 0) ||
@@ -796,9 +663,7 @@ static void server_close(void *context)
 			connection_close(&server.connections[i]);
 	for (unsigned i = 0; i < server.port_count; i++)
 		loop_timer_clear(&server.ports[i].timer);
-	for (unsigned i = 0; i < SESSIONS_MAX; i++)
-		if (server.sessions[i].session)
-			server_session_stop(&server.sessions[i]);
+	server_sessions_stop();
 }
 
 /*
@@ -810,14 +675,7 @@ static void server_count(void *context)
 	unsigned *count = context;
 	bool abort = *count;
 
-	*count = 0;
-	for (unsigned i = 0; i < SESSIONS_MAX; i++) {
-		if (!server.sessions[i].session)
-			continue;
-		++*count;
-		if (abort)
-			session_stop(server.sessions[i].session, true);
-	}
+	*count = server_sessions_count(abort);
 }
 
 static void server_forget(void *context)
@@ -864,6 +722,7 @@ static void server_child(void)
 		if (server.connections[i].state != CONNECTION_FREE)
 			platform_close(server.connections[i].watch.fd);
 	memset(&server, 0, sizeof(server));
+	server_sessions_reset();
 	server.listener.fd = -1;
 	resume_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	resume_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

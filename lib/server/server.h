@@ -33,13 +33,6 @@
 /* from the connection to the last byte of the request */
 #define SERVER_REQUEST_NS 5000000000u
 #define SERVER_REPLY_NS   10000000000u /* for the peer to read a whole reply */
-/* if the peer of an ending session reads nothing for this time, the connection is closed */
-#define SERVER_STOP_NS 10000000000u
-/*
- * Maximum buffer of a session. Memory is allocated as needed, but a tool may request a larger
- * buffer than a program should use.
- */
-#define SERVER_BUFFER_MAX (UINT64_C(1) << 30)
 /*
  * The version of the runtime whose features the server has; the part after + identifies the
  * library.
