@@ -254,7 +254,11 @@ struct spoor_options {
 	size_t size; /* sizeof(struct spoor_options); members beyond it read as 0 */
 	uint32_t flags;
 	uint32_t clock;
-	/* of one thread's ring: a power of two from 64 KiB to 1 GiB; 0: 4 MiB */
+	/*
+	 * each thread has one ring of this size: a power of two from 64 KiB to 1 GiB; 0: a thread
+	 * begins with 256 KiB and takes rings of 4 MiB as it needs them, from a quarter of
+	 * memory_bytes (with SPOOR_START_RECOVERABLE: one ring of 4 MiB)
+	 */
 	size_t ring_bytes;
 	/*
 	 * of all rings together; beyond half of it new threads get smaller rings, and beyond all of

@@ -203,16 +203,58 @@ struct firing {
 	const uint64_t *frames; /* NULL: walk the stack */
 	uint32_t frame_count;
 	uintptr_t frame; /* frame address of the called function; the stack walk begins there */
+	struct thread_state *state;
+	struct thread_ring *ring; /* `main` or `nested` of `state`; where the record will be */
 };
+
+/*
+ * Enters a record of the thread's main ring. A signal handler that fires before the record is entered
+ * may move the thread to another ring.
+ */
+static void enter_main(struct firing *firing)
+{
+	for (;;) {
+		struct thread_state *state = __atomic_load_n(&current_thread, __ATOMIC_RELAXED);
+		enter(state->main.front, firing->frame);
+		if (state == __atomic_load_n(&current_thread, __ATOMIC_RELAXED)) {
+			firing->state = state;
+			firing->ring = &state->main;
+			return;
+		}
+		leave(state->main.front);
+	}
+}
+
+/*
+ * The main ring is full: moves the thread to another one, and from the record in this ring into one
+ * in the other. A handler that interrupts this fires into a nested ring, because both are inside a
+ * record while `current_thread` changes. False: there is no other ring. Makes no system call but a
+ * write, as all of firing.
+ */
+static bool move(struct firing *firing)
+{
+	struct thread_state *from = firing->state;
+	struct thread_state *to = thread_move(from);
+
+	if (!to)
+		return false;
+	enter(to->main.front, firing->frame);
+	thread_moved(from, to);
+	firing->state = to;
+	firing->ring = &to->main;
+	loop_wake();
+	return true;
+}
 
 /*
  * The slow path. The thread is inside a record (`turn` odd) when this is called, and stays inside
  * if a slot is returned; otherwise it is outside. It may leave and enter the record while it waits,
  * and then reads the event's mask again, because sessions may have started or ended.
  */
-static struct spoor_slot fire_sessions(struct thread_state *state, struct thread_ring *ring,
-	const struct firing *firing)
+static struct spoor_slot fire_sessions(struct firing *firing)
 {
+	struct thread_state *state = firing->state;
+	struct thread_ring *ring = firing->ring;
 	uint64_t walked[RECORD_FRAMES_MAX];
 	const uint64_t *frames = firing->frames;
 	size_t frame_count = firing->frame_count;
@@ -246,7 +288,9 @@ static struct spoor_slot fire_sessions(struct thread_state *state, struct thread
 				deadline = now + longest_block_ns(stalled);
 			leave(ring->front);
 			bool again = wait_for_room(deadline);
-			enter(ring->front, firing->frame);
+			enter_main(firing);
+			state = firing->state;
+			ring = firing->ring;
 			if (again)
 				continue;
 			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
@@ -283,12 +327,18 @@ static struct spoor_slot fire_sessions(struct thread_state *state, struct thread
 				leave(ring->front);
 				loop_wake();
 				bool again = wait_for_room(deadline);
-				enter(ring->front, firing->frame);
+				enter_main(firing);
+				state = firing->state;
+				ring = firing->ring;
 				if (again)
 					continue;
 				wanted = __atomic_load_n(&firing->event->sessions,
 						 __ATOMIC_ACQUIRE) &
 					 firing->only;
+			} else if (!nested && move(firing)) {
+				state = firing->state;
+				ring = firing->ring;
+				continue;
 			}
 			lose(state, ring, wanted);
 			break;
@@ -333,18 +383,22 @@ static struct spoor_slot fire_sessions(struct thread_state *state, struct thread
  * As fire_sessions(), for an event that loggers enable as well. They get it in any case, also if the
  * sessions lose it.
  */
-static __attribute__((noinline)) struct spoor_slot fire_logged(struct thread_state *state,
-	struct thread_ring *ring, const struct firing *firing, uint64_t loggers)
+static __attribute__((noinline)) struct spoor_slot fire_logged(struct firing *firing,
+	uint64_t loggers)
 {
+	bool nested = firing->ring == &firing->state->nested;
 	struct spoor_slot slot = no_slot;
 	bool in_ring = false;
 
 	if (__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only) {
-		slot = fire_sessions(state, ring, firing);
+		slot = fire_sessions(firing);
 		in_ring = slot.at != NULL;
-		if (!in_ring)
-			enter(ring->front, firing->frame);
+		if (!in_ring && nested)
+			enter(firing->ring->front, firing->frame);
+		else if (!in_ring)
+			enter_main(firing);
 	}
+	struct thread_ring *ring = firing->ring;
 	if (!in_ring) {
 		slot.at = firing->payload_size > SPOOR_PAYLOAD_MAX ? NULL : scratch_of(ring);
 		slot.front = &ring->front->front;
@@ -361,15 +415,21 @@ static __attribute__((noinline)) struct spoor_slot fire_logged(struct thread_sta
 	return slot;
 }
 
+/* The thread is inside a record of `ring`, which may be one that it has left. */
 static inline struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring,
 	struct firing *firing)
 {
+	firing->state = state;
+	firing->ring = ring;
+	if (__builtin_expect(state != __atomic_load_n(&current_thread, __ATOMIC_RELAXED), 0)) {
+		leave(ring->front);
+		enter_main(firing);
+	}
 	uint64_t loggers = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
 			   firing->only & LOGGER_SLOTS;
 
 	firing->only &= ~LOGGER_SLOTS;
-	return loggers ? fire_logged(state, ring, firing, loggers)
-		       : fire_sessions(state, ring, firing);
+	return loggers ? fire_logged(firing, loggers) : fire_sessions(firing);
 }
 
 void pipe_log_to(pipe_log_function *function)

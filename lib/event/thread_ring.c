@@ -14,13 +14,19 @@
  * allocates.
  */
 #define KEYS_WITHOUT_ALLOCATION 32u
-#define SPARE_MAX               8u /* ended threads whose rings stay mapped */
+#define PREPARE_BYTES           (1u << 20) /* pages are allocated in steps of so many bytes */
+
+/* Free states with rings, by class: of ended threads at most, and how many are made in advance. */
+static const uint32_t spare_most[RING_CLASSES] = { 8, 8 };
+static const uint32_t spare_prepared[RING_CLASSES] = { 2, 8 };
+#define SPARE_POPULATED 2u /* of these: so many have their pages */
 
 static struct {
-	struct thread_state *first;     /* atomic */
-	uint64_t ring_total;            /* bytes of all rings; atomic */
-	uint32_t spare_count;           /* free states with rings; atomic */
-	uint64_t refused[SESSIONS_MAX]; /* events of threads without a ring; atomic */
+	struct thread_state *first;         /* atomic */
+	uint64_t ring_total;                /* bytes of all rings; atomic */
+	uint32_t spare_count[RING_CLASSES]; /* free states with rings; atomic */
+	uint64_t refused[SESSIONS_MAX];     /* events of threads without a ring; atomic */
+	struct thread_state *preparing;     /* of the loop thread */
 	struct ring_settings settings;
 	pthread_key_t key;
 	bool key_made;
@@ -42,20 +48,29 @@ static void thread_ends(void *value)
 	 * then runs again for that ring.
 	 */
 	current_thread = NULL;
-	__atomic_store_n(&state->status, THREAD_DEAD, __ATOMIC_RELEASE);
+	struct thread_state *each = state;
+	do {
+		struct thread_state *next = each->others;
+		__atomic_store_n(&each->status, THREAD_DEAD, __ATOMIC_RELEASE);
+		each = next;
+	} while (each != state);
 }
 
 /*
- * The size of a new ring when `total` bytes are in use. The first half of the memory is for rings of
- * full size, the next quarter for rings of a sixteenth, the last for the smallest. 0: no memory is
- * left.
+ * The size of a new ring when `total` bytes are in use. Large rings take the first quarter of the
+ * memory at most. The first half is for first rings of full size, the next quarter for those of a
+ * sixteenth, the last for the smallest. 0: no memory is left.
  */
-static size_t ring_bytes_at(uint64_t total)
+static size_t ring_bytes_at(enum ring_class ring_class, uint64_t total)
 {
 	uint64_t memory = rings.settings.memory_bytes;
 	uint64_t left = memory > total ? memory - total : 0;
-	size_t size = rings.settings.ring_bytes;
+	size_t size = rings.settings.first_bytes;
 
+	if (ring_class == RING_LARGE) {
+		size = rings.settings.large_bytes;
+		return total + size + RING_NESTED_BYTES <= memory / 4 ? size : 0;
+	}
 	if (left < memory / 4)
 		size = RING_BYTES_MIN;
 	else if (left <= memory / 2)
@@ -66,13 +81,13 @@ static size_t ring_bytes_at(uint64_t total)
 }
 
 /* Reserves memory for the rings of a thread; returns the size of its main ring, or 0. */
-static size_t ring_reserve(void)
+static size_t ring_reserve(enum ring_class ring_class)
 {
 	uint64_t total = __atomic_load_n(&rings.ring_total, __ATOMIC_RELAXED);
 	size_t size;
 
 	do
-		size = ring_bytes_at(total);
+		size = ring_bytes_at(ring_class, total);
 	while (size && !__atomic_compare_exchange_n(&rings.ring_total, &total,
 			       total + size + RING_NESTED_BYTES, true, __ATOMIC_RELAXED,
 			       __ATOMIC_RELAXED));
@@ -122,9 +137,9 @@ static void scratch_unmap(struct thread_ring *ring)
 }
 
 /* Maps both rings of a state that has none. */
-static bool state_map(struct thread_state *state, uint64_t thread_id)
+static bool state_map(struct thread_state *state, enum ring_class ring_class, uint64_t thread_id)
 {
-	size_t size = ring_reserve();
+	size_t size = ring_reserve(ring_class);
 
 	if (!size)
 		return false;
@@ -137,42 +152,104 @@ static bool state_map(struct thread_state *state, uint64_t thread_id)
 		ring_unreserve(size);
 		return false;
 	}
-	ring_populate(&state->main, state->main.populated, RING_POPULATE_BYTES);
+	state->ring_class = ring_class;
+	if (ring_class == RING_LARGE)
+		platform_prefer_huge(state->main.base, 2 * size);
 	return true;
 }
 
-/* A state that an ended thread released, with rings or without. NULL: there is none. */
-static struct thread_state *state_take(bool with_rings)
+static bool is_populated(const struct thread_state *state)
 {
+	return __atomic_load_n(&state->main.populated, __ATOMIC_RELAXED) >=
+	       __atomic_load_n(&state->main.populated_end, __ATOMIC_RELAXED);
+}
+
+/*
+ * A state that is free: with rings of this class, or without rings (RING_CLASSES). NULL: there is
+ * none.
+ */
+static struct thread_state *state_take_if(enum ring_class ring_class, bool populated)
+{
+	bool with_rings = ring_class != RING_CLASSES;
+
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t expected = THREAD_FREE;
 		if (__atomic_load_n(&state->status, __ATOMIC_ACQUIRE) != THREAD_FREE ||
 			(__atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL) !=
 				with_rings ||
+			(with_rings && state->ring_class != ring_class) ||
+			(populated && !is_populated(state)) ||
 			!__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false,
 				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		if (state->main.base)
-			__atomic_fetch_sub(&rings.spare_count, 1, __ATOMIC_RELAXED);
+		/* Another thread may have used it in the meantime, and left it without rings. */
+		bool has_rings = state->main.base != NULL;
+		if (has_rings != with_rings || (with_rings && state->ring_class != ring_class)) {
+			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
+			continue;
+		}
+		if (with_rings)
+			__atomic_fetch_sub(&rings.spare_count[ring_class], 1, __ATOMIC_RELAXED);
 		return state;
 	}
 	return NULL;
 }
 
-static struct thread_state *state_make(uint64_t thread_id)
+/* The same; one whose pages exist if there is one. */
+static struct thread_state *state_take(enum ring_class ring_class)
 {
-	struct thread_state *state = platform_map_private(sizeof(*state));
+	struct thread_state *state =
+		ring_class == RING_CLASSES ? NULL : state_take_if(ring_class, true);
 
-	if (!state)
-		return NULL;
-	state->magic = THREAD_MAGIC;
-	state->status = THREAD_TAKEN;
-	if (!state_map(state, thread_id)) {
-		platform_unmap(state, sizeof(*state));
-		return NULL;
+	return state ? state : state_take_if(ring_class, false);
+}
+
+/* A state with new rings, not in the list if it is new itself. NULL: no memory. */
+static struct thread_state *state_make(enum ring_class ring_class, uint64_t thread_id)
+{
+	struct thread_state *state = state_take(RING_CLASSES);
+
+	if (!state) {
+		state = platform_map_private(sizeof(*state));
+		if (!state)
+			return NULL;
+		state->magic = THREAD_MAGIC;
+		state->status = THREAD_TAKEN;
 	}
-	state->next = thread_state_first();
-	return state;
+	if (state_map(state, ring_class, thread_id))
+		return state;
+	if (state->listed)
+		__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
+	else
+		platform_unmap(state, sizeof(*state));
+	return NULL;
+}
+
+/* Sets the status of a state that was taken. The loop thread finds it from here on. */
+static void state_publish(struct thread_state *state, enum thread_status status)
+{
+	struct thread_state *first = thread_state_first();
+
+	__atomic_store_n(&state->status, status, __ATOMIC_RELEASE);
+	if (state->listed)
+		return;
+	state->listed = true;
+	do
+		state->next = first;
+	while (!__atomic_compare_exchange_n(&rings.first, &first, state, true, __ATOMIC_RELEASE,
+		__ATOMIC_ACQUIRE));
+}
+
+/* Makes the state that of the calling thread. */
+static void state_bind(struct thread_state *state, uint64_t thread_id)
+{
+	uint64_t stamp = pipe_hot.counter ? ticks_read() : platform_now_ns();
+
+	__atomic_store_n(&state->thread_id, thread_id, __ATOMIC_RELAXED);
+	__atomic_store_n(&state->main.front->thread_id, thread_id, __ATOMIC_RELAXED);
+	__atomic_store_n(&state->nested.front->thread_id, thread_id, __ATOMIC_RELAXED);
+	state->main.tail_stamp = state->nested.tail_stamp = stamp; /* no record is earlier */
+	state->others = state;
 }
 
 /*
@@ -191,40 +268,80 @@ struct thread_state *thread_attach(void)
 	state = current_thread;
 	if (!state) {
 		uint64_t thread_id = platform_thread_id();
-		bool taken = true;
 
-		state = state_take(true);
-		if (!state)
-			state = state_take(false);
+		state = state_take(RING_FIRST);
 		if (!state) {
-			state = state_make(thread_id);
-			taken = false;
-		} else if (!state->main.base && !state_map(state, thread_id)) {
-			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
-			state = NULL;
+			state = state_make(RING_FIRST, thread_id);
+			if (state)
+				ring_populate(&state->main, state->main.populated,
+					RING_POPULATE_BYTES);
 		}
 		if (state) {
-			__atomic_store_n(&state->thread_id, thread_id, __ATOMIC_RELAXED);
-			__atomic_store_n(&state->main.front->thread_id, thread_id,
-				__ATOMIC_RELAXED);
-			__atomic_store_n(&state->nested.front->thread_id, thread_id,
-				__ATOMIC_RELAXED);
+			state_bind(state, thread_id);
 			state->stack = (struct stack_bounds){ 0 };
 			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION &&
 						pthread_setspecific(rings.key, state) == 0;
 			current_thread = state;
-			__atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
-			if (!taken) {
-				struct thread_state *first = thread_state_first();
-				do
-					state->next = first;
-				while (!__atomic_compare_exchange_n(&rings.first, &first, state,
-					true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
-			}
+			state_publish(state, THREAD_LIVE);
 		}
 	}
 	platform_signals_restore(&before);
 	return state;
+}
+
+/*
+ * An empty state with large rings that this thread has left. Not one that interrupted code has
+ * entered (thread_ring.h).
+ */
+static struct thread_state *state_left(struct thread_state *state)
+{
+	for (struct thread_state *other = state->others; other != state; other = other->others) {
+		uint32_t expected = THREAD_LEFT;
+		if (other->ring_class == RING_LARGE &&
+			!(__atomic_load_n(&other->main.front->front.turn, __ATOMIC_RELAXED) & 1) &&
+			__atomic_load_n(&other->main.front->tail, __ATOMIC_ACQUIRE) ==
+				other->main.front->front.published &&
+			__atomic_compare_exchange_n(&other->status, &expected, THREAD_LIVE, false,
+				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return other;
+	}
+	return NULL;
+}
+
+struct thread_state *thread_move(struct thread_state *state)
+{
+	uint32_t passes = __atomic_load_n(&pipe_hot.passes, __ATOMIC_RELAXED);
+
+	/* One search for each pass: a thread that loses its events does not become slow as well. */
+	if (!rings.settings.large_bytes || state->move_failed == passes ||
+		!__atomic_load_n(&pipe_hot.running, __ATOMIC_ACQUIRE))
+		return NULL;
+	struct thread_state *to = state_left(state);
+	if (to)
+		return to;
+	to = state_take(RING_LARGE);
+	if (!to) {
+		state->move_failed = passes;
+		return NULL;
+	}
+	state_bind(to, state->thread_id);
+	to->stack = state->stack;
+	to->has_destructor = state->has_destructor;
+	to->others = state->others;
+	state->others = to;
+	state_publish(to, THREAD_LIVE);
+	return to;
+}
+
+void thread_moved(struct thread_state *from, struct thread_state *to)
+{
+	from->main.limit = 0; /* see thread_ring.h: code that enters it takes the slow path */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&current_thread, to, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&from->main.front->front.turn, from->main.front->front.turn + 1,
+		__ATOMIC_RELEASE);
+	__atomic_store_n(&from->status, THREAD_LEFT, __ATOMIC_RELEASE);
 }
 
 int rings_set_up(const struct ring_settings *settings)
@@ -250,25 +367,34 @@ void rings_child(void)
 		(void)pthread_setspecific(rings.key, NULL);
 	rings.first = NULL;
 	rings.ring_total = 0;
-	rings.spare_count = 0;
+	rings.preparing = NULL;
+	memset(rings.spare_count, 0, sizeof(rings.spare_count));
 	memset(&pipe_hot, 0, sizeof(pipe_hot));
+}
+
+/* Unmaps the rings of a state that was taken. */
+static void state_unmap(struct thread_state *state)
+{
+	size_t size = state->main.mask + 1;
+
+	platform_unmap(state->main.base, 2 * size);
+	platform_unmap(state->nested.base, 2 * (size_t)RING_NESTED_BYTES);
+	state->nested.base = NULL;
+	scratch_unmap(&state->main);
+	scratch_unmap(&state->nested);
+	__atomic_store_n(&state->main.base, NULL, __ATOMIC_RELAXED);
+	ring_unreserve(size);
 }
 
 void thread_state_release(struct thread_state *state)
 {
+	uint32_t *spares = &rings.spare_count[state->ring_class];
+
 	if (rings.settings.map_in_file ||
-		__atomic_load_n(&rings.spare_count, __ATOMIC_RELAXED) < SPARE_MAX) {
-		__atomic_fetch_add(&rings.spare_count, 1, __ATOMIC_RELAXED);
-	} else {
-		size_t size = state->main.mask + 1;
-		platform_unmap(state->main.base, 2 * size);
-		platform_unmap(state->nested.base, 2 * (size_t)RING_NESTED_BYTES);
-		state->nested.base = NULL;
-		scratch_unmap(&state->main);
-		scratch_unmap(&state->nested);
-		__atomic_store_n(&state->main.base, NULL, __ATOMIC_RELAXED);
-		ring_unreserve(size);
-	}
+		__atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class])
+		__atomic_fetch_add(spares, 1, __ATOMIC_RELAXED);
+	else
+		state_unmap(state);
 	__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
 }
 
@@ -294,6 +420,52 @@ void ring_populate(struct thread_ring *ring, uint64_t published, uint64_t size)
 		platform_populate(ring->base + at, count);
 		from += count;
 		__atomic_store_n(&ring->populated, from, __ATOMIC_RELAXED);
+	}
+}
+
+bool rings_prepare(void)
+{
+	const size_t sizes[RING_CLASSES] = { rings.settings.first_bytes,
+		rings.settings.large_bytes };
+
+	if (rings.settings.map_in_file || !sizes[RING_LARGE])
+		return true;
+	for (int i = 0; i < RING_CLASSES && !rings.preparing; i++)
+		if (__atomic_load_n(&rings.spare_count[i], __ATOMIC_RELAXED) < spare_prepared[i])
+			rings.preparing = state_make(i, 0);
+	struct thread_state *state = rings.preparing;
+	if (!state)
+		return true;
+	uint32_t populated = 0;
+	for (struct thread_state *other = thread_state_first(); other; other = other->next)
+		populated += __atomic_load_n(&other->status, __ATOMIC_ACQUIRE) == THREAD_FREE &&
+			     __atomic_load_n(&other->main.base, __ATOMIC_RELAXED) &&
+			     other->ring_class == state->ring_class && is_populated(other);
+	if (populated < SPARE_POPULATED) {
+		ring_populate(&state->main, state->main.populated, PREPARE_BYTES);
+		if (!is_populated(state))
+			return false;
+	}
+	rings.preparing = NULL;
+	__atomic_fetch_add(&rings.spare_count[state->ring_class], 1, __ATOMIC_RELAXED);
+	state_publish(state, THREAD_FREE);
+	return false;
+}
+
+void rings_unprepare(void)
+{
+	struct thread_state *state = rings.preparing;
+
+	rings.preparing = NULL;
+	if (state) {
+		state_unmap(state);
+		state_publish(state, THREAD_FREE);
+	}
+	for (int i = 0; i < RING_CLASSES; i++) {
+		while ((state = state_take(i))) {
+			state_unmap(state);
+			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
+		}
 	}
 }
 

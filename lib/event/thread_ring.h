@@ -1,6 +1,12 @@
 /*
  * The rings. Each thread has one, which only this thread writes and only the loop thread reads.
  *
+ * A thread begins with a small ring. When that is full, it moves to a larger one, and from a full
+ * ring to the next. The loop thread makes such rings in advance, some with their pages. A ring that a
+ * thread has left stays its own, because a signal handler may have moved the thread when the
+ * interrupted code had read, but not yet entered, its ring. Such code enters the ring that was left,
+ * finds no room in it, and takes the slow path.
+ *
  * A record is a header, then, each if its flag is set, activity ids and stack, then the payload,
  * padded to 8 bytes. A ring's memory is mapped twice, at consecutive addresses, so a record never
  * wraps. Positions only grow; their low bits are the offset in the ring. tail <= published <= next
@@ -132,9 +138,16 @@ struct thread_ring {
 
 enum thread_status {
 	THREAD_FREE,  /* has no thread; may be taken */
-	THREAD_TAKEN, /* being set up; the reader skips it */
+	THREAD_TAKEN, /* being set up or trimmed; the reader skips it */
 	THREAD_LIVE,
+	THREAD_LEFT, /* its thread fires into another of its rings now, and may come back */
 	THREAD_DEAD, /* its thread has ended; it is drained, then free */
+};
+
+enum ring_class {
+	RING_FIRST, /* of a thread's first event */
+	RING_LARGE, /* those that follow when a ring is full */
+	RING_CLASSES,
 };
 
 #define THREAD_MAGIC UINT64_C(0x6461657268745053)
@@ -146,7 +159,11 @@ struct thread_state {
 	uint64_t magic;                  /* zero in a child of fork() */
 	uint64_t thread_id;
 	uint32_t status; /* enum thread_status */
+	uint32_t ring_class;
 	bool has_destructor;
+	bool listed;                 /* thread_state_first() has it */
+	struct thread_state *others; /* the states of this thread are a circle */
+	uint32_t move_failed;        /* the pass in which there was no other ring */
 	struct stack_bounds stack;   /* bounds of the writer's stack */
 	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
 	uint64_t losses;             /* how often any element of `lost` grew; atomic */
@@ -163,6 +180,7 @@ struct thread_state {
 	uint64_t lost_seen[SESSIONS_MAX];
 	uint64_t last_ns;
 	uint64_t checked_ns; /* time of the last check whether the thread exists */
+	uint64_t drained_ns; /* the time of the last pass that found records in it; 0: trimmed */
 	/* its index in the session's table of threads, by slot */
 	uint32_t session_thread[SESSIONS_MAX];
 	/* id of the session for which session_thread is valid, by slot; 0: not looked up */
@@ -186,6 +204,7 @@ struct pipe_hot {
 	/* futex word: changes when blocked threads should look for room again */
 	uint32_t room_word;
 	uint32_t asleep;  /* 1: the next event wakes the loop thread */
+	uint32_t passes;  /* number of the pass over all rings; not 0 */
 	uint32_t waiting; /* a thread waits for room; set before each sleep, reset by the wake-up */
 	bool counter;     /* stamps are of the processor's counter */
 	bool running;
@@ -201,13 +220,21 @@ extern struct pipe_hot pipe_hot;
 extern __thread struct thread_state *current_thread;
 /* The calling thread's state, made if it does not exist. NULL: no memory. Safe in signal handlers. */
 struct thread_state *thread_attach(void);
+/*
+ * The main ring of `state`, the calling thread's, is full: returns another state of this thread, whose
+ * rings are empty, or NULL: none is ready. The caller is inside a record of the full ring, and enters
+ * one in the other. Then thread_moved() ends the first record and makes `to` the current state.
+ */
+struct thread_state *thread_move(struct thread_state *state);
+void thread_moved(struct thread_state *from, struct thread_state *to);
 
 /* All states that were ever made: a list that only grows, at its head. */
 struct thread_state *thread_state_first(void);
 
 /* How rings are made from here on. */
 struct ring_settings {
-	size_t ring_bytes; /* of one ring: a power of two */
+	size_t first_bytes; /* of the ring that a thread begins with: a power of two */
+	size_t large_bytes; /* of the rings that follow when it is full; 0: threads have one ring */
 	/*
 	 * of all rings together; new rings become smaller as it fills, then threads get none, and
 	 * lose their events
@@ -230,8 +257,18 @@ void rings_child(void); /* in the child of fork(): forgets all rings */
  * rings of a few such states stay mapped. Loop thread.
  */
 void thread_state_release(struct thread_state *state);
-/* Returns the memory of the ring's content to the system. Loop thread, when no session exists. */
+/*
+ * Returns the memory of the ring's content to the system. Loop thread, when no session exists, or for
+ * a state that its thread has left.
+ */
 void thread_state_trim(struct thread_state *state);
+/*
+ * Makes some rings ready, with their pages, for the threads that need one next. Loop thread, in each
+ * pass. False: not all of them are ready yet.
+ */
+bool rings_prepare(void);
+/* Unmaps the rings of all free states. Loop thread, when no session exists. */
+void rings_unprepare(void);
 
 /*
  * Allocates the pages of at most `size` bytes behind the position `published`, if the writer has not

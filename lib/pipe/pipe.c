@@ -38,6 +38,8 @@
 #define POPULATE_FROM  (16u << 10)
 #define POPULATE_BYTES (8u << 20)
 #define RELEASE_PARTS  8u
+/* a ring that its thread has left keeps its pages for so long after its last record was read */
+#define LEFT_NS UINT64_C(1000000000)
 /* written to one session after the other while it is in the nearest cache */
 #define RUN_BYTES (16u << 10)
 
@@ -70,6 +72,7 @@ static struct {
 	void *forgotten;       /* buffer of the parent process, kept for the leak checker */
 	uint64_t most_drained; /* of a ring, in 1/256 of its size */
 	uint64_t busy_ns;      /* time of the last pass that found events or left some */
+	bool prepares;         /* rings that threads need next are not ready yet */
 } pipe_state;
 
 uint64_t pipe_cutoff_ns(void)
@@ -234,7 +237,7 @@ static void threads_inspect(uint64_t now_ns)
 
 		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
-		if (status == THREAD_LIVE && !state->has_destructor &&
+		if (status != THREAD_DEAD && !state->has_destructor &&
 			now_ns - state->checked_ns > ALIVE_NS) {
 			state->checked_ns = now_ns;
 			if (!platform_thread_alive(__atomic_load_n(&state->thread_id,
@@ -539,12 +542,13 @@ static inline void ring_release(struct thread_ring *ring, struct drained *draine
  * Delivers all records of this thread up to the cutoff, from both rings in the order of time.
  * next_stamp: the first stamp of the next thread.
  */
-static void drain(struct thread_state *state, uint64_t next_stamp)
+static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_ns)
 {
 	struct thread_ring *rings[2] = { &state->main, &state->nested };
 	struct drained drained[2] = { { state->main.tail, 0 }, { state->nested.tail, 0 } };
 	uint64_t from = state->main.tail;
 
+	state->drained_ns = now_ns;
 	pipe_state.run++;
 	for (;;) {
 		unsigned which = 0;
@@ -592,8 +596,25 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 		pipe_state.most_drained = parts;
 }
 
+/* The memory of a ring that its thread has left is returned, unless the thread comes back to it. */
+static void left_trim(struct thread_state *state)
+{
+	uint32_t status = THREAD_LEFT;
+
+	if (!__atomic_compare_exchange_n(&state->status, &status, THREAD_TAKEN, false,
+		    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (state->main.tail ==
+		__atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
+		thread_state_trim(state);
+	/* Not if the thread has ended meanwhile. */
+	status = THREAD_TAKEN;
+	(void)__atomic_compare_exchange_n(&state->status, &status, THREAD_LEFT, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 /* Counts the losses of threads after their last event, and releases threads that have ended. */
-static void losses_and_ends(void)
+static void losses_and_ends(uint64_t now_ns)
 {
 	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
 		lost_without_ring(slot);
@@ -616,6 +637,11 @@ static void losses_and_ends(void)
 				lost_upto(state, slot,
 					__atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
 					pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+		}
+		if (status == THREAD_LEFT && drained && !pipe_state.clock_taken &&
+			state->drained_ns && now_ns - state->drained_ns > LEFT_NS) {
+			state->drained_ns = 0;
+			left_trim(state);
 		}
 		if (status != THREAD_DEAD || !drained)
 			continue;
@@ -673,7 +699,7 @@ bool pipe_slot_end(uint32_t slot)
 	lost_without_ring(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
-		if (status == THREAD_LIVE && state->held_since_ns) {
+		if ((status == THREAD_LIVE || status == THREAD_LEFT) && state->held_since_ns) {
 			record_leave_out(state, &state->main, slot);
 			record_leave_out(state, &state->nested, slot);
 			held = true;
@@ -701,6 +727,7 @@ void pipe_trim(void)
 						    __ATOMIC_ACQUIRE))
 			thread_state_trim(state);
 	}
+	rings_unprepare();
 }
 
 /* ---- The pass ---- */
@@ -728,6 +755,8 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	struct clock_pair now = clock_line_advance(&pipe_state.clock);
 	uint64_t now_ns = now.ns;
 	pipe_state.pass++;
+	/* not 0: thread_state.move_failed of a new state */
+	__atomic_store_n(&pipe_hot.passes, (uint32_t)pipe_state.pass | 1u << 31, __ATOMIC_RELAXED);
 	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
 		struct session *session = session_active[slot];
 		if (session &&
@@ -757,9 +786,10 @@ void pipe_pass(struct pipe_pass *ret_pass)
 					: UINT64_MAX;
 		if (pipe_state.pending[i].first_stamp > pipe_state.cutoff_ticks)
 			break;
-		drain(pipe_state.pending[i].state, next);
+		drain(pipe_state.pending[i].state, next, now_ns);
 	}
-	losses_and_ends();
+	losses_and_ends(now_ns);
+	pipe_state.prepares = !rings_prepare();
 	if (pipe_state.clock_taken)
 		pipe_state.clock_taken(&pipe_state.clock, now);
 
@@ -780,7 +810,7 @@ uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 {
 	uint64_t idle_ns = pass->now_ns - pipe_state.busy_ns;
 
-	if (wake_waiting() || pipe_state.most_drained > 64)
+	if (wake_waiting() || pipe_state.most_drained > 64 || pipe_state.prepares)
 		return 0;
 	if (idle_ns < REST_AFTER_NS || sessions_ns <= IDLE_NS || !pass->quiet) {
 		uint64_t sleep_ns = idle_ns < BUSY_NS ? NAP_NS : IDLE_NS;

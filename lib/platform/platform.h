@@ -103,6 +103,8 @@ int platform_file_grow(int fd, uint64_t size); /* firing path, when a thread is 
 void platform_unmap(void *memory, size_t size);
 /* allocates the pages of mapped memory, if the kernel can (5.14); firing path, as above */
 void platform_populate(void *memory, size_t size);
+/* asks for huge pages in memory of platform_map_twice(), if the system has them for such memory */
+void platform_prefer_huge(void *memory, size_t size);
 /* of platform_map_twice(): discards the content and returns the memory to the system */
 void platform_release(void *memory, size_t size);
 int platform_memory_file(const char *name); /* a memfd, CLOEXEC; negative errno */

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define HUGE_PAGE     ((uintptr_t)2 << 20)
 #define POPULATED_MAX (UINT64_C(256) << 20)
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -274,26 +275,45 @@ void platform_populate(void *memory, size_t size)
 	errno = before;
 }
 
-void *platform_map_large(size_t size)
+/* Private memory of `size` bytes whose begin is aligned to a huge page if it has two. */
+static char *map_aligned(size_t size, int protection)
 {
-	uintptr_t page = UINT64_C(2) << 20;
-	size_t more = size >= 2 * page ? page : 0; /* to align the begin to a huge page */
-	char *memory = mmap(NULL, size + more, PROT_READ | PROT_WRITE,
+	size_t more = size >= 2 * HUGE_PAGE ? HUGE_PAGE : 0;
+	char *memory = mmap(NULL, size + more, protection,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return NULL;
-	if (more) {
-		size_t before = (page - ((uintptr_t)memory & (page - 1))) & (page - 1);
-		if (before)
-			munmap(memory, before);
-		if (before < more)
-			munmap(memory + before + size, more - before);
-		memory += before;
+	size_t before =
+		more ? (HUGE_PAGE - ((uintptr_t)memory & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1) : 0;
+	if (before)
+		munmap(memory, before);
+	if (before < more)
+		munmap(memory + before + size, more - before);
+	return memory + before;
+}
+
+void platform_prefer_huge(void *memory, size_t size)
+{
+	int before = errno;
+
 #ifdef MADV_HUGEPAGE
-		(void)madvise(memory, size, MADV_HUGEPAGE);
+	(void)madvise(memory, size, MADV_HUGEPAGE);
+#else
+	(void)memory;
+	(void)size;
 #endif
-	}
+	errno = before;
+}
+
+void *platform_map_large(size_t size)
+{
+	char *memory = map_aligned(size, PROT_READ | PROT_WRITE);
+
+	if (!memory)
+		return NULL;
+	if (size >= 2 * HUGE_PAGE)
+		platform_prefer_huge(memory, size);
 	/*
 	 * More than 256 MiB, a kernel before 5.14, or a memory limit: pages are allocated when they
 	 * are touched.
@@ -311,11 +331,10 @@ void *platform_map_large(size_t size)
 void *platform_map_twice(int fd, uint64_t offset, size_t size)
 {
 	int flags = MAP_SHARED | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
-	char *memory =
-		mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory = map_aligned(2 * size, PROT_NONE);
 	void *second;
 
-	if (memory == MAP_FAILED)
+	if (!memory)
 		return NULL;
 	if (mmap(memory, size, PROT_READ | PROT_WRITE, flags, fd, fd < 0 ? 0 : (off_t)offset) ==
 		MAP_FAILED) {

@@ -25,6 +25,7 @@
 #include "lib/recover/recover_file.h"
 
 #define RING_BYTES   (UINT64_C(4) << 20)
+#define FIRST_BYTES  (UINT64_C(256) << 10)
 #define RING_MAX     (UINT64_C(1) << 30)
 #define MEMORY_BYTES (UINT64_C(512) << 20)
 
@@ -93,8 +94,9 @@ static size_t power_of_two(size_t size)
 static int start_parts(const struct spoor_options *options)
 {
 	bool trusted = platform_counter_is_clock();
+	size_t ring_bytes = options->ring_bytes ? power_of_two(options->ring_bytes) : RING_BYTES;
 	struct ring_settings settings = {
-		.ring_bytes = options->ring_bytes ? power_of_two(options->ring_bytes) : RING_BYTES,
+		.first_bytes = ring_bytes,
 		.memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_BYTES,
 	};
 	size_t started = 0;
@@ -116,6 +118,10 @@ static int start_parts(const struct spoor_options *options)
 		registry_record_entries(recover_file_entry);
 	}
 	settings.map_in_file = library.recoverable ? recover_file_ring : NULL;
+	if (!options->ring_bytes && !library.recoverable) {
+		settings.first_bytes = FIRST_BYTES;
+		settings.large_bytes = RING_BYTES;
+	}
 	pipe_hot.counter = trusted && options->clock != SPOOR_CLOCK_MONOTONIC;
 	r = rings_set_up(&settings);
 	if (r == 0)
