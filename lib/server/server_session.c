@@ -29,11 +29,11 @@ struct server_session {
 	void (*ended)(uint64_t id);
 };
 
-static struct server_session sessions[SESSIONS_MAX];
+static struct server_session server_sessions[SESSIONS_MAX];
 
 void server_sessions_reset(void)
 {
-	memset(sessions, 0, sizeof(sessions));
+	memset(server_sessions, 0, sizeof(server_sessions));
 }
 
 uint64_t server_session_id(const struct server_session *entry)
@@ -44,8 +44,8 @@ uint64_t server_session_id(const struct server_session *entry)
 struct server_session *server_session_find(uint64_t id)
 {
 	for (unsigned i = 0; i < SESSIONS_MAX; i++)
-		if (sessions[i].session && sessions[i].id == id)
-			return &sessions[i];
+		if (server_sessions[i].session && server_sessions[i].id == id)
+			return &server_sessions[i];
 	return NULL;
 }
 
@@ -113,8 +113,8 @@ int server_session_new(const struct server_request *request, int fd, void (*ende
 	uint64_t buffer = (uint64_t)request->buffer_mb << 20;
 
 	for (unsigned i = 0; i < SESSIONS_MAX && !entry; i++)
-		if (!sessions[i].session)
-			entry = &sessions[i];
+		if (!server_sessions[i].session)
+			entry = &server_sessions[i];
 	if (!wants)
 		return -ENOMEM;
 	if (!entry) {
@@ -192,8 +192,8 @@ void server_session_begin(struct server_session *entry, uint64_t rundown_keyword
 void server_sessions_stop(void)
 {
 	for (unsigned i = 0; i < SESSIONS_MAX; i++)
-		if (sessions[i].session)
-			server_session_stop(&sessions[i]);
+		if (server_sessions[i].session)
+			server_session_stop(&server_sessions[i]);
 }
 
 unsigned server_sessions_count(bool abort)
@@ -201,11 +201,11 @@ unsigned server_sessions_count(bool abort)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < SESSIONS_MAX; i++) {
-		if (!sessions[i].session)
+		if (!server_sessions[i].session)
 			continue;
 		count++;
 		if (abort)
-			session_stop(sessions[i].session, true);
+			session_stop(server_sessions[i].session, true);
 	}
 	return count;
 }
