@@ -12,7 +12,7 @@
 
 #include <spoor/user_events.h>
 
-#include "lib/event/thread_ring.h"
+#include "lib/event/firing.h"
 #include "lib/logger/event_header.h"
 #include "lib/logger/logger.h"
 
