@@ -289,9 +289,15 @@ struct thread_state *thread_attach(void)
 	return state;
 }
 
+static bool is_empty(const struct thread_ring *ring)
+{
+	return __atomic_load_n(&ring->front->tail, __ATOMIC_ACQUIRE) ==
+	       ring->front->front.published;
+}
+
 /*
- * An empty state with large rings that this thread has left. Not one that interrupted code has
- * entered (thread_ring.h).
+ * A state with large rings that this thread has left. Both rings are empty, because the records of a
+ * state are read together. Not one that interrupted code has entered (thread_ring.h).
  */
 static struct thread_state *state_left(struct thread_state *state)
 {
@@ -299,8 +305,7 @@ static struct thread_state *state_left(struct thread_state *state)
 		uint32_t expected = THREAD_LEFT;
 		if (other->ring_class == RING_LARGE &&
 			!(__atomic_load_n(&other->main.front->front.turn, __ATOMIC_RELAXED) & 1) &&
-			__atomic_load_n(&other->main.front->tail, __ATOMIC_ACQUIRE) ==
-				other->main.front->front.published &&
+			is_empty(&other->main) && is_empty(&other->nested) &&
 			__atomic_compare_exchange_n(&other->status, &expected, THREAD_LIVE, false,
 				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return other;

@@ -162,7 +162,7 @@ static void on_signal(int signal)
 {
 	(void)signal;
 	for (int i = 0; i < 700; i++)
-		rings_handled(handled++);
+		rings_handled(__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED));
 }
 
 static void *fire_interrupted(void *context)
@@ -170,6 +170,7 @@ static void *fire_interrupted(void *context)
 	uint64_t i = 0;
 
 	(void)context;
+	rings_number(i++);
 	while (!__atomic_load_n(&firing_ends, __ATOMIC_RELAXED))
 		rings_number(i++);
 	return (void *)(uintptr_t)i;
@@ -190,6 +191,10 @@ static void handlers_move_threads(void **state)
 	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
 	wait_for_large_rings();
 	assert_int_equal(pthread_create(&thread, NULL, fire_interrupted, NULL), 0);
+	/* The first ones find room. */
+	pthread_kill(thread, SIGUSR1);
+	for (int i = 0; i < 6000 && !__atomic_load_n(&handled, __ATOMIC_RELAXED); i++)
+		usleep(10000);
 	for (int round = 0; round < 60; round++) {
 		/* Full rings most of the time: the loop thread is held again and again. */
 		loop_hold();
