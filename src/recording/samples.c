@@ -23,13 +23,27 @@ static struct sample_cpu *cpu_of(struct samples *samples, int32_t cpu)
 	return &samples->cpus.items[index];
 }
 
+/*
+ * A thread that has exited has no id any more (UINT32_MAX), but still runs in the kernel until it leaves its CPU: the last
+ * one that exited there. For readers, a sample of another thread would mean that the CPU was switched to that.
+ */
+static uint32_t thread_id(const struct samples *samples, const struct pending *item)
+{
+	uint32_t index = item->cpu < 0 ? 0 : (uint32_t)item->cpu + 1;
+	const struct sample_cpu *cpu =
+		index < samples->cpus.count ? &samples->cpus.items[index] : NULL;
+
+	if (item->tid == UINT32_MAX && cpu && cpu->exited_pid == item->pid)
+		return cpu->exited_tid;
+	return item->tid ? item->tid : item->pid;
+}
+
 /* Writes a sample. `carry_ns` is the remainder of earlier weights; `period_ns` as for payload_cpu(). */
 static void write_sample(struct samples *samples, const struct pending *item, uint32_t process,
 	struct payload_cpu payload, uint64_t *carry_ns, uint64_t period_ns, uint64_t late_ns)
 {
 	struct process_table *table = samples->table;
-	uint32_t thread =
-		process_table_thread(table, process, item->pid, item->tid ? item->tid : item->pid);
+	uint32_t thread = process_table_thread(table, process, item->pid, thread_id(samples, item));
 	uint32_t stack = item->stack_index;
 
 	if (stack)
@@ -154,8 +168,13 @@ void samples_note(struct samples *samples, const struct pending *item)
 {
 	struct sample_cpu *cpu = cpu_of(samples, item->cpu);
 
-	if (cpu)
-		cpu->last_ns = item->time_ns;
+	if (!cpu)
+		return;
+	cpu->last_ns = item->time_ns;
+	if (item->kind == PENDING_EXIT) {
+		cpu->exited_pid = item->pid;
+		cpu->exited_tid = item->tid;
+	}
 }
 
 void samples_tell_cut(struct samples *samples)

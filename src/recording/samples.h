@@ -28,6 +28,9 @@ struct sample_cpu {
 	uint64_t carry_ns;    /* remainder of sample weights below one millisecond */
 	uint64_t last_ns;     /* time of the last record */
 	uint64_t throttle_ns; /* since when the CPU is throttled; 0: it is not */
+	/* the thread that exited last on it; 0: none */
+	uint32_t exited_pid;
+	uint32_t exited_tid;
 };
 
 struct samples {
