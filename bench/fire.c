@@ -572,8 +572,9 @@ static int first(void)
 
 static int logger(const char *name)
 {
-	enum spoor_logger which =
-		strcmp(name, "lttng") == 0 ? SPOOR_LOGGER_LTTNG : SPOOR_LOGGER_USDT;
+	enum spoor_logger which = strcmp(name, "lttng") == 0         ? SPOOR_LOGGER_LTTNG
+				  : strcmp(name, "user-events") == 0 ? SPOOR_LOGGER_USER_EVENTS
+								     : SPOOR_LOGGER_USDT;
 
 	library_start("counter", 0);
 	int r = spoor_logger_start(which);
