@@ -105,6 +105,7 @@ lttng_session() {
 probed() {
 	local name=$1 probe=$2 program tool
 	shift 2
+	[ -n "$usdt" ] || return 0
 	for _ in 1 2 3 4 5; do
 		"$@" >"$out/one.log" 2>&1 &
 		program=$!
@@ -120,7 +121,8 @@ probed() {
 			return
 		fi
 	done
-	die "bpftrace has not counted all events: $(tail -n 2 "$out/bpftrace.log")"
+	echo "no USDT figures: bpftrace has not counted all events: $(tail -n 1 "$out/bpftrace.log")"
+	usdt=
 }
 
 usdt=

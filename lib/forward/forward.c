@@ -408,6 +408,12 @@ void spoor_sink_close(struct spoor_sink *sink, struct spoor_sink_counts *ret_cou
 	pthread_mutex_unlock(&sink->lock);
 	spoor_sink_count(sink, &counts);
 	counts.lost = counts.offered - counts.sent;
+	/* Events that the thread has not read until the deadline are lost as well. */
+	struct spoor_session_counts session = { .size = sizeof(session) };
+	if (sink->session)
+		spoor_session_count(sink->session, &session);
+	if (session.written > counts.events)
+		counts.events_lost += session.written - counts.events;
 	if (ret_counts) {
 		counts.size = ret_counts->size;
 		memcpy(ret_counts, &counts,
