@@ -435,7 +435,7 @@ bool rings_prepare(void)
 
 	if (rings.settings.map_in_file || !sizes[RING_LARGE])
 		return true;
-	for (int i = 0; i < RING_CLASSES && !rings.preparing; i++)
+	for (enum ring_class i = 0; i < RING_CLASSES && !rings.preparing; i++)
 		if (__atomic_load_n(&rings.spare_count[i], __ATOMIC_RELAXED) < spare_prepared[i])
 			rings.preparing = state_make(i, 0);
 	struct thread_state *state = rings.preparing;
@@ -466,7 +466,7 @@ void rings_unprepare(void)
 		state_unmap(state);
 		state_publish(state, THREAD_FREE);
 	}
-	for (int i = 0; i < RING_CLASSES; i++) {
+	for (enum ring_class i = 0; i < RING_CLASSES; i++) {
 		while ((state = state_take(i))) {
 			state_unmap(state);
 			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
