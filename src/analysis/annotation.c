@@ -5,37 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/function_match.h"
 #include "analysis/profile.h"
-#include "analysis/tree.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
-
-static uint32_t plain_name(const struct function *function)
-{
-	return function->plain ? function->plain : function->name;
-}
-
-/* Which functions `pattern` means, one byte each, and their names. NULL: no memory. */
-static uint8_t *match(struct annotation *annotation, const struct symbolmap *names,
-	const char *pattern)
-{
-	const struct trace *trace = names->trace;
-	uint8_t *matches = calloc((size_t)names->functions.count + 1, 1);
-	struct map seen = { 0 };
-
-	for (uint32_t i = 1; matches && i < names->functions.count; i++) {
-		uint32_t name = plain_name(&names->functions.items[i]);
-		matches[i] = tree_name_matches(pattern, trace_text(trace, name));
-		if (!matches[i] || map_get(&seen, name))
-			continue;
-		if (!vec_add(&annotation->functions, name) || !map_add(&seen, name, 1)) {
-			free(matches);
-			matches = NULL;
-		}
-	}
-	map_done(&seen);
-	return matches;
-}
 
 /* The row of a line, or NULL without memory. */
 static struct annotated_line *line_of(struct annotation *annotation,
@@ -108,7 +81,7 @@ static int compare_lines(const void *left, const void *right, void *context)
 int annotation_count(struct annotation *annotation, const struct profile *profile,
 	const struct symbolmap *names, const char *pattern)
 {
-	uint8_t *matches = match(annotation, names, pattern);
+	uint8_t *matches = function_match(names, pattern, &annotation->functions);
 	bool done = matches != NULL;
 
 	for (uint32_t i = 0; i < profile->stacks.count && done; i++)

@@ -10,12 +10,15 @@
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/annotate_asm.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
 #include "report/annotation_report.h"
 
-#define CONTEXT_LINES 3
+#define CONTEXT_LINES        3u
+#define CONTEXT_INSTRUCTIONS 8u
+#define CONTEXT_UNSET        UINT64_MAX
 #define CONTEXT_MAX   10000u
 
 #define OPTIONS_VERB annotate
@@ -45,16 +48,43 @@ static int refuse_function(const struct selection *s, const char *pattern)
 	return words_fail(&diag);
 }
 
+static int write_out(const struct annotate_values *values, struct selection *s, struct bytes *out)
+{
+	if (values->output && strcmp(values->output, "-") != 0)
+		return selection_write(s, values->output, out, values->quiet);
+	return selection_print(out);
+}
+
+static uint32_t context_of(const struct annotate_values *values)
+{
+	if (values->context == CONTEXT_UNSET)
+		return values->asm_code ? CONTEXT_INSTRUCTIONS : CONTEXT_LINES;
+	return values->context < CONTEXT_MAX ? (uint32_t)values->context : CONTEXT_MAX;
+}
+
+static int write_assembly(const struct annotate_values *values, const char *pattern,
+	const struct annotation_options *options, struct selection *s)
+{
+	cleanup(bytes_done) struct bytes out = { 0 };
+	struct diag diag = { 0 };
+	bool found = false;
+
+	if (annotate_asm(s, pattern, options, values->json, &out, &found, &diag) < 0)
+		return words_fail(&diag);
+	return found ? write_out(values, s, &out) : refuse_function(s, pattern);
+}
+
 static int write_annotation(const struct annotate_values *values, const char *pattern,
 	struct selection *s)
 {
 	const struct annotation_options options = { .folders = values->sources.list.items,
 		.folder_count = values->sources.list.count,
-		.context =
-			values->context < CONTEXT_MAX ? (uint32_t)values->context : CONTEXT_MAX };
+		.context = context_of(values) };
 	cleanup(bytes_done) struct bytes out = { 0 };
 	struct annotation annotation = { 0 };
-	int code = EXIT_DONE;
+
+	if (values->asm_code)
+		return write_assembly(values, pattern, &options, s);
 	int error = annotation_count(&annotation, &s->profile, &s->names, pattern);
 
 	if (!error && !annotation.functions.count) {
@@ -72,16 +102,12 @@ static int write_annotation(const struct annotate_values *values, const char *pa
 		diag_set(&diag, error, "cannot annotate '%s': %m", s->path);
 		return words_fail(&diag);
 	}
-	if (values->output && strcmp(values->output, "-") != 0)
-		code = selection_write(s, values->output, &out, values->quiet);
-	else
-		code = selection_print(&out);
-	return code;
+	return write_out(values, s, &out);
 }
 
 int cmd_annotate(const struct verb *self, int argc, char **argv)
 {
-	struct annotate_values values = { .context = CONTEXT_LINES };
+	struct annotate_values values = { .context = CONTEXT_UNSET };
 	struct arguments arguments;
 	struct selection selection;
 	int code;
@@ -94,7 +120,8 @@ int cmd_annotate(const struct verb *self, int argc, char **argv)
 		struct arguments file = { 0 };
 		bool added = arguments.words.count == 1 ||
 			     vec_add(&file.words, arguments.words.items[1]);
-		values.selection.lines = true;
+		values.selection.lines = !values.asm_code;
+		values.selection.code = values.asm_code;
 		code = added ? selection_open(&values.selection,
 				       values.long_names || values.json ? METHOD_NAME_LONG
 									: METHOD_NAME_SHORT,

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "code/disassembler.h"
 #include "machine/box.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
@@ -29,7 +30,7 @@ static const char *const answers[] = {
 	[CAPABILITY_YES] = "yes",
 };
 
-#define ROW_COUNT   (CAPABILITY_COUNT + 3 + DOTNET_NEEDS_COUNT)
+#define ROW_COUNT   (CAPABILITY_COUNT + 4 + DOTNET_NEEDS_COUNT)
 #define GRANT_COUNT 5u
 
 /* The commands that give a group of users a copy of spoor with file capabilities. */
@@ -109,6 +110,21 @@ static void look_for_files(struct capability *row)
 			"Linux 5.6 or newer has it; an old container runtime may forbid it");
 	}
 	target_root_close(&root);
+}
+
+/* Whether annotate can show instructions. */
+static void look_for_disassembly(struct capability *row)
+{
+	const char *why;
+
+	*row = (struct capability){ .key = "disassembly",
+		.what = "instructions, in spoor annotate --asm",
+		.answer = CAPABILITY_YES };
+	if (disassembler_is_available(&why))
+		return;
+	row->answer = CAPABILITY_NO;
+	text_set(row->reason, "%s", why);
+	text_set(row->remedy, "apt-get install libcapstone4");
 }
 
 /* What record goes by where perf_event_open is refused; `samples` is the row of that. */
@@ -278,7 +294,8 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 		look_for_clocks(&table[CAPABILITY_COUNT], &table[0]);
 		look_for_files(&table[CAPABILITY_COUNT + 1]);
 		look_for_dotnet(&table[CAPABILITY_COUNT + 2]);
-		dotnet_needs_probe(&table[CAPABILITY_COUNT + 3]);
+		look_for_disassembly(&table[CAPABILITY_COUNT + 3]);
+		dotnet_needs_probe(&table[CAPABILITY_COUNT + 4]);
 		make_grant(&grant);
 		if (values.json) {
 			print_json(table, &grant);

@@ -385,6 +385,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
 		return words_fail(&diag);
 	}
+	s->trace.code.wanted = values->code;
 	s->profile.trace = &s->trace;
 	s->answers = values->answers;
 	bool is_blocked = values->weighs_answer && values->weighed == ANSWER_OFF_CPU;

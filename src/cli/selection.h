@@ -35,6 +35,7 @@ struct selection_values {
 	uint64_t to_ns;
 	bool raw_names;
 	bool lines;              /* frames are lines of functions, after inlined ones */
+	bool code;               /* the machine code in the file is kept, for annotate --asm */
 	struct texts events;     /* patterns: these events are counted, and not CPU samples */
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
 	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
