@@ -54,8 +54,7 @@ static uint32_t body_of(struct instructions *all, const struct instruction_body 
 
 	if (known)
 		return known;
-	if (!vec_add(&all->bodies, *found) ||
-		!map_add(&all->body_index, key, all->bodies.count))
+	if (!vec_add(&all->bodies, *found) || !map_add(&all->body_index, key, all->bodies.count))
 		return 0;
 	return all->bodies.count;
 }
@@ -68,8 +67,7 @@ static bool add_hit(struct instructions *all, uint32_t body, uint32_t offset,
 
 	if (!known) {
 		const struct instruction_hits hits = { .body = body, .offset = offset };
-		if (!vec_add(&all->hits, hits) ||
-			!map_add(&all->hit_index, key, all->hits.count))
+		if (!vec_add(&all->hits, hits) || !map_add(&all->hit_index, key, all->hits.count))
 			return false;
 		known = all->hits.count;
 	}

@@ -31,9 +31,9 @@ struct instruction_hits {
 };
 
 struct instruction_body {
-	uint32_t process; /* index; of native code, of the process that was sampled first */
-	uint32_t mapping; /* index in trace.mappings */
-	uint32_t code;    /* index plus one in process.codes; 0: native code */
+	uint32_t process;  /* index; of native code, of the process that was sampled first */
+	uint32_t mapping;  /* index in trace.mappings */
+	uint32_t code;     /* index plus one in process.codes; 0: native code */
 	uint32_t function; /* in names.functions: the body as it was compiled */
 	uint64_t begin;    /* in that process */
 	uint64_t end;      /* exclusive */

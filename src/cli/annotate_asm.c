@@ -27,7 +27,7 @@ static const char *const why_not[] = {
 struct assembly {
 	struct instructions instructions;
 	struct disassembler *disassembler;
-	struct bytes code; /* of all bodies */
+	struct bytes code;    /* of all bodies */
 	VEC(uint32_t) begins; /* in `code`, of each body */
 	VEC(struct instruction_code) codes;
 	struct line_names lines;
@@ -39,8 +39,8 @@ static int want_lines(struct assembly *a, const struct instruction_body *body, c
 	struct instruction instruction;
 	int result = 0;
 
-	for (uint32_t at = 0; result == 0 && disassembler_next(a->disassembler, code, size, at,
-						     &instruction);
+	for (uint32_t at = 0;
+		result == 0 && disassembler_next(a->disassembler, code, size, at, &instruction);
 		at += instruction.size_bytes)
 		result = body_code_want(&a->lines, body, at);
 	return result;
@@ -90,9 +90,8 @@ int annotate_asm(struct selection *s, const char *pattern, const struct annotati
 
 	*ret_found = a.instructions.functions.count != 0;
 	if (result == 0 && *ret_found)
-		result = disassembler_open(
-			trace_text(&s->trace, s->trace.recording.architecture), &a.disassembler,
-			diag);
+		result = disassembler_open(trace_text(&s->trace, s->trace.recording.architecture),
+			&a.disassembler, diag);
 	if (result == 0 && *ret_found) {
 		result = load(&a, s);
 		if (result == 0)

@@ -19,7 +19,7 @@
 #define CONTEXT_LINES        3u
 #define CONTEXT_INSTRUCTIONS 8u
 #define CONTEXT_UNSET        UINT64_MAX
-#define CONTEXT_MAX   10000u
+#define CONTEXT_MAX          10000u
 
 #define OPTIONS_VERB annotate
 #define OPTIONS_LIST "cli/annotate_options.def"

@@ -20,11 +20,12 @@ struct disassembler;
 
 struct instruction {
 	uint32_t size_bytes;
-	bool decoded;   /* false: one byte, or word, that is no instruction */
+	bool decoded;    /* false: one byte, or word, that is no instruction */
 	bool has_target; /* it calls or jumps to a fixed place */
 	int64_t target;  /* from the begin of the code, with has_target */
 	char operation[32];
-	char text[INSTRUCTION_TEXT_ROOM]; /* "mov     eax, dword ptr [rbp + 0x24]"; targets are offsets in the code */
+	char text
+		[INSTRUCTION_TEXT_ROOM]; /* "mov     eax, dword ptr [rbp + 0x24]"; targets are offsets in the code */
 };
 
 /* `machine` as uname(2) has it. */

@@ -93,8 +93,8 @@ static bool choose_shown(struct listing *l, const struct instruction_body *body,
 		if (!take_hits(l->in->instructions, body, end_of(l, code, i), &hit).count)
 			continue;
 		uint32_t first = i > context ? i - context : 0;
-		uint32_t last = l->offsets.count - 1 - i > context ? i + context
-								    : l->offsets.count - 1;
+		uint32_t last =
+			l->offsets.count - 1 - i > context ? i + context : l->offsets.count - 1;
 		memset(l->shown.items + first, 1, last - first + 1);
 	}
 	return true;
@@ -203,9 +203,9 @@ static bool add_rows(struct listing *l, const struct instruction_body *body,
 		if (skipped)
 			bytes_text(l->out, "               …\n");
 		const struct line_frame *frame = line_of(l, body, at);
-		if (frame && (skipped || !last || last->line != frame->line ||
-				     last->file != frame->file ||
-				     last->function != frame->function) &&
+		if (frame &&
+			(skipped || !last || last->line != frame->line ||
+				last->file != frame->file || last->function != frame->function) &&
 			!add_source_row(l, frame))
 			return false;
 		last = frame ? frame : last;
