@@ -15,6 +15,7 @@
 #include "symbols/body_code.h"
 #include "symbols/line_names.h"
 #include "symbols/managed_lines.h"
+#include "symbols/precompiled.h"
 
 static const char *const why_not[] = {
 	[BODY_CODE_NOT_RECORDED] = "the recording has no machine code of it: spoor record --code",
@@ -31,6 +32,7 @@ struct assembly {
 	VEC(uint32_t) begins; /* in `code`, of each body */
 	VEC(struct instruction_code) codes;
 	struct line_names lines;
+	struct symbol_cache cache;
 };
 
 static int want_lines(struct assembly *a, const struct instruction_body *body, const uint8_t *code,
@@ -48,7 +50,7 @@ static int want_lines(struct assembly *a, const struct instruction_body *body, c
 
 static int load(struct assembly *a, struct selection *s)
 {
-	int result = 0;
+	int result = precompiled_load(&s->trace, &a->cache);
 
 	for (uint32_t i = 0; i < a->instructions.bodies.count && result == 0; i++) {
 		uint32_t begin = (uint32_t)a->code.len;
@@ -72,20 +74,16 @@ static int load(struct assembly *a, struct selection *s)
 
 static int find_lines(struct assembly *a, struct selection *s)
 {
-	struct symbol_cache cache;
+	int result = line_names_find(&a->lines, &s->names, &a->cache);
 
-	(void)symbol_cache_open(&cache, false, NULL); /* without: the machine's store */
-	int result = line_names_find(&a->lines, &s->names, &cache);
-	if (result == 0)
-		result = managed_lines_find(&a->lines);
-	symbol_cache_close(&cache);
-	return result;
+	return result == 0 ? managed_lines_find(&a->lines, &a->cache) : result;
 }
 
 int annotate_asm(struct selection *s, const char *pattern, const struct annotation_options *options,
 	bool json, struct bytes *out, bool *ret_found, struct diag *diag)
 {
-	struct assembly a = { .lines = { .trace = &s->trace } };
+	struct assembly a = { .lines = { .trace = &s->trace },
+		.cache = { .fd = -1 } };
 	int result = instructions_count(&a.instructions, &s->profile, &s->names, pattern);
 
 	*ret_found = a.instructions.functions.count != 0;
@@ -93,6 +91,7 @@ int annotate_asm(struct selection *s, const char *pattern, const struct annotati
 		result = disassembler_open(trace_text(&s->trace, s->trace.recording.architecture),
 			&a.disassembler, diag);
 	if (result == 0 && *ret_found) {
+		(void)symbol_cache_open(&a.cache, false, NULL); /* without: the machine's store */
 		result = load(&a, s);
 		if (result == 0)
 			result = find_lines(&a, s);
@@ -107,6 +106,7 @@ int annotate_asm(struct selection *s, const char *pattern, const struct annotati
 	if (result < 0 && !diag->error)
 		diag_set(diag, result, "cannot annotate '%s': %m", s->path);
 	line_names_done(&a.lines);
+	symbol_cache_close(&a.cache);
 	disassembler_close(a.disassembler);
 	instructions_done(&a.instructions);
 	bytes_done(&a.code);

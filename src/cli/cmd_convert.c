@@ -16,6 +16,7 @@
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "pipeline/saved.h"
+#include "symbolize/symbol_cache.h"
 #include "symbols/line_names.h"
 #include "symbols/perf_files.h"
 #include "trace/symbolmap.h"
@@ -32,6 +33,7 @@ struct conversion {
 	struct line_names lines;
 	struct perf_files files;
 	struct output_file samples;
+	struct symbol_cache cache;
 	VEC(uint32_t) pids;
 	bool damaged; /* the recording; it was reported */
 	char folder[PATH_MAX];
@@ -66,9 +68,11 @@ static int convert(struct conversion *c, const struct convert_values *values, co
 	if (result < 0)
 		return diag_set(diag, result, "cannot read '%s': %m", path);
 	c->trace.code.wanted = true;
+	(void)symbol_cache_open(&c->cache, false, NULL); /* without: PDBs at their paths */
 	c->lines.trace = &c->trace;
 	c->files = (struct perf_files){ .trace = &c->trace,
 		.folder = c->folder,
+		.cache = &c->cache,
 		.pids = c->pids.items,
 		.pid_count = c->pids.count };
 	/* The period is the weight of a sample, which each has. */
@@ -100,14 +104,6 @@ static int convert(struct conversion *c, const struct convert_values *values, co
 	return result == 0 ? output_file_keep(&c->samples, diag) : result;
 }
 
-static uint64_t count_of(const struct trace *trace, const char *name)
-{
-	vec_each(count, &trace->recording.counts)
-		if (strcmp(trace_text(trace, count->name), name) == 0)
-			return count->count;
-	return 0;
-}
-
 static void say_done(const struct conversion *c, const char *recording)
 {
 	const struct perf_files *files = &c->files;
@@ -125,11 +121,10 @@ static void say_done(const struct conversion *c, const char *recording)
 		TEXT_THINGS(files->dump_count, "jitdump", "jitdumps"),
 		TEXT_THINGS(files->body_count, "method body", "method bodies"),
 		TEXT_COUNT(files->with_line_count));
-	uint64_t refused = count_of(&c->trace, "code_bodies_refused");
-	if (refused)
-		words_say(
-			"the code of %s was not recorded: it may be freed, its process had ended, or the recording is at its limit",
-			TEXT_THINGS(refused, "body", "bodies"));
+	if (files->without_code_count)
+		words_say("%s no code: it can be freed, the process had ended, or the recording was at its limit",
+			TEXT_THINGS(files->without_code_count, "other body has",
+				"other bodies have"));
 	bytes_printf(&again,
 		"next  perf inject --jit -i %s/perf.data -o %s/perf.jit.data && perf annotate -i %s/perf.jit.data",
 		bytes_z(&folder), bytes_z(&folder), bytes_z(&folder));
@@ -139,6 +134,7 @@ static void say_done(const struct conversion *c, const char *recording)
 static void close_conversion(struct conversion *c)
 {
 	output_file_close(&c->samples);
+	symbol_cache_close(&c->cache);
 	line_names_done(&c->lines);
 	symbolmap_done(&c->map);
 	trace_done(&c->trace);
@@ -149,7 +145,8 @@ static void close_conversion(struct conversion *c)
 int cmd_convert(const struct verb *self, int argc, char **argv)
 {
 	struct convert_values values = { 0 };
-	struct conversion conversion = { .samples = { .fd = -1 } };
+	struct conversion conversion = { .samples = { .fd = -1 },
+		.cache = { .fd = -1 } };
 	char path[PATH_MAX];
 	struct arguments args;
 	struct diag diag = { 0 };

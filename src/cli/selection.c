@@ -359,7 +359,7 @@ static int add_lines(struct selection *s)
 	if (!error)
 		error = line_names_find(&lines, &s->names, &cache);
 	if (!error)
-		error = managed_lines_find(&lines);
+		error = managed_lines_find(&lines, &cache);
 	if (!error)
 		error = profile_add_lines(&s->profile, &s->names);
 	if (!error && lines.without)

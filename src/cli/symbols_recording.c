@@ -46,7 +46,7 @@ int symbols_recording_find_lines(struct symbols_recording *r)
 	int error = line_names_find(&r->lines, &r->map, &r->cache);
 
 	if (!error)
-		error = managed_lines_find(&r->lines);
+		error = managed_lines_find(&r->lines, &r->cache);
 	if (!error)
 		return EXIT_DONE;
 	diag_set(&diag, error, "cannot find the source lines: %m");

@@ -134,10 +134,10 @@ static void find_target(struct instruction *instruction, const char *operands)
 
 	if (*number == '#')
 		number++;
-	if (!jumps || strncmp(number, "0x", 2) != 0)
+	if (!jumps || *number < '0' || *number > '9') /* below 10 it is decimal */
 		return;
 	errno = 0;
-	uint64_t target = strtoull(number, &end, 16);
+	uint64_t target = strtoull(number, &end, 0);
 	instruction->has_target = *end == '\0' && errno == 0;
 	instruction->target = (int64_t)target;
 }

@@ -4,6 +4,7 @@
  *   header     u32 "RTR\0", u16 major, u16 minor, u32 flags, u32 section count, then a section each: u32 type, u32 RVA, u32 size
  *   102        runtime functions: u32 begin, u32 end, u32 unwind (amd64); u32 begin, u32 unwind (others)
  *   103        entry points of MethodDefs: a NativeArray by row, of runtime function numbers
+ *   105        debug information: a NativeArray by runtime function number, of the distance back to it (0: it follows)
  *   109        entry points of generic instances: a NativeHashtable of (signature, runtime function number)
  *
  * A method owns the runtime functions up to the next entry: its funclets follow it. If one instance
@@ -23,6 +24,7 @@
 #include "base/diag.h"
 #include "base/vec.h"
 #include "code/metadata.h"
+#include "code/r2r_bounds.h"
 #include "image/image_file.h"
 #include "image/pe.h"
 
@@ -37,6 +39,7 @@
 enum section_type {
 	SECTION_FUNCTIONS = 102,
 	SECTION_METHODS = 103,
+	SECTION_DEBUG = 105,
 	SECTION_INSTANCES = 109,
 };
 
@@ -76,6 +79,10 @@ struct r2r {
 	VEC(struct function) functions;
 	VEC(struct method) methods;
 	bool all_known;
+	unsigned major;     /* version of the format */
+	uint32_t debug_rva; /* of section 105; 0: none */
+	uint32_t debug_size;
+	struct section debug; /* loaded when it is first needed */
 	struct bytes name;
 };
 
@@ -386,7 +393,9 @@ static int read_all(struct r2r *image, struct diag *diag)
 	error = load_rva(image, image->pe.r2r_rva, 16, &header);
 	if (error)
 		return diag_set(diag, error, "cannot read the ReadyToRun header: %m");
-	struct cursor c = section_at(&header, 12);
+	struct cursor c = section_at(&header, 4);
+	image->major = cursor_u16(&c);
+	cursor_skip(&c, 6);
 	uint32_t count = cursor_u32(&c);
 	free(header.data);
 	if (count > SECTIONS_MAX)
@@ -403,6 +412,10 @@ static int read_all(struct r2r *image, struct diag *diag)
 					  : type == SECTION_METHODS   ? &methods
 					  : type == SECTION_INSTANCES ? &image->instances
 								      : NULL;
+		if (type == SECTION_DEBUG) {
+			image->debug_rva = rva;
+			image->debug_size = size;
+		}
 		if (section && !section->data && size)
 			error = load_rva(image, rva, size, section);
 	}
@@ -512,7 +525,8 @@ static bool make_name(struct r2r *image, const struct method *method)
 	return !out->failed;
 }
 
-bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit)
+/* The index plus one of the last method that begins at or before an address; 0: none. */
+static uint32_t find_method(const struct r2r *image, uint32_t rva)
 {
 	uint32_t low = 0;
 
@@ -523,6 +537,13 @@ bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit)
 		else
 			high = middle;
 	}
+	return low;
+}
+
+bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit)
+{
+	uint32_t low = find_method(image, rva);
+
 	if (!low)
 		return false;
 	const struct method *method = &image->methods.items[low - 1];
@@ -552,6 +573,39 @@ bool r2r_find_offset(struct r2r *image, uint64_t offset, struct r2r_hit *ret_hit
 	return pe_rva_of_offset(&image->pe, offset, &rva) && r2r_find_rva(image, rva, ret_hit);
 }
 
+int r2r_il_offsets(struct r2r *image, uint32_t begin_rva, struct il_offset *ret_offsets,
+	uint32_t room)
+{
+	uint32_t low = find_method(image, begin_rva);
+	struct cursor c;
+
+	if (!low || !image->debug_size)
+		return -ENODATA;
+	uint32_t function = image->methods.items[low - 1].function;
+	if (image->functions.items[function].begin != begin_rva)
+		return -ENODATA;
+	if (!image->debug.data) {
+		int error = load_rva(image, image->debug_rva, image->debug_size, &image->debug);
+		if (error)
+			return error;
+	}
+	c = section_at(&image->debug, 0);
+	uint32_t header = native_unsigned(&c);
+	if (c.short_read || (header & 3) > 2)
+		return -EBADMSG;
+	uint32_t base = (uint32_t)(c.at - image->debug.data);
+	if (!array_get(&image->debug, function, header >> 2, base, header & 3, &c))
+		return -ENODATA;
+	uint64_t at = (uint64_t)(c.at - image->debug.data);
+	uint32_t back = native_unsigned(&c);
+	if (c.short_read || back > at)
+		return -EBADMSG;
+	if (back)
+		c = section_at(&image->debug, at - back);
+	return c.short_read ? -EBADMSG
+			    : r2r_bounds_read(c.at, cursor_left(&c), image->major, ret_offsets, room);
+}
+
 const struct pe *r2r_pe(const struct r2r *image)
 {
 	return &image->pe;
@@ -565,6 +619,7 @@ uint32_t r2r_method_count(const struct r2r *image)
 size_t r2r_size_bytes(const struct r2r *image)
 {
 	return sizeof(*image) + image->instances.size + image->metadata_bytes.size +
+	       image->debug.size +
 	       image->functions.capacity * sizeof(struct function) +
 	       image->methods.capacity * sizeof(struct method) + image->name.capacity;
 }
@@ -576,6 +631,7 @@ void r2r_close(struct r2r *image)
 	closep(&image->fd);
 	pe_done(&image->pe);
 	free(image->instances.data);
+	free(image->debug.data);
 	free(image->metadata_bytes.data);
 	vec_done(&image->functions);
 	vec_done(&image->methods);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct diag;
+struct il_offset;
 struct pe;
 struct r2r;
 
@@ -38,6 +39,14 @@ int r2r_open_memory(const void *data, size_t size, struct r2r **ret_image, struc
 /* True if a method covers the address. */
 bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit);
 bool r2r_find_offset(struct r2r *image, uint64_t offset, struct r2r_hit *ret_hit);
+
+/*
+ * The IL offsets of the method that begins at an RVA (r2r_hit.begin_rva), ascending by native offset, at
+ * most `room`. Returns their number; -ENODATA: the image has none for it; -ENOTSUP, -EBADMSG:
+ * as r2r_bounds_read().
+ */
+int r2r_il_offsets(struct r2r *image, uint32_t begin_rva, struct il_offset *ret_offsets,
+	uint32_t room);
 
 const struct pe *r2r_pe(const struct r2r *image);
 uint32_t r2r_method_count(const struct r2r *image);

@@ -225,6 +225,14 @@ static bool add_rows(struct listing *l, const struct instruction_body *body,
 	return !l->out->failed;
 }
 
+static const char *tier_of(const struct trace *trace, const struct instruction_body *body)
+{
+	const struct code_range *code =
+		&trace->processes.items[body->process].codes.items[body->code - 1];
+
+	return code->kind == CODE_READYTORUN ? "ReadyToRun" : code_tier_tag(code->tier);
+}
+
 static void add_body_head(const struct listing *l, const struct instruction_body *body)
 {
 	const struct trace *trace = l->report->trace;
@@ -233,10 +241,7 @@ static void add_body_head(const struct listing *l, const struct instruction_body
 	bytes_text(l->out, "\n");
 	text_add_safe_z(l->out, trace_text(trace, function->name));
 	if (body->code)
-		bytes_printf(l->out, "  [%s]",
-			code_tier_tag(trace->processes.items[body->process]
-					      .codes.items[body->code - 1]
-					      .tier));
+		bytes_printf(l->out, "  [%s]", tier_of(trace, body));
 	bytes_text(l->out, "  ");
 	text_add_safe_z(l->out, trace_text(trace, function->module));
 	bytes_printf(l->out, ", %s, %.1f %% in %s\n", TEXT_SIZE(body->end - body->begin),
@@ -353,10 +358,7 @@ static int add_body_json(struct listing *l, uint32_t index, struct json *j)
 	json_z(j, "function", trace_text(trace, function->name));
 	json_z(j, "module", trace_text(trace, function->module));
 	if (body->code)
-		json_z(j, "tier",
-			code_tier_tag(trace->processes.items[body->process]
-					      .codes.items[body->code - 1]
-					      .tier));
+		json_z(j, "tier", tier_of(trace, body));
 	else
 		json_null(j, "tier");
 	json_u64(j, "pid", trace->processes.items[body->process].pid);

@@ -195,8 +195,12 @@ static int write_il(struct symbolizer *symbolizer, uint32_t process, const struc
 	uint32_t native[PAYLOAD_LINES_MAX];
 	uint32_t il[PAYLOAD_LINES_MAX];
 
-	if (!offsets || !module || !code->token || code->il_written)
+	/* Those of precompiled code are in the assembly, for a reader that has it. */
+	if ((!offsets && code->kind != CODE_READYTORUN) || !module || !code->token ||
+		code->il_written)
 		return 0;
+	if (!offsets)
+		count = 0;
 	code->il_written = true;
 	if (count > PAYLOAD_LINES_MAX)
 		count = PAYLOAD_LINES_MAX;

@@ -5,7 +5,7 @@
  *   struct line_names lines = { .trace = &trace, .names = &names };
  *   line_names_add(&lines, process, stack, epoch) ...      each stack whose lines are wanted
  *   line_names_find(&lines, &names, &cache)                fills trace.lines, for native code
- *   managed_lines_find(&lines)                             the same for managed code
+ *   managed_lines_find(&lines, &cache)                            the same for managed code
  *   line_names_done(&lines)
  *
  * A file is used only if it has the build id that the recording has, and its code at the same

@@ -2,88 +2,16 @@
 #include "symbols/managed_lines.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "code/portable_pdb.h"
-#include "image/embedded_pdb.h"
-#include "image/image_file.h"
-#include "image/pe.h"
+#include "symbols/assembly_pdb.h"
 #include "symbols/line_names.h"
+#include "symbols/precompiled.h"
 #include "trace/trace.h"
-
-/* The PDB of one assembly. */
-struct assembly_pdb {
-	uint8_t *data; /* owned; NULL: none was found */
-	struct portable_pdb pdb;
-};
-
-static int open_file(const char *path, struct image_file *file)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd >= 0 && image_file_from_fd(file, fd, NULL) < 0)
-		closep(&fd);
-	return fd >= 0 && file->fd == fd ? fd : -1;
-}
-
-/* Takes ownership of the data. */
-static bool take_pdb(struct assembly_pdb *found, uint8_t *data, size_t size, const uint8_t *id)
-{
-	if (portable_pdb_read(&found->pdb, data, size) == 0 && memcmp(found->pdb.id, id, 16) == 0) {
-		found->data = data;
-		return true;
-	}
-	free(data);
-	return false;
-}
-
-static bool take_file(struct assembly_pdb *found, const char *path, const uint8_t *id)
-{
-	struct image_file file = { .fd = -1 };
-	cleanup(closep) int fd = open_file(path, &file);
-	uint8_t *data;
-
-	return fd >= 0 && file.size_bytes <= PORTABLE_PDB_MAX &&
-	       image_file_load(&file, 0, file.size_bytes, PORTABLE_PDB_MAX, &data) == 0 &&
-	       take_pdb(found, data, (size_t)file.size_bytes, id);
-}
-
-static bool take_embedded(struct assembly_pdb *found, const char *path, const uint8_t *id)
-{
-	struct image_file file = { .fd = -1 };
-	cleanup(closep) int fd = open_file(path, &file);
-	struct pe pe;
-	uint8_t *data;
-	size_t size;
-
-	if (fd < 0)
-		return false;
-	bool taken = pe_read(&pe, &file, NULL) == 0 &&
-		     embedded_pdb_load(&pe, &file, PORTABLE_PDB_MAX, &data, &size) == 0 &&
-		     take_pdb(found, data, size, id);
-	pe_done(&pe);
-	return taken;
-}
-
-/* "/app/Shop.dll": "/app/Shop.pdb", or inside the assembly. */
-static bool find_pdb(struct assembly_pdb *found, const char *assembly, const uint8_t *id)
-{
-	static const uint8_t unknown[16];
-	cleanup(bytes_done) struct bytes path = { 0 };
-	const char *dot = strrchr(assembly, '.');
-
-	if (*assembly != '/' || memcmp(id, unknown, sizeof(unknown)) == 0)
-		return false;
-	bytes_add(&path, assembly,
-		dot && !strchr(dot, '/') ? (size_t)(dot - assembly) : strlen(assembly));
-	bytes_text(&path, ".pdb");
-	return take_file(found, bytes_z(&path), id) || take_embedded(found, assembly, id);
-}
 
 /*
  * The IL offset of the statement that a native offset belongs to. Code without one (of the
@@ -142,7 +70,7 @@ static int compare_queries(const void *left, const void *right)
 
 /* Queries of one path may still be of two assemblies: one was replaced meanwhile. */
 static int find_in_assembly(struct line_names *lines, const struct managed_query *queries,
-	uint32_t count)
+	uint32_t count, const struct symbol_cache *cache)
 {
 	struct trace *trace = lines->trace;
 	struct assembly_pdb found = { 0 };
@@ -156,14 +84,16 @@ static int find_in_assembly(struct line_names *lines, const struct managed_query
 		struct line_place place = lines->missing.items[queries[i].missing].place;
 		if (!id || memcmp(id, body.pdb_id, sizeof(body.pdb_id)) != 0) {
 			id = trace->lines.bodies.items[queries[i].body].pdb_id;
-			free(found.data);
-			found = (struct assembly_pdb){ 0 };
-			(void)find_pdb(&found, trace_text(trace, body.assembly), body.pdb_id);
+			const struct assembly_places places = assembly_places_of(trace,
+				lines->missing.items[queries[i].missing].process, cache);
+			assembly_pdb_done(&found);
+			(void)assembly_pdb_find(&found, &places, trace_text(trace, body.assembly),
+				body.pdb_id); /* then it has no data */
 		}
 		if (found.data)
 			result = add_line(lines, &found.pdb, &body, &place);
 	}
-	free(found.data);
+	assembly_pdb_done(&found);
 	lines->image_count++;
 	if (lines->answered == answered) {
 		lines->without++;
@@ -173,11 +103,11 @@ static int find_in_assembly(struct line_names *lines, const struct managed_query
 	return result;
 }
 
-int managed_lines_find(struct line_names *lines)
+int managed_lines_find(struct line_names *lines, const struct symbol_cache *cache)
 {
 	VEC(struct managed_query) queries = { 0 };
 	const struct line_table *table = &lines->trace->lines;
-	int result = 0;
+	int result = lines->missing.count ? precompiled_load(lines->trace, cache) : 0;
 
 	for (uint32_t i = 0; i < lines->missing.count && result == 0; i++) {
 		const struct line_missing *missing = &lines->missing.items[i];
@@ -196,7 +126,7 @@ int managed_lines_find(struct line_names *lines)
 		while (i + count < queries.count &&
 			queries.items[i + count].assembly == queries.items[i].assembly)
 			count++;
-		result = find_in_assembly(lines, queries.items + i, count);
+		result = find_in_assembly(lines, queries.items + i, count, cache);
 		i += count;
 	}
 	vec_done(&queries);

@@ -1,6 +1,6 @@
 /*
- * Lines of managed code, from the IL offsets that a recording has and a portable PDB of this
- * machine: inside the assembly, or beside it. Called after line_names_find().
+ * Lines of managed code, from the IL offsets that a recording or a precompiled assembly has, and a
+ * portable PDB of this machine (symbols/assembly_pdb.h). Called after line_names_find().
  *
  * A PDB is used only if it has the GUID that the runtime reported for the assembly.
  */
@@ -8,8 +8,9 @@
 #define SPOOR_SYMBOLS_MANAGED_LINES_H
 
 struct line_names;
+struct symbol_cache;
 
-/* Answers the addresses of line_names.missing that are in managed code. 0, or -ENOMEM. */
-int managed_lines_find(struct line_names *lines);
+/* Answers the addresses of line_names.missing that are in managed code. `cache` may be NULL. 0, or -ENOMEM. */
+int managed_lines_find(struct line_names *lines, const struct symbol_cache *cache);
 
 #endif

@@ -14,6 +14,7 @@
 #include "machine/output_file.h"
 #include "symbols/line_names.h"
 #include "symbols/managed_lines.h"
+#include "symbols/precompiled.h"
 #include "trace/event.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -196,7 +197,8 @@ static void add_name(struct symbolmap *map, uint32_t process, const struct code_
 
 	bytes_reset(out);
 	bytes_text(out, trace_text(map->trace, map->functions.items[function].name));
-	bytes_printf(out, "[%s]", code_tier_tag(code->tier));
+	bytes_printf(out, "[%s]",
+		code->kind == CODE_READYTORUN ? "ReadyToRun" : code_tier_tag(code->tier));
 }
 
 static int dump_process(struct perf_files *files, struct symbolmap *map, uint32_t process,
@@ -213,8 +215,10 @@ static int dump_process(struct perf_files *files, struct symbolmap *map, uint32_
 		const struct code_range code = p->codes.items[i];
 		struct jitdump_body body = { .begin = code.begin, .number = i };
 		body.code = code_of(files->trace, process, &code, &body.size);
-		if (!body.code)
+		if (!body.code) {
+			files->without_code_count++;
 			continue;
+		}
 		if (!add_lines(files->trace, &code, lines))
 			return -ENOMEM;
 		add_name(map, process, &code, &name);
@@ -275,12 +279,14 @@ int perf_files_finish(struct perf_files *files, struct symbolmap *map, struct li
 {
 	struct trace *trace = files->trace;
 	jitdump_lines body_lines = { 0 };
-	int result = 0;
 
-	for (uint32_t i = 1; i < trace->processes.count; i++)
+	int result = precompiled_load(trace, files->cache);
+
+	for (uint32_t i = 1; i < trace->processes.count && result == 0; i++)
 		if (is_chosen(files, i) && !want_lines(files, lines, i))
 			return diag_set(diag, -ENOMEM, "cannot find the source lines: %m");
-	result = managed_lines_find(lines);
+	if (result == 0)
+		result = managed_lines_find(lines, files->cache);
 	if (result < 0)
 		return diag_set(diag, result, "cannot find the source lines: %m");
 	for (uint32_t i = 1; i < trace->processes.count && result == 0; i++) {

@@ -18,6 +18,7 @@
 struct diag;
 struct event;
 struct line_names;
+struct symbol_cache;
 struct symbolmap;
 struct trace;
 
@@ -25,6 +26,7 @@ struct perf_files {
 	struct trace *trace;
 	struct perf_data samples;
 	const char *folder;   /* absolute */
+	const struct symbol_cache *cache; /* of PDBs; NULL: not searched */
 	const uint32_t *pids; /* only these processes */
 	uint32_t pid_count;   /* 0: all */
 	/* results */
@@ -32,6 +34,7 @@ struct perf_files {
 	uint32_t dump_count;      /* jitdumps */
 	uint32_t body_count;      /* bodies of code in them */
 	uint32_t with_line_count; /* of these: with source lines */
+	uint32_t without_code_count; /* sampled bodies of these processes whose code is not known */
 };
 
 void perf_files_sample(struct perf_files *files, const struct event *event);

@@ -1,6 +1,8 @@
 /* See line_table.h. */
 #include "trace/line_table.h"
 
+#include <string.h>
+
 static uint64_t hash_place(const struct line_place *place)
 {
 	return hash_u64(place->offset ^
@@ -83,6 +85,22 @@ bool line_table_add_body(struct line_table *table, const struct line_body *body,
 	       map_add(&table->body_index,
 		       hash_body(body->mapping_id, body->begin, body->method_id),
 		       table->bodies.count);
+}
+
+bool line_table_fill_body(struct line_table *table, uint32_t index,
+	const struct il_offset *offsets, uint32_t count)
+{
+	struct line_body *body = &table->bodies.items[index];
+
+	if (body->count || !count)
+		return true;
+	if (!vec_reserve(&table->il, count))
+		return false;
+	memcpy(table->il.items + table->il.count, offsets, count * sizeof(*offsets));
+	body->at = table->il.count;
+	body->count = count;
+	table->il.count += count;
+	return true;
 }
 
 void line_table_done(struct line_table *table)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "code/codemap.h"
 #include "code/r2r.h"
 #include "image/pe.h"
 
@@ -148,10 +149,42 @@ static void test_corelib(void **state)
 	r2r_close(image);
 }
 
+/* The IL offsets of each method: ascending, inside the method, and of the begin of its IL. */
+static void test_il_offsets(void **state)
+{
+	int fd = open(TINY, O_RDONLY | O_CLOEXEC);
+	struct il_offset offsets[64];
+	struct r2r *image;
+	struct r2r_hit hit;
+	uint32_t methods = 0;
+
+	(void)state;
+	assert_int_equal(r2r_open(fd, &image, NULL), 0);
+	assert_int_equal(r2r_il_offsets(image, 1, offsets, 64), -ENODATA);
+	for (uint32_t rva = 0; rva < 0x20000; rva++) {
+		if (!r2r_find_rva(image, rva, &hit) || hit.begin_rva != rva)
+			continue;
+		int count = r2r_il_offsets(image, rva, offsets, 64);
+		assert_true(count > 0 && count < 64);
+		bool has_begin = false;
+		for (int i = 0; i < count; i++) {
+			assert_true(offsets[i].native <= hit.end_rva - hit.begin_rva);
+			assert_true(!i || offsets[i].native >= offsets[i - 1].native);
+			assert_true(offsets[i].il < 100 || offsets[i].il >= IL_EPILOG);
+			has_begin |= offsets[i].il == 0 || offsets[i].il == IL_PROLOG;
+		}
+		assert_true(has_begin);
+		methods++;
+	}
+	assert_int_equal(methods, TINY_COUNT);
+	r2r_close(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tiny),
+		cmocka_unit_test(test_il_offsets),
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_corelib),
