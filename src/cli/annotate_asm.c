@@ -82,8 +82,7 @@ static int find_lines(struct assembly *a, struct selection *s)
 int annotate_asm(struct selection *s, const char *pattern, const struct annotation_options *options,
 	bool json, struct bytes *out, bool *ret_found, struct diag *diag)
 {
-	struct assembly a = { .lines = { .trace = &s->trace },
-		.cache = { .fd = -1 } };
+	struct assembly a = { .lines = { .trace = &s->trace }, .cache = { .fd = -1 } };
 	int result = instructions_count(&a.instructions, &s->profile, &s->names, pattern);
 
 	*ret_found = a.instructions.functions.count != 0;

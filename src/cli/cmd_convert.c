@@ -122,7 +122,8 @@ static void say_done(const struct conversion *c, const char *recording)
 		TEXT_THINGS(files->body_count, "method body", "method bodies"),
 		TEXT_COUNT(files->with_line_count));
 	if (files->without_code_count)
-		words_say("%s no code: it can be freed, the process had ended, or the recording was at its limit",
+		words_say(
+			"%s no code: it can be freed, the process had ended, or the recording was at its limit",
 			TEXT_THINGS(files->without_code_count, "other body has",
 				"other bodies have"));
 	bytes_printf(&again,
@@ -145,8 +146,7 @@ static void close_conversion(struct conversion *c)
 int cmd_convert(const struct verb *self, int argc, char **argv)
 {
 	struct convert_values values = { 0 };
-	struct conversion conversion = { .samples = { .fd = -1 },
-		.cache = { .fd = -1 } };
+	struct conversion conversion = { .samples = { .fd = -1 }, .cache = { .fd = -1 } };
 	char path[PATH_MAX];
 	struct arguments args;
 	struct diag diag = { 0 };

@@ -602,8 +602,9 @@ int r2r_il_offsets(struct r2r *image, uint32_t begin_rva, struct il_offset *ret_
 		return -EBADMSG;
 	if (back)
 		c = section_at(&image->debug, at - back);
-	return c.short_read ? -EBADMSG
-			    : r2r_bounds_read(c.at, cursor_left(&c), image->major, ret_offsets, room);
+	return c.short_read
+		       ? -EBADMSG
+		       : r2r_bounds_read(c.at, cursor_left(&c), image->major, ret_offsets, room);
 }
 
 const struct pe *r2r_pe(const struct r2r *image)
@@ -619,8 +620,7 @@ uint32_t r2r_method_count(const struct r2r *image)
 size_t r2r_size_bytes(const struct r2r *image)
 {
 	return sizeof(*image) + image->instances.size + image->metadata_bytes.size +
-	       image->debug.size +
-	       image->functions.capacity * sizeof(struct function) +
+	       image->debug.size + image->functions.capacity * sizeof(struct function) +
 	       image->methods.capacity * sizeof(struct method) + image->name.capacity;
 }
 

@@ -17,11 +17,11 @@
 #include "base/cursor.h"
 #include "code/codemap.h"
 
-#define MAJOR_PACKED    16u
-#define MAJOR_ASYNC     17u /* flags of three bits */
-#define MAJOR_LAST      17u
-#define NIBBLES_MAX     11u /* of a number of 32 bits */
-#define FIELD_BITS_MAX  32u
+#define MAJOR_PACKED   16u
+#define MAJOR_ASYNC    17u /* flags of three bits */
+#define MAJOR_LAST     17u
+#define NIBBLES_MAX    11u /* of a number of 32 bits */
+#define FIELD_BITS_MAX 32u
 
 struct nibbles {
 	struct cursor c;
@@ -103,8 +103,7 @@ static int read_packed(struct nibbles *n, unsigned flag_bits, uint32_t count, ui
 		return -EBADMSG;
 	for (uint32_t i = 0; i < count && i < room; i++) {
 		(void)take_bits(&n->c, &collected, &have, flag_bits);
-		uint32_t difference =
-			take_bits(&n->c, &collected, &have, (unsigned)native_bits);
+		uint32_t difference = take_bits(&n->c, &collected, &have, (unsigned)native_bits);
 		uint32_t il = take_bits(&n->c, &collected, &have, (unsigned)il_bits);
 		if (n->c.short_read || !add(offsets, i, &native, difference, il))
 			return -EBADMSG;

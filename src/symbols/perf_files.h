@@ -25,15 +25,15 @@ struct trace;
 struct perf_files {
 	struct trace *trace;
 	struct perf_data samples;
-	const char *folder;   /* absolute */
+	const char *folder;               /* absolute */
 	const struct symbol_cache *cache; /* of PDBs; NULL: not searched */
-	const uint32_t *pids; /* only these processes */
-	uint32_t pid_count;   /* 0: all */
+	const uint32_t *pids;             /* only these processes */
+	uint32_t pid_count;               /* 0: all */
 	/* results */
 	uint64_t sample_count;
-	uint32_t dump_count;      /* jitdumps */
-	uint32_t body_count;      /* bodies of code in them */
-	uint32_t with_line_count; /* of these: with source lines */
+	uint32_t dump_count;         /* jitdumps */
+	uint32_t body_count;         /* bodies of code in them */
+	uint32_t with_line_count;    /* of these: with source lines */
 	uint32_t without_code_count; /* sampled bodies of these processes whose code is not known */
 };
 

@@ -27,9 +27,9 @@ struct wanted {
 
 /* The assembly of some bodies. */
 struct assembly {
-	struct r2r *image;       /* NULL: not here, or no IL offsets are wanted of it */
-	struct image_file file;  /* for the code */
-	int fd;                  /* -1: not here, or no code is wanted */
+	struct r2r *image;      /* NULL: not here, or no IL offsets are wanted of it */
+	struct image_file file; /* for the code */
+	int fd;                 /* -1: not here, or no code is wanted */
 };
 
 static const struct mapping *find_mapping(const struct trace *trace, const struct process *process,

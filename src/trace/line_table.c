@@ -87,8 +87,8 @@ bool line_table_add_body(struct line_table *table, const struct line_body *body,
 		       table->bodies.count);
 }
 
-bool line_table_fill_body(struct line_table *table, uint32_t index,
-	const struct il_offset *offsets, uint32_t count)
+bool line_table_fill_body(struct line_table *table, uint32_t index, const struct il_offset *offsets,
+	uint32_t count)
 {
 	struct line_body *body = &table->bodies.items[index];
 

@@ -69,8 +69,8 @@ bool line_table_add_body(struct line_table *table, const struct line_body *body,
 	const uint32_t *native, const uint32_t *il, uint32_t count);
 
 /* Gives a body without IL offsets those that were found later. False: no memory. */
-bool line_table_fill_body(struct line_table *table, uint32_t body,
-	const struct il_offset *offsets, uint32_t count);
+bool line_table_fill_body(struct line_table *table, uint32_t body, const struct il_offset *offsets,
+	uint32_t count);
 
 /* The body that `place` is in, or NULL. */
 const struct line_body *line_table_body(const struct line_table *table,
