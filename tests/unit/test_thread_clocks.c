@@ -308,8 +308,12 @@ static void test_main_thread_ended(void **state)
 	assert_int_equal(write(go[1], &c, 1), 1);
 	uint64_t own_ns = 0;
 
+	/*
+	 * On a busy machine it is no newborn process by the end, whose threads are read only if
+	 * user or system time has grown by a whole tick.
+	 */
 	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS;
-		own_ns < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
+		own_ns < 75 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
 		usleep(5000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
 		assert_true(thread_clocks_has(clocks, (uint32_t)pid));
@@ -319,7 +323,7 @@ static void test_main_thread_ended(void **state)
 			if (reported.clocks[i].pid == (uint32_t)pid)
 				own_ns += reported.clocks[i].last_ns - reported.clocks[i].first_ns;
 	}
-	assert_true(own_ns >= 95 * MS);
+	assert_true(own_ns >= 75 * MS);
 	assert_int_equal(write(go[1], &c, 1), 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
