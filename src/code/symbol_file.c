@@ -2,7 +2,7 @@
  * See symbol_file.h.
  *
  * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of
- * .symtab, the debug file's .symtab and .gnu_debugdata. Names are read at a lookup, so a large
+ * .symtab, the debug file's .symtab, .gnu_debugdata and .gopclntab. Names are read at a lookup, so a large
  * table costs 24 bytes a function.
  *
  * Invariant: `functions` is sorted by begin; among equal begins the better name comes later, so a
@@ -22,6 +22,7 @@
 #include "base/vec.h"
 #include "code/debug_file.h"
 #include "code/function_bounds.h"
+#include "code/go_functions.h"
 #include "image/elf.h"
 #include "image/image_file.h"
 
@@ -31,6 +32,7 @@
 #define LZMA_MEMORY_MAX (128u << 20)
 /* Up to this size symbols with equal ranges are compared by name; beyond, the first one wins. */
 #define STRINGS_LOAD_MAX (32u << 20)
+#define GO_TABLE_MAX     (256u << 20)
 #define CHUNK_SYMBOLS    16384u
 #define NAME_READ_FIRST  192u
 /* Items before an address that a search examines: a symbol may have others nested inside. */
@@ -358,6 +360,52 @@ static bool take_mini(struct symbol_file *file)
 	return taken;
 }
 
+/* The table of the Go runtime */
+
+struct go_reader {
+	struct symbol_file *file;
+	uint16_t section;
+};
+
+static bool take_go_function(void *context, uint64_t begin, uint64_t end, uint32_t name)
+{
+	struct go_reader *reader = context;
+	const struct function function = { .begin = begin,
+		.size = end - begin > UINT32_MAX ? UINT32_MAX : (uint32_t)(end - begin),
+		.name = name,
+		.section = reader->section,
+		.table = TABLE_FULL,
+		.rank = RANK_SIZED | RANK_TYPED };
+
+	if (!in_code(&reader->file->elf, begin))
+		return true;
+	return reader->file->functions.count < FUNCTIONS_MAX &&
+	       vec_add(&reader->file->functions, function);
+}
+
+static bool take_go(struct symbol_file *file)
+{
+	const struct elf_section *section = elf_find_section(&file->elf, ".gopclntab");
+	struct go_reader reader = { .file = file, .section = SHN_LORESERVE };
+	struct table *table = &file->tables[TABLE_FULL];
+	cleanup(freep) uint8_t *data = NULL;
+	uint32_t first = file->functions.count;
+	uint64_t names;
+
+	if (!section)
+		section = elf_find_section(&file->elf, ".data.rel.ro.gopclntab");
+	if (!section || image_file_load(&file->file, section->offset, section->size, GO_TABLE_MAX,
+				&data) < 0)
+		return false;
+	if (go_functions_read(data, (size_t)section->size, &names, take_go_function, &reader) < 0) {
+		file->functions.count = first; /* a damaged table names nothing */
+		return false;
+	}
+	table->strings_offset = section->offset + names;
+	table->strings_size = section->size - names;
+	return file->functions.count > first;
+}
+
 /* The separate debug file */
 
 /* Takes ownership of fd. */
@@ -424,6 +472,8 @@ static void load(struct symbol_file *file)
 		file->origin = SYMBOL_ORIGIN_DEBUG_FILE;
 	else if (take_mini(file))
 		file->origin = SYMBOL_ORIGIN_MINI;
+	else if (take_go(file))
+		file->origin = SYMBOL_ORIGIN_GO;
 	if (take_table(file, TABLE_EXPORTS, &file->elf, ELF_SECTION_DYNSYM) &&
 		file->origin == SYMBOL_ORIGIN_NONE)
 		file->origin = SYMBOL_ORIGIN_DYNSYM;

@@ -41,6 +41,7 @@ enum symbol_origin {
 	SYMBOL_ORIGIN_NONE,   /* no table, or none read yet */
 	SYMBOL_ORIGIN_DYNSYM, /* exports only: most functions have no name */
 	SYMBOL_ORIGIN_MINI,   /* .gnu_debugdata */
+	SYMBOL_ORIGIN_GO,     /* .gopclntab */
 	SYMBOL_ORIGIN_SYMTAB,
 	SYMBOL_ORIGIN_DEBUG_FILE,
 };

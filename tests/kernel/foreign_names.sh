@@ -1,5 +1,5 @@
 #!/bin/sh
-# Code of Node, Java and Python (with frame pointers) has names from the perf maps that they write, also in a container of its own; symbols of Rust (v0) are demangled, with lines.
+# Code of Node, Java and Python (with frame pointers) has names from the perf maps that they write, also in a container of its own; symbols of Rust (v0) and D are demangled; stripped Go programs have the names in the table of the Go runtime.
 . "$(dirname "$(realpath "$0")")/prelude"
 
 is_root || skip "namespaces need root"
@@ -161,5 +161,77 @@ else
 	left="$left rust"
 fi
 
-[ -n "$tried" ] || skip "none of node, java, python 3.12 and rustc is here"
+# A stripped Go program: only the table of the Go runtime has its functions.
+if go version >/dev/null 2>&1; then
+	mkdir go && cat >go/spin.go <<'END'
+package main
+
+import "fmt"
+
+type Counter struct{ n uint64 }
+
+//go:noinline
+func (c *Counter) Spin(k uint64) uint64 {
+	for i := uint64(0); i < k; i++ {
+		c.n = c.n*31 + i
+	}
+	return c.n
+}
+
+func main() {
+	c := &Counter{}
+	for i := 0; i < 40; i++ {
+		c.Spin(20000000)
+	}
+	fmt.Println(c.n)
+}
+END
+	if (cd go && GOCACHE=$scratch/go/cache GO111MODULE=off go build -ldflags='-s -w' -o spin spin.go) 2>err; then
+		! nm go/spin 2>/dev/null | grep -q . || fail "the Go program has symbols"
+		code_of "$spoor" record -q -F 499 -o x.nettrace -- go/spin
+		expect_code 0 "record a Go program"
+		"$spoor" report --json x.nettrace >json 2>err || fail "report"
+		json json 'any(.processes[].functions[]; .name == "main.(*Counter).Spin" and .self_samples > 0)'
+		tried="$tried go"
+	else
+		left="$left go"
+	fi
+else
+	left="$left go"
+fi
+
+if gdc --version >/dev/null 2>&1; then
+	cat >spin.d <<'END'
+struct Pricing
+{
+    ulong total;
+    pragma(inline, false) ulong burn(ulong n)
+    {
+        foreach (i; 0 .. n)
+            total = total * 31 + i;
+        return total;
+    }
+}
+int main()
+{
+    Pricing p;
+    foreach (i; 0 .. 40)
+        p.burn(20_000_000);
+    return p.total == 1;
+}
+END
+	if gdc -O1 -g -o spin.gdc spin.d 2>err; then
+		code_of "$spoor" record -q -F 499 -o x.nettrace -- ./spin.gdc
+		expect_code 0 "record a D program"
+		"$spoor" report --json x.nettrace >json 2>err || fail "report"
+		json json 'any(.processes[].functions[]; (.name | test("^spin\\.Pricing\\.burn\\(ulong\\)")) and .self_samples > 0)'
+		tried="$tried d"
+	else
+		left="$left d"
+	fi
+else
+	left="$left d"
+fi
+
+[ -n "$tried" ] || skip "none of node, java, python 3.12, rustc, go and gdc is here"
 [ -z "$left" ] || echo "not tried, as not installed:$left"
