@@ -134,6 +134,7 @@ static int fetch(const struct symbols_values *values, const struct verb *self, c
 		.size_max = values->max_size,
 		.timeout_ns = values->timeout_ns,
 		.urls_only = values->urls,
+		.lines = values->lines,
 		.quiet = values->quiet,
 	};
 	struct symbols_recording r;
@@ -299,7 +300,7 @@ static int run(const struct symbols_values *values, const struct verb *self,
 		return options_misused(self,
 			"--server, --urls, --apply and --timeout go with 'fetch'");
 	if (values->lines && strcmp(what, "apply") != 0)
-		return options_misused(self, "--lines goes with 'apply'");
+		return options_misused(self, "--lines goes with 'apply' and 'fetch'");
 	if (strcmp(what, "apply") == 0 && count == 2)
 		return apply(values, words[1]);
 	if (values->output)
@@ -320,8 +321,13 @@ int cmd_symbols(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
-	/* Any user may have written the recording and the symbol files. KILL: as in selection_open(). */
-	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES | RIGHT_KILL);
+	/*
+	 * Any user may have written the recording and the symbol files. KILL: as in selection_open().
+	 * SYS_PTRACE opens the root of a process, for files of its container.
+	 */
+	(void)rights_reduce(rights_are_borrowed()
+				    ? 0
+				    : RIGHTS_OF_FILES | RIGHT_KILL | RIGHT_SYS_PTRACE);
 	code = run(&values, self, &args);
 	options_done(self, &values, &args);
 	return code;

@@ -14,6 +14,7 @@ struct symbols_fetch_values {
 	uint64_t size_max;           /* of a file; 0: default */
 	uint64_t timeout_ns;         /* of a download; 0: default */
 	bool urls_only;              /* prints the addresses and downloads nothing */
+	bool lines;                  /* portable PDBs too */
 	bool quiet;
 };
 

@@ -211,7 +211,7 @@ static bool add_rows(struct listing *l, const struct instruction_body *body,
 		last = frame ? frame : last;
 		skipped = false;
 		(void)disassembler_next(l->in->disassembler, code->code, code->size, at,
-			&instruction); /* it is there: its offset was found */
+			&instruction); /* its offset was found before */
 		if (time.count)
 			bytes_printf(l->out, "%5.1f %%", share_of(l->report, time.ns));
 		else
@@ -324,7 +324,7 @@ static int add_instructions_json(struct listing *l, const struct instruction_bod
 			take_hits(l->in->instructions, body, end_of(l, code, i), &hit);
 		const struct line_frame *frame = line_of(l, body, at);
 		(void)disassembler_next(l->in->disassembler, code->code, code->size, at,
-			&instruction); /* it is there: its offset was found */
+			&instruction); /* its offset was found before */
 		bytes_reset(&text);
 		add_instruction(l, body, code, &instruction, &text);
 		json_object(j, NULL);

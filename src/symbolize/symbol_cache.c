@@ -23,6 +23,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "code/portable_pdb.h"
 #include "image/image_file.h"
 #include "machine/box.h"
 #include "pipeline/output_limit.h"
@@ -89,6 +90,33 @@ void symbol_cache_close(struct symbol_cache *cache)
 	cache->fd = -1;
 }
 
+/* A portable PDB: its GUID is its key. */
+static int check_pdb(const struct image_file *file, const char *build_id, char *ret_build_id,
+	struct diag *diag)
+{
+	cleanup(freep) uint8_t *data = NULL;
+	struct portable_pdb pdb;
+	int result = image_file_load(file, 0, file->size_bytes, PORTABLE_PDB_MAX, &data);
+
+	if (result == 0)
+		result = portable_pdb_read(&pdb, data, (size_t)file->size_bytes);
+	if (result < 0)
+		return diag_set(diag, result, "it is no portable PDB: %m");
+	ret_build_id[text_put_hex(ret_build_id, pdb.id, sizeof(pdb.id))] = '\0';
+	if (build_id && strcmp(build_id, ret_build_id) != 0)
+		return diag_set(diag, -EBADMSG, "it has the GUID %s, not %s", ret_build_id,
+			build_id);
+	return 0;
+}
+
+static bool is_pdb(const struct image_file *file)
+{
+	char magic[4];
+
+	return image_file_read(file, 0, magic, sizeof(magic)) == 0 &&
+	       memcmp(magic, "BSJB", sizeof(magic)) == 0;
+}
+
 int symbol_cache_check(int fd, const char *build_id, char *ret_build_id, struct diag *diag)
 {
 	struct image_file file;
@@ -97,6 +125,8 @@ int symbol_cache_check(int fd, const char *build_id, char *ret_build_id, struct 
 
 	if (result < 0)
 		return result;
+	if (is_pdb(&file))
+		return check_pdb(&file, build_id, ret_build_id, diag);
 	result = elf_read(&elf, &file, diag);
 	if (result == 0) {
 		const struct elf_section *symbols = elf_find_section(&elf, ".symtab");

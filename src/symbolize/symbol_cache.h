@@ -1,5 +1,6 @@
 /*
- * The user's cache of symbol files, by build id, and the machine's own store of them.
+ * The user's cache of symbol files, by build id, and the machine's own store of them. Portable PDBs are
+ * in it too: the hexadecimal digits of their GUID, in the order of the file, are the build id.
  *
  *   struct symbol_cache cache;
  *   symbol_cache_open(&cache, true, &diag);
@@ -67,7 +68,7 @@ int symbol_cache_find(const struct symbol_cache *cache, const char *build_id, in
 bool symbol_cache_has(const struct symbol_cache *cache, const char *build_id);
 
 /*
- * Copies an ELF file with a symbol table into the cache. `build_id` NULL: whichever it has;
+ * Copies an ELF file with a symbol table, or a portable PDB, into the cache. `build_id` NULL: whichever it has;
  * ret_build_id has BUILD_ID_TEXT_SIZE bytes. -EBADMSG: it is no such file, or has another build id.
  */
 int symbol_cache_add(const struct symbol_cache *cache, int fd, const char *build_id,

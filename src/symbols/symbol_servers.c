@@ -154,6 +154,35 @@ static void add_escaped(struct bytes *url, const char *text)
 	}
 }
 
+/*
+ * A portable PDB: "NAME/GUID" "FFFFFFFF/NAME". The GUID's first three numbers are little-endian in the
+ * file, and so in `key`. The name is in lower case, as servers must expect it; then as it is.
+ */
+static bool pdb_url(const struct symbol_server *server, const char *name, const char *key,
+	uint32_t i, struct bytes *url)
+{
+	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
+	cleanup(bytes_done) struct bytes shown = { 0 };
+	bool has_upper = false;
+
+	for (const char *c = name; *c; c++) {
+		bool upper = *c >= 'A' && *c <= 'Z';
+		has_upper |= upper;
+		bytes_u8(&shown, (uint8_t)(upper && i == 0 ? *c + 32 : *c));
+	}
+	if (!(server->layouts & SYMBOL_LAYOUT_MICROSOFT) || i > has_upper || strlen(key) != 32)
+		return false;
+	bytes_reset(url);
+	bytes_printf(url, "%s/", server->url);
+	add_escaped(url, bytes_z(&shown));
+	bytes_text(url, "/");
+	for (size_t b = 0; b < sizeof(order); b++)
+		bytes_add(url, key + 2 * (size_t)order[b], 2);
+	bytes_text(url, "FFFFFFFF/");
+	add_escaped(url, bytes_z(&shown));
+	return !url->failed;
+}
+
 bool symbol_server_url(const struct symbol_server *server, const char *image, const char *build_id,
 	uint32_t i, struct bytes *url)
 {
@@ -169,6 +198,8 @@ bool symbol_server_url(const struct symbol_server *server, const char *image, co
 		{ SYMBOL_LAYOUT_DEBUGINFOD, false, "buildid/", "/executable" },
 	};
 
+	if (text_ends_with(image, ".pdb"))
+		return pdb_url(server, image, build_id, i, url);
 	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
 		if (!(server->layouts & forms[f].layout) || i-- > 0)
 			continue;

@@ -6,7 +6,7 @@
  *   for (uint32_t i = 0; symbol_server_url(server, "libcoreclr.so", build_id, i, &url); i++) ...
  *
  * Known layouts: Microsoft's symbol server ("_.debug/elf-buildid-sym-ID/_.debug" and
- * "FILE/elf-buildid-ID/FILE") and debuginfod ("buildid/ID/debuginfo" and "buildid/ID/executable").
+ * "FILE/elf-buildid-ID/FILE"; "NAME.pdb/GUIDFFFFFFFF/NAME.pdb") and debuginfod ("buildid/ID/debuginfo" and "buildid/ID/executable").
  */
 #ifndef SPOOR_SYMBOLS_SYMBOL_SERVERS_H
 #define SPOOR_SYMBOLS_SYMBOL_SERVERS_H

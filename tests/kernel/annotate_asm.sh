@@ -71,7 +71,7 @@ line=$(grep -nF 'x = x * 31 + i;' "$top/tests/kernel/managed/Program.cs" | head 
 json json '.bodies[0].tier != null and ([.bodies[0].instructions[].self_samples] | add) == .bodies[0].self_samples
 	and any(.bodies[0].instructions[]; .line == ($a | tonumber) and .self_samples > 0 and (.file | endswith("/Program.cs")))' "$line"
 
-# Without --code the recording says what is missing.
+# Without --code the missing option is named.
 "$spoor" record -q -F 499 --duration 1s -p $burner -o plain.nettrace || fail "record"
 code_of "$spoor" annotate --asm Hot.Burn plain.nettrace
 expect_code 0 "annotate --asm without code"

@@ -23,6 +23,40 @@ static void assert_url(const struct symbol_server *server, const char *image, ui
 	bytes_done(&url);
 }
 
+/* The GUID 097b72f6-390a-04fc-878e-5a2d63b6cc4b, in the order of a file. */
+#define PDB_KEY "f6727b090a39fc04878e5a2d63b6cc4b"
+#define PDB_ID  "097b72f6390a04fc878e5a2d63b6cc4bFFFFFFFF"
+
+static void assert_pdb_url(const struct symbol_server *server, const char *name, uint32_t i,
+	const char *expected)
+{
+	struct bytes url = { 0 };
+
+	assert_int_equal(symbol_server_url(server, name, PDB_KEY, i, &url), expected != NULL);
+	if (expected)
+		assert_string_equal(bytes_z(&url), expected);
+	bytes_done(&url);
+}
+
+static void test_pdb_urls(void **state)
+{
+	struct symbol_servers servers = { 0 };
+
+	(void)state;
+	assert_int_equal(setenv("DEBUGINFOD_URLS", "https://d.example", 1), 0);
+	assert_int_equal(symbol_servers_add(&servers, "https://both.example debuginfod", NULL), 0);
+	const struct symbol_server *s = servers.list.items;
+	assert_pdb_url(&s[0], "My Shop.pdb", 0,
+		"https://both.example/my%20shop.pdb/" PDB_ID "/my%20shop.pdb");
+	assert_pdb_url(&s[0], "My Shop.pdb", 1,
+		"https://both.example/My%20Shop.pdb/" PDB_ID "/My%20Shop.pdb");
+	assert_pdb_url(&s[0], "My Shop.pdb", 2, NULL);
+	assert_pdb_url(&s[0], "shop.pdb", 0, "https://both.example/shop.pdb/" PDB_ID "/shop.pdb");
+	assert_pdb_url(&s[0], "shop.pdb", 1, NULL);
+	assert_pdb_url(&s[1], "shop.pdb", 0, NULL); /* debuginfod has none */
+	symbol_servers_done(&servers);
+}
+
 static void test_urls(void **state)
 {
 	struct symbol_servers servers = { 0 };
@@ -128,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_urls),
+		cmocka_unit_test(test_pdb_urls),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_settings),
 	};
