@@ -1,16 +1,11 @@
 /*
- * Opens the events. Machine-wide: one for each CPU, with its own ring. For processes: one for each
- * thread and CPU, inherited by the threads and processes that they start; all of a CPU write into
- * the ring of an event on our own thread, which produces no samples and does not end with the
- * targets.
- *
- * If the kernel refuses an event, the recorder tries with less, and reports it in info: without
+ * Chooses what to open: which attributes, whether for the machine or for processes (recorder_events.c
+ * opens it). If the kernel refuses, the recorder tries with less, and reports it in info: without
  * kernel code, with smaller rings, or machine-wide if a process has too many threads.
  */
 #include "perf/recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,108 +13,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/map.h"
 #include "base/poll_set.h"
-#include "base/vec.h"
 #include "machine/box.h"
-#include "machine/proc.h"
 #include "machine/rights.h"
 #include "perf/attribute.h"
-#include "perf/closing.h"
 #include "perf/explain.h"
 #include "perf/kernel_event.h"
 #include "perf/perf_record.h"
+#include "perf/recorder_events.h"
 #include "perf/ring.h"
 #include "perf/sched_probe.h"
-#include "perf/twins.h"
 
-/* a process that still grows after so many rounds is followed by inheritance only */
-#define SCAN_ROUNDS_MAX 64u
 /* limit of samples a second on all CPUs, if only the samples of some processes are kept */
-#define WIDE_HZ_MAX    20000u
-#define FILES_PART     4u /* events may use 1/FILES_PART of RLIMIT_NOFILE */
-#define WATERMARK_PART 4u /* a ring becomes readable when 1/WATERMARK_PART of it is full */
-
-struct event {
-	int fd;
-	int32_t cpu;
-	uint32_t tid; /* 0: every process */
-	bool anchor;
-	bool tracepoint;
-	bool copies; /* one of two sampling events, by the size of their copies */
-	bool small;  /* the one with small copies */
-};
-
-struct target {
-	uint32_t pid;
-	int pidfd; /* -1: the kernel has no pidfds */
-	bool ended;
-};
-
-struct recorder {
-	struct recorder_info info;
-	struct recorder_options options; /* pids: our own copy */
-	struct rights rights;
-	struct perf_event_attr attr;
-	VEC(struct event) events;
-	VEC(struct ring *) rings; /* each on the heap, so that its address does not change */
-	VEC(struct target) targets;
-	struct cpu_list cpus;   /* the CPUs that have a ring */
-	struct cpu_list online; /* as of the last recorder_follow_cpus() */
-	struct twins twins;
-	struct sched_probe *probe; /* NULL: sched_switch has its own events */
-	uint8_t *scratch;
-	size_t ring_bytes;
-	uint32_t wait_first; /* of its descriptors in the set of the last recorder_await() */
-	uint32_t wait_count;
-	bool small_copies; /* those events run now */
-	bool machine;      /* the rings cover the whole machine */
-	bool running;
-	bool started; /* it was running */
-};
-
-/* Without memory it waits for the kernel. */
-static void close_tracepoints(struct recorder *recorder)
-{
-	VEC(int) fds = { 0 };
-
-	vec_each(event, &recorder->events)
-		if (event->tracepoint && vec_add(&fds, event->fd))
-			event->fd = -1;
-	if (recorder->probe) {
-		int fd = sched_probe_take_event(recorder->probe);
-		if (fd >= 0 && !vec_add(&fds, fd))
-			(void)close(fd); /* slowly */
-	}
-	closing_finish(fds.items, fds.count);
-	vec_done(&fds);
-}
-
-static void close_events(struct recorder *recorder)
-{
-	for (uint32_t i = 0; i < recorder->rings.count; i++) {
-		ring_unmap(recorder->rings.items[i]);
-		free(recorder->rings.items[i]);
-	}
-	vec_reset(&recorder->rings);
-	if (recorder->started)
-		close_tracepoints(recorder);
-	for (uint32_t i = 0; i < recorder->events.count; i++)
-		closep(&recorder->events.items[i].fd); /* no data is lost if this fails */
-	vec_reset(&recorder->events);
-	twins_done(&recorder->twins);
-}
+#define WIDE_HZ_MAX 20000u
 
 void recorder_close(struct recorder *recorder)
 {
 	if (!recorder)
 		return;
-	close_events(recorder);
+	recorder_events_close(recorder);
 	sched_probe_close(recorder->probe);
 	for (uint32_t i = 0; i < recorder->targets.count; i++)
 		if (recorder->targets.items[i].pidfd >= 0)
-			(void)close(recorder->targets.items[i].pidfd); /* as above */
+			(void)close(recorder->targets.items[i]
+					    .pidfd); /* no data is lost if this fails */
 	vec_done(&recorder->events);
 	vec_done(&recorder->rings);
 	vec_done(&recorder->targets);
@@ -127,394 +44,6 @@ void recorder_close(struct recorder *recorder)
 	vec_done(&recorder->online.cpus);
 	free(recorder->scratch);
 	free(recorder);
-}
-
-/* Takes ownership of the descriptor: it is closed if it cannot be stored. */
-static int keep_event(struct recorder *recorder, int fd, int32_t cpu, uint32_t tid, bool anchor)
-{
-	struct event event = { .fd = fd, .cpu = cpu, .tid = tid, .anchor = anchor };
-
-	if (vec_add(&recorder->events, event))
-		return 0;
-	(void)close(fd); /* the caller reports that memory ran out */
-	return -ENOMEM;
-}
-
-static int add_ring(struct recorder *recorder, int fd, int32_t cpu)
-{
-	struct ring *ring = calloc(1, sizeof(*ring));
-
-	if (!ring)
-		return -ENOMEM;
-	int r = ring_map(ring, fd, cpu, recorder->ring_bytes);
-	if (r < 0 || !vec_add(&recorder->rings, ring)) {
-		ring_unmap(ring);
-		free(ring);
-		return r < 0 ? r : -ENOMEM;
-	}
-	ring->scratch = recorder->scratch;
-	ring->twins = recorder->machine ? NULL : &recorder->twins;
-	return 0;
-}
-
-static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
-{
-	for (uint32_t i = 0; i < recorder->rings.count; i++)
-		if (recorder->rings.items[i]->cpu == cpu)
-			return recorder->rings.items[i];
-	return NULL;
-}
-
-static bool divides(const struct recorder *recorder)
-{
-	return recorder->machine && recorder->options.user_stack_small_bytes;
-}
-
-/* Opens one of the scheduler's tracepoints. `kind`: `copies` and `small` of the event. */
-static int open_sched_event(struct recorder *recorder, int ring_fd, enum sched_event which,
-	uint32_t stack_bytes, const struct event *kind)
-{
-	struct sched_events *sched = &recorder->info.sched;
-	struct perf_event_attr attr;
-
-	sched_events_attribute(sched, which, &recorder->attr, stack_bytes,
-		recorder->options.user_only, recorder->options.kernel_only, &attr);
-	int fd = event_open(&attr, -1, kind->cpu);
-	if (fd == -ENODEV || fd == -ENXIO)
-		return 0; /* the CPU went offline */
-	if (fd < 0) {
-		sched_events_refuse(sched, fd);
-		return 0;
-	}
-	int r = keep_event(recorder, fd, kind->cpu, 0, false);
-	if (r < 0)
-		return r;
-	struct event *event = vec_last(&recorder->events);
-	event->tracepoint = true;
-	event->copies = kind->copies;
-	event->small = kind->small;
-	if (sched->of[which].filter)
-		/* without it more is recorded than needed */
-		(void)event_filter(fd, sched->of[which].filter);
-	return event_redirect(fd, ring_fd);
-}
-
-/* Opens the events of one CPU into which the program for sched_switch writes. */
-static int open_probe_events(struct recorder *recorder, int32_t cpu, int ring_fd)
-{
-	const struct recorder_options *options = &recorder->options;
-
-	for (uint32_t class = 0; class < SCHED_PROBE_CLASSES; class ++) {
-		struct perf_event_attr attr;
-		sched_events_attribute(&recorder->info.sched, SCHED_EVENT_SWITCH, &recorder->attr,
-			options->switch_stack_bytes, options->user_only, options->kernel_only,
-			&attr);
-		if (!sched_probe_attribute(recorder->probe, class, options->user_stack_small_bytes,
-			    &attr))
-			continue;
-		int fd = event_open(&attr, -1, cpu);
-		if (fd == -ENODEV || fd == -ENXIO)
-			return 0; /* the CPU went offline */
-		if (fd < 0)
-			return fd;
-		int r = keep_event(recorder, fd, cpu, 0, false);
-		if (r == 0)
-			r = event_redirect(fd, ring_fd);
-		if (r < 0)
-			return r;
-		/* The right to use BPF may have been dropped when a CPU comes: its switches have no stacks. */
-		(void)sched_probe_connect(recorder->probe, cpu, class, fd);
-	}
-	return 0;
-}
-
-/*
- * Opens the scheduler's tracepoints of a CPU, beside its ring. If the kernel refuses them, context
- * switches are recorded without them. As of the samples, there are two of the switches if the copies
- * vary.
- */
-static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd)
-{
-	const struct recorder_options *options = &recorder->options;
-	const struct sched_tracepoint *of = recorder->info.sched.of;
-	struct event kind = { .cpu = cpu, .copies = divides(recorder) };
-	int r = 0;
-
-	if (recorder->probe)
-		r = open_probe_events(recorder, cpu, ring_fd);
-	else if (of[SCHED_EVENT_SWITCH].wanted)
-		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_SWITCH,
-			options->switch_stack_bytes, &kind);
-	kind.small = true;
-	if (r == 0 && kind.copies && !recorder->probe && of[SCHED_EVENT_SWITCH].wanted)
-		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_SWITCH,
-			options->user_stack_small_bytes, &kind);
-	kind.copies = kind.small = false;
-	if (r == 0 && of[SCHED_EVENT_WAKING].wanted)
-		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_WAKING,
-			options->waking_stack_bytes, &kind);
-	return r;
-}
-
-/* Two sampling events, of which one runs at a time; both write into the ring of `owner`. */
-static int open_copies(struct recorder *recorder, int32_t cpu, int owner)
-{
-	struct perf_event_attr sideband;
-	struct perf_event_attr sampling = recorder->attr;
-
-	attribute_divide(&sampling, &sideband);
-	for (int small = 0; small < 2; small++) {
-		if (small)
-			sampling.sample_stack_user = recorder->options.user_stack_small_bytes;
-		int fd = event_open(&sampling, -1, cpu);
-		if (fd < 0)
-			return fd;
-		int r = keep_event(recorder, fd, cpu, 0, false);
-		if (r < 0)
-			return r;
-		vec_last(&recorder->events)->copies = true;
-		vec_last(&recorder->events)->small = small;
-		r = event_redirect(fd, owner);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int open_first(const struct recorder *recorder, int32_t cpu)
-{
-	struct perf_event_attr sideband;
-	struct perf_event_attr sampling = recorder->attr;
-
-	if (!divides(recorder))
-		return event_open(&recorder->attr, -1, cpu);
-	attribute_divide(&sampling, &sideband);
-	return event_open(&sideband, -1, cpu);
-}
-
-/* A CPU that went offline meanwhile is no failure: 0 without an event. */
-static int open_cpu(struct recorder *recorder, int32_t cpu)
-{
-	int fd = open_first(recorder, cpu);
-
-	if (fd == -ENODEV || fd == -ENXIO)
-		return 0;
-	if (fd < 0)
-		return fd;
-	int r = keep_event(recorder, fd, cpu, 0, false);
-	if (r < 0)
-		return r;
-	struct ring *ring = find_ring(recorder, cpu);
-	if (!ring) {
-		r = add_ring(recorder, fd, cpu);
-		if (r == 0 && divides(recorder))
-			r = open_copies(recorder, cpu, fd);
-		if (r == 0)
-			r = open_sched_events(recorder, cpu, fd);
-		return r < 0 ? r : 1;
-	}
-	/* A CPU that came back: its ring, which the old event owns, may still hold records. */
-	for (uint32_t i = 0; i + 1 < recorder->events.count; i++) {
-		const struct event *old = &recorder->events.items[i];
-		if (old->cpu == cpu && !event_redirect(fd, old->fd))
-			break;
-	}
-	ring->fd = fd;
-	r = divides(recorder) ? open_copies(recorder, cpu, fd) : 0;
-	if (r == 0)
-		r = open_sched_events(recorder, cpu, fd);
-	return r < 0 ? r : 1;
-}
-
-static int open_machine(struct recorder *recorder)
-{
-	for (uint32_t i = 0; i < recorder->cpus.cpus.count; i++) {
-		int r = open_cpu(recorder, (int32_t)recorder->cpus.cpus.items[i]);
-		if (r < 0)
-			return r;
-	}
-	return recorder->rings.count ? 0 : -ENODEV;
-}
-
-static int open_anchors(struct recorder *recorder)
-{
-	struct perf_event_attr attr;
-
-	attribute_anchor(&attr, &recorder->attr);
-	for (uint32_t i = 0; i < recorder->cpus.cpus.count; i++) {
-		int32_t cpu = (int32_t)recorder->cpus.cpus.items[i];
-		int fd = event_open(&attr, 0, cpu);
-		if (fd < 0)
-			return fd;
-		int r = keep_event(recorder, fd, cpu, 0, true);
-		if (r < 0)
-			return r;
-		r = add_ring(recorder, fd, cpu);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* One event for each CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
-static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
-{
-	for (uint32_t i = 0; i < recorder->rings.count; i++) {
-		const struct ring *ring = recorder->rings.items[i];
-		uint64_t id;
-		int fd = event_open(&recorder->attr, (pid_t)tid, ring->cpu);
-		if (fd == -ENODEV || fd == -ENXIO)
-			continue; /* the CPU went offline */
-		if (fd < 0)
-			return fd;
-		int r = keep_event(recorder, fd, ring->cpu, tid, false);
-		if (r < 0)
-			return r;
-		r = event_redirect(fd, ring->fd);
-		if (r < 0)
-			return r;
-		if (doubtful && event_read_id(fd, &id) == 0 &&
-			!twins_add(&recorder->twins, tid, ring->cpu, id, fd))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Attaches all threads that the targets have now. */
-static int list_threads(const struct recorder *recorder, struct proc_reader *proc,
-	struct id_list *list)
-{
-	vec_reset(&list->ids);
-	for (size_t i = 0; i < recorder->options.pid_count; i++) {
-		if (recorder->options.scope == RECORD_THREADS) {
-			if (!vec_add(&list->ids, recorder->options.pids[i]))
-				return -ENOMEM;
-			continue;
-		}
-		int r = proc_list_threads(proc, recorder->options.pids[i], list);
-		if (r < 0 && r != -ESRCH)
-			return r;
-	}
-	return 0;
-}
-
-static bool too_many(const struct recorder *recorder, uint32_t thread_count)
-{
-	uint64_t events = (uint64_t)thread_count * recorder->cpus.cpus.count;
-
-	return events > recorder->rights.open_files_max / FILES_PART;
-}
-
-/* Attaches until a scan finds no new thread, *ret_count in all. -EMFILE: too many events. */
-static int attach_threads(struct recorder *recorder, struct proc_reader *proc, struct id_list *list,
-	struct map *attached, uint32_t *ret_count)
-{
-	*ret_count = 0;
-	for (unsigned round = 0; round < SCAN_ROUNDS_MAX; round++) {
-		bool found = false;
-		int r = list_threads(recorder, proc, list);
-		if (r < 0)
-			return r;
-		if (recorder->options.scope != RECORD_CHILD) {
-			if (list->ids.count > *ret_count)
-				*ret_count = list->ids.count;
-			if (too_many(recorder, list->ids.count))
-				return -EMFILE;
-		}
-		for (uint32_t i = 0; i < list->ids.count; i++) {
-			uint32_t tid = list->ids.items[i];
-			if (map_get(attached, tid))
-				continue;
-			if (!map_put(attached, tid, 1))
-				return -ENOMEM;
-			found = true;
-			r = open_thread(recorder, tid, round > 0);
-			if (r < 0 && r != -ESRCH)
-				return r;
-		}
-		if (!found)
-			break;
-	}
-	*ret_count = attached->count;
-	/* The child waits and has one thread, so no thread can be missed. */
-	for (uint32_t i = 0; i < recorder->events.count; i++)
-		if (!recorder->events.items[i].anchor)
-			return 0;
-	return -ESRCH;
-}
-
-static int open_targets(struct recorder *recorder)
-{
-	struct proc_reader proc;
-	struct id_list list = { 0 };
-	struct map attached = { 0 };
-
-	int r = proc_open(&proc, NULL);
-	if (r < 0)
-		return r;
-	r = open_anchors(recorder);
-	if (r >= 0)
-		r = attach_threads(recorder, &proc, &list, &attached, &recorder->info.thread_count);
-	vec_done(&list.ids);
-	map_done(&attached);
-	proc_close(&proc);
-	return r;
-}
-
-static size_t page_bytes(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The requested size, within our own limit and the user's limit of locked memory. */
-static size_t first_ring_bytes(const struct recorder *recorder)
-{
-	const struct rights *rights = &recorder->rights;
-	size_t count = recorder->cpus.cpus.count;
-	size_t page = page_bytes();
-	size_t wanted =
-		recorder->options.ring_bytes ? recorder->options.ring_bytes : RECORDER_RING_BYTES;
-	size_t bytes = page;
-
-	while (bytes < wanted)
-		bytes *= 2;
-	while (bytes > page && bytes * count > RECORDER_RINGS_BYTES_MAX)
-		bytes /= 2;
-	if (rights->perf_event_paranoid < 0 || (rights->effective & RIGHT_IPC_LOCK) ||
-		rights->locked_bytes_max == UINT64_MAX)
-		return bytes;
-	uint64_t allowed =
-		(uint64_t)rights->perf_event_mlock_kb * 1024 * count + rights->locked_bytes_max;
-	while (bytes > page && (bytes + page) * count > allowed)
-		bytes /= 2;
-	return bytes;
-}
-
-static int open_once(struct recorder *recorder)
-{
-	close_events(recorder);
-	recorder->attr.wakeup_watermark = (uint32_t)(recorder->ring_bytes / WATERMARK_PART);
-	return recorder->machine ? open_machine(recorder) : open_targets(recorder);
-}
-
-/* EPERM may mean the limit on locked memory: then the last event is open, without a ring. */
-static bool rings_too_large(const struct recorder *recorder, int error)
-{
-	if ((error != -EPERM && error != -ENOMEM) || !recorder->events.count)
-		return false;
-	return !find_ring(recorder, vec_last(&recorder->events)->cpu);
-}
-
-/* Like open_once(), but halves the rings as long as they exceed the limit of locked memory. */
-static int open_events(struct recorder *recorder)
-{
-	recorder->ring_bytes = first_ring_bytes(recorder);
-	for (;;) {
-		int r = open_once(recorder);
-		if (!rings_too_large(recorder, r) || recorder->ring_bytes <= page_bytes())
-			return r;
-		recorder->ring_bytes /= 2;
-	}
 }
 
 static bool no_right(int error)
@@ -528,13 +57,13 @@ static int open_with_rights(struct recorder *recorder, struct diag *limit)
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = recorder->options.user_only;
 	recorder->attr.exclude_user = recorder->attr.exclude_callchain_user =
 		recorder->options.kernel_only;
-	int r = open_events(recorder);
+	int r = recorder_events_open(recorder);
 	/* With kernel_only nothing would remain without the kernel. */
 	if (!no_right(r) || recorder->options.user_only || recorder->options.kernel_only ||
-		rings_too_large(recorder, r))
+		recorder_rings_too_large(recorder, r))
 		return r;
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = 1;
-	int without = open_events(recorder);
+	int without = recorder_events_open(recorder);
 	if (without < 0)
 		return r;
 	explain_rights(&recorder->rights, EXPLAIN_KERNEL, r, limit);
@@ -590,7 +119,7 @@ static int describe_failure(const struct recorder *recorder, int error, struct d
 	const struct recorder_options *options = &recorder->options;
 	uint32_t threads = recorder->info.thread_count;
 
-	if (error == -EMFILE && threads && too_many(recorder, threads)) {
+	if (error == -EMFILE && threads && recorder_has_too_many(recorder, threads)) {
 		diag_set(diag, error,
 			"cannot record %" PRIu32 " threads on %" PRIu32 " CPUs: that takes %" PRIu64
 			" events, and a quarter of the %" PRIu64
@@ -608,7 +137,7 @@ static int describe_failure(const struct recorder *recorder, int error, struct d
 		diag_remedy(diag, "raise the limit on open files (ulimit -n)");
 		return error;
 	}
-	if (rings_too_large(recorder, error)) {
+	if (recorder_rings_too_large(recorder, error)) {
 		diag_set(diag, error,
 			"cannot map rings for %" PRIu32
 			" CPUs: the limit on locked memory is used up (perf_event_mlock_kb is %" PRIu32
@@ -670,7 +199,7 @@ static int hold_targets(struct recorder *recorder, struct diag *diag)
 
 	for (size_t i = 0; i < recorder->options.pid_count; i++) {
 		uint32_t pid = recorder->options.pids[i];
-		struct target *target = vec_push(&recorder->targets);
+		struct recorder_target *target = vec_push(&recorder->targets);
 		if (!target)
 			return diag_set(diag, -ENOMEM, "no memory for the targets");
 		target->pid = pid;
@@ -707,7 +236,7 @@ static void fill_info(struct recorder *recorder)
 	info->event_count = recorder->events.count;
 	info->ring_bytes = recorder->ring_bytes;
 	info->user_stack_bytes = recorder->attr.sample_stack_user;
-	info->copies_vary = divides(recorder);
+	info->copies_vary = recorder_divides(recorder);
 	info->kernel_excluded = recorder->attr.exclude_kernel;
 	/* A halted CPU counts no cycles. */
 	info->idle_excluded = recorder->attr.exclude_idle || info->clock == RECORD_CLOCK_CYCLES;
@@ -925,7 +454,7 @@ void recorder_stop(struct recorder *recorder)
 
 bool recorder_copy_small(struct recorder *recorder, bool small)
 {
-	if (!divides(recorder) || !recorder->running)
+	if (!recorder_divides(recorder) || !recorder->running)
 		return false;
 	recorder->small_copies = small;
 	if (recorder->probe)
@@ -1036,7 +565,7 @@ int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, vo
 		if (has_cpu(before, cpu))
 			continue;
 		changed(context, cpu, true);
-		r = open_cpu(recorder, (int32_t)cpu);
+		r = recorder_events_open_cpu(recorder, (int32_t)cpu);
 		if (r < 0) {
 			r = diag_set(diag, r,
 				"cannot record CPU %" PRIu32 ", which came online: %m", cpu);
