@@ -5,6 +5,8 @@
 #include "gc/collector/collector.h"
 
 void spoorgc_fill_heap(struct collector *c);
+/* Called by spoorgc_fill_heap(). */
+void spoorgc_fill_walks(struct gc_heap_table *table);
 void spoorgc_fill_handles(struct collector *c);
 
 #endif

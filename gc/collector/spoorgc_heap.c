@@ -1,6 +1,6 @@
 /*
  * IGCHeap: 89 functions that the runtime may call. Those with more than a few lines are in
- * collector.c and collector_walk.c. Functions without a meaning for a collector without
+ * collector.c, collector_walk.c and spoorgc_walks.c. Functions without a meaning for a collector without
  * generations, compaction or background threads return the value with which the runtime works, and
  * have a comment about that.
  */
@@ -549,107 +549,7 @@ static struct gc_object *containing_object(struct gc_heap *self, void *interior,
 	return c->is_stopped ? heap_object_at(&c->heap, interior) : NULL;
 }
 
-/* ---- walks ---- */
-
-static void walk_object(struct gc_heap *self, struct gc_object *object, gc_walk_object_fn *walk,
-	void *context)
-{
-	(void)self;
-	collector_walk_references(object, walk, context);
-}
-
-static void walk_object2(struct gc_heap *self, struct gc_object *object, gc_walk_object2_fn *walk,
-	void *context)
-{
-	(void)self;
-	collector_walk_slots(object, walk, context);
-}
-
-static void walk_heap(struct gc_heap *self, gc_walk_object_fn *walk, void *context,
-	int32_t generation, bool walk_large)
-{
-	/* All small objects are of the oldest generation. */
-	if (generation >= 0 && generation < GENERATION_OLDEST)
-		return;
-	collector_walk_heap(of(self), walk, context, walk_large);
-}
-
-static void retire_for_walk(struct gc_alloc_context *context, void *argument)
-{
-	collector_retire(argument, context);
-}
-
-static void walk_heap_outside(struct gc_heap *self, gc_walk_object_fn *walk, void *context,
-	int32_t generation, bool walk_large)
-{
-	struct collector *c = of(self);
-
-	c->ee->table->GcEnumAllocContexts(c->ee, retire_for_walk, c);
-	walk_heap(self, walk, context, generation, walk_large);
-}
-
-static void walk_survivors(struct gc_heap *self, void *gc_context, void *record, void *diagnostics,
-	int32_t type, int32_t generation)
-{
-	/* Profilers read the new addresses of survivors: none has moved. */
-	(void)self;
-	(void)gc_context;
-	(void)record;
-	(void)diagnostics;
-	(void)type;
-	(void)generation;
-}
-
-static void walk_finalize_queue(struct gc_heap *self, void *gc_context, gc_walk_finalizer_fn *walk)
-{
-	(void)gc_context;
-	collector_walk_ready_kinds(of(self), walk);
-}
-
-static void scan_finalize_queue(struct gc_heap *self, gc_scan_finalizer_fn *scan,
-	struct gc_scan_context *context)
-{
-	/* Called as a promote function: slot, context, flags. */
-	collector_walk_ready(of(self), (gc_promote_fn *)(void *)scan, context);
-}
-
-static void scan_handles(struct gc_heap *self, gc_scan_handle_fn *scan, int32_t generation,
-	struct gc_scan_context *context)
-{
-	(void)generation;
-	collector_walk_handles(of(self), scan, context, false);
-}
-
-static void scan_dependent_handles(struct gc_heap *self, gc_scan_handle_fn *scan,
-	int32_t generation, struct gc_scan_context *context)
-{
-	(void)generation;
-	collector_walk_handles(of(self), scan, context, true);
-}
-
-static void describe_generations(struct gc_heap *self, gc_generation_fn *describe, void *context)
-{
-	collector_describe(of(self), describe, context);
-}
-
-static void trace_segment(void *context, int32_t generation, uint8_t *begin, uint8_t *end,
-	uint8_t *reserved)
-{
-	enum { SEGMENT_SMALL = 0, SEGMENT_LARGE = 1, SEGMENT_PINNED = 3 };
-
-	(void)context;
-	(void)end;
-	gc_event_GCCreateSegment_V1(begin, (size_t)(reserved - begin),
-		generation == GENERATION_LARGE    ? SEGMENT_LARGE
-		: generation == GENERATION_PINNED ? SEGMENT_PINNED
-						  : SEGMENT_SMALL);
-}
-
-static void trace_segments(struct gc_heap *self)
-{
-	if (gc_event_on_GCCreateSegment_V1())
-		collector_describe(of(self), trace_segment, NULL);
-}
+/* ---- traces ---- */
 
 /* The settings that a trace shows. */
 struct trace_settings {
@@ -853,16 +753,6 @@ static union {
 		.ValidateObjectMember = ignore_object,
 		.NextObj = next_object,
 		.GetContainingObject = containing_object,
-		.DiagWalkObject = walk_object,
-		.DiagWalkObject2 = walk_object2,
-		.DiagWalkHeap = walk_heap,
-		.DiagWalkSurvivorsWithType = walk_survivors,
-		.DiagWalkFinalizeQueue = walk_finalize_queue,
-		.DiagScanFinalizeQueue = scan_finalize_queue,
-		.DiagScanHandles = scan_handles,
-		.DiagScanDependentHandles = scan_dependent_handles,
-		.DiagDescrGenerations = describe_generations,
-		.DiagTraceGCSegments = trace_segments,
 		.DiagGetGCSettings = trace_settings,
 		.StressHeap = stress_heap,
 		.RegisterFrozenSegment = register_frozen,
@@ -879,7 +769,6 @@ static union {
 		.GetExtraWorkForFinalization = extra_finalization_work,
 		.GetGenerationBudget = generation_budget,
 		.GetLOHThreshold = loh_threshold,
-		.DiagWalkHeapWithACHandling = walk_heap_outside,
 		.NullBridgeObjectsWeakRefs = null_bridge_references,
 	},
 };
@@ -888,5 +777,6 @@ void spoorgc_fill_heap(struct collector *c)
 {
 	for (int i = GC_HEAP_COUNT; i < GC_HEAP_SPARE; i++)
 		heap_table.slots[i] = nothing;
+	spoorgc_fill_walks(&heap_table.table);
 	c->border.table = &heap_table.table;
 }
