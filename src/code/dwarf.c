@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "image/elf.h"
-#include "image/elf_section.h"
-#include "image/image_file.h"
-
-#define UNITS_MAX  (4u << 20)
-#define RANGES_MAX (16u << 20)
-
 enum dwarf_form {
 	FORM_ADDR = 0x01,
 	FORM_BLOCK2 = 0x03,
@@ -61,15 +53,6 @@ enum dwarf_form {
 	FORM_GNU_STRP_ALT = 0x1f21,
 };
 
-enum unit_type {
-	UNIT_COMPILE = 1,
-	UNIT_TYPE = 2,
-	UNIT_PARTIAL = 3,
-	UNIT_SKELETON = 4,
-	UNIT_SPLIT_COMPILE = 5,
-	UNIT_SPLIT_TYPE = 6,
-};
-
 /* Range list entries (7.25). */
 enum {
 	RLE_END,
@@ -82,7 +65,7 @@ enum {
 	RLE_START_LENGTH
 };
 
-static uint64_t read_sized(struct cursor *c, unsigned size)
+uint64_t dwarf_read_sized(struct cursor *c, unsigned size)
 {
 	switch (size) {
 	case 1:
@@ -114,7 +97,7 @@ static const char *text_at(const struct dwarf *dwarf, enum dwarf_section section
 	return offset < bytes->size ? (const char *)bytes->data + offset : NULL;
 }
 
-static struct cursor section_at(const struct dwarf *dwarf, enum dwarf_section section,
+struct cursor dwarf_section_at(const struct dwarf *dwarf, enum dwarf_section section,
 	uint64_t offset)
 {
 	const struct dwarf_bytes *bytes = &dwarf->sections[section];
@@ -165,7 +148,7 @@ bool dwarf_read_form(const struct dwarf *dwarf, uint8_t offset_size, uint8_t add
 
 	switch (form) {
 	case FORM_ADDR:
-		value = indexed(DWARF_ADDRESS, read_sized(c, address_size));
+		value = indexed(DWARF_ADDRESS, dwarf_read_sized(c, address_size));
 		break;
 	case FORM_DATA1:
 	case FORM_FLAG:
@@ -196,13 +179,14 @@ bool dwarf_read_form(const struct dwarf *dwarf, uint8_t offset_size, uint8_t add
 		value = text_value(cursor_stringz(c, &len));
 		break;
 	case FORM_STRP:
-		value = text_value(text_at(dwarf, DWARF_STR, read_sized(c, offset_size)));
+		value = text_value(text_at(dwarf, DWARF_STR, dwarf_read_sized(c, offset_size)));
 		break;
 	case FORM_LINE_STRP:
-		value = text_value(text_at(dwarf, DWARF_LINE_STR, read_sized(c, offset_size)));
+		value = text_value(text_at(dwarf, DWARF_LINE_STR,
+			dwarf_read_sized(c, offset_size)));
 		break;
 	case FORM_SEC_OFFSET:
-		value = indexed(DWARF_OFFSET, read_sized(c, offset_size));
+		value = indexed(DWARF_OFFSET, dwarf_read_sized(c, offset_size));
 		break;
 	case FORM_BLOCK1:
 		cursor_skip(c, cursor_u8(c));
@@ -296,7 +280,8 @@ static bool read_reference(const struct dwarf_unit *unit, struct cursor *c, uint
 		offset = unit->begin + cursor_varuint(c);
 		break;
 	case FORM_REF_ADDR:
-		offset = read_sized(c, unit->version < 3 ? unit->address_size : unit->offset_size);
+		offset = dwarf_read_sized(c,
+			unit->version < 3 ? unit->address_size : unit->offset_size);
 		break;
 	default:
 		return false;
@@ -332,9 +317,9 @@ const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 		return value->text;
 	if (value->class != DWARF_TEXT_INDEX || value->number > UINT32_MAX)
 		return NULL;
-	struct cursor c = section_at(dwarf, DWARF_STR_OFFSETS,
+	struct cursor c = dwarf_section_at(dwarf, DWARF_STR_OFFSETS,
 		unit->str_offsets_base + value->number * unit->offset_size);
-	uint64_t offset = read_sized(&c, unit->offset_size);
+	uint64_t offset = dwarf_read_sized(&c, unit->offset_size);
 	return c.short_read ? NULL : text_at(dwarf, DWARF_STR, offset);
 }
 
@@ -344,8 +329,8 @@ static bool indexed_address(const struct dwarf *dwarf, const struct dwarf_unit *
 	if (index > UINT32_MAX)
 		return false;
 	struct cursor c =
-		section_at(dwarf, DWARF_ADDR, unit->addr_base + index * unit->address_size);
-	*ret_address = read_sized(&c, unit->address_size);
+		dwarf_section_at(dwarf, DWARF_ADDR, unit->addr_base + index * unit->address_size);
+	*ret_address = dwarf_read_sized(&c, unit->address_size);
 	return !c.short_read;
 }
 
@@ -455,7 +440,7 @@ static int read_abbrev(struct dwarf_abbrevs *abbrevs, const struct dwarf_unit *u
 int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
 	const struct dwarf_unit *unit)
 {
-	struct cursor c = section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
+	struct cursor c = dwarf_section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
 	bool sorted = true;
 	int result;
 
@@ -513,6 +498,25 @@ void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs)
 	abbrevs->loaded = false;
 }
 
+bool dwarf_abbrevs_first(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
+	const struct dwarf_unit *unit, uint64_t code)
+{
+	struct cursor c = dwarf_section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
+
+	while (dwarf->work < DWARF_WORK_MAX) {
+		size_t left = cursor_left(&c);
+		vec_reset(&abbrevs->list);
+		vec_reset(&abbrevs->specs);
+		abbrevs->loaded = false;
+		if (read_abbrev(abbrevs, unit, &c) <= 0)
+			return false;
+		dwarf->work += left - cursor_left(&c);
+		if (abbrevs->list.items[0].code == code)
+			return true;
+	}
+	return false;
+}
+
 /* ---- ranges ---- */
 
 struct range_walk {
@@ -531,13 +535,13 @@ static bool report_range(const struct range_walk *walk, uint64_t begin, uint64_t
 static bool walk_ranges(const struct range_walk *walk, const struct dwarf_unit *unit,
 	uint64_t offset)
 {
-	struct cursor c = section_at(walk->dwarf, DWARF_RANGES, offset);
+	struct cursor c = dwarf_section_at(walk->dwarf, DWARF_RANGES, offset);
 	uint64_t base = unit->low_pc;
 	uint64_t largest = unit->address_size == 8 ? UINT64_MAX : UINT32_MAX;
 
 	while (walk->dwarf->work++ < DWARF_WORK_MAX) {
-		uint64_t begin = read_sized(&c, unit->address_size);
-		uint64_t end = read_sized(&c, unit->address_size);
+		uint64_t begin = dwarf_read_sized(&c, unit->address_size);
+		uint64_t end = dwarf_read_sized(&c, unit->address_size);
 		if (c.short_read)
 			return false;
 		if (!begin && !end)
@@ -554,7 +558,7 @@ static bool walk_rnglist(const struct range_walk *walk, const struct dwarf_unit 
 	uint64_t offset)
 {
 	const struct dwarf *dwarf = walk->dwarf;
-	struct cursor c = section_at(dwarf, DWARF_RNGLISTS, offset);
+	struct cursor c = dwarf_section_at(dwarf, DWARF_RNGLISTS, offset);
 	uint64_t base = unit->low_pc;
 
 	while (walk->dwarf->work++ < DWARF_WORK_MAX) {
@@ -580,14 +584,14 @@ static bool walk_rnglist(const struct range_walk *walk, const struct dwarf_unit 
 			end = base + cursor_varuint(&c);
 			break;
 		case RLE_BASE:
-			base = read_sized(&c, unit->address_size);
+			base = dwarf_read_sized(&c, unit->address_size);
 			break;
 		case RLE_START_END:
-			begin = read_sized(&c, unit->address_size);
-			end = read_sized(&c, unit->address_size);
+			begin = dwarf_read_sized(&c, unit->address_size);
+			end = dwarf_read_sized(&c, unit->address_size);
 			break;
 		case RLE_START_LENGTH:
-			begin = read_sized(&c, unit->address_size);
+			begin = dwarf_read_sized(&c, unit->address_size);
 			end = begin + cursor_varuint(&c);
 			break;
 		default:
@@ -608,9 +612,9 @@ bool dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
 	uint64_t end;
 
 	if (code->ranges.class == DWARF_RANGE_INDEX && code->ranges.number <= UINT32_MAX) {
-		struct cursor c = section_at(dwarf, DWARF_RNGLISTS,
+		struct cursor c = dwarf_section_at(dwarf, DWARF_RNGLISTS,
 			unit->rnglists_base + code->ranges.number * unit->offset_size);
-		uint64_t offset = read_sized(&c, unit->offset_size);
+		uint64_t offset = dwarf_read_sized(&c, unit->offset_size);
 		return !c.short_read && walk_rnglist(&walk, unit, unit->rnglists_base + offset);
 	}
 	/* Before version 4 the form of an offset is that of a number. */
@@ -624,236 +628,4 @@ bool dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
 	else if (!dwarf_address(dwarf, unit, &code->high, &end))
 		return true;
 	return report_range(&walk, begin, end);
-}
-
-/* ---- units ---- */
-
-struct unit_ranges {
-	struct dwarf *dwarf;
-	uint32_t unit;
-	bool no_memory;
-};
-
-static bool add_range(void *context, uint64_t begin, uint64_t end)
-{
-	struct unit_ranges *ranges = context;
-	struct dwarf *dwarf = ranges->dwarf;
-
-	if (dwarf->ranges.count >= RANGES_MAX)
-		return false;
-	ranges->no_memory = !vec_add(&dwarf->ranges,
-		((struct dwarf_range){ .begin = begin, .end = end, .unit = ranges->unit }));
-	return !ranges->no_memory;
-}
-
-/* Finds the abbreviation of the unit's first entry, which is the first in the table as a rule. */
-static bool first_abbrev(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
-	const struct dwarf_unit *unit, uint64_t code)
-{
-	struct cursor c = section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
-
-	while (dwarf->work < DWARF_WORK_MAX) {
-		size_t left = cursor_left(&c);
-		vec_reset(&abbrevs->list);
-		vec_reset(&abbrevs->specs);
-		abbrevs->loaded = false;
-		if (read_abbrev(abbrevs, unit, &c) <= 0)
-			return false;
-		dwarf->work += left - cursor_left(&c);
-		if (abbrevs->list.items[0].code == code)
-			return true;
-	}
-	return false;
-}
-
-/* The first entry: where the unit's lines and code are. 0, or -ENOMEM. */
-static int read_first_entry(struct dwarf *dwarf, struct dwarf_abbrevs *abbrevs,
-	struct dwarf_unit *unit, uint32_t index)
-{
-	struct cursor c = dwarf_entries(dwarf, unit, unit->dies);
-	struct unit_ranges ranges = { .dwarf = dwarf, .unit = index };
-	struct dwarf_code code = { 0 };
-	struct dwarf_value folder = { 0 };
-	uint64_t number_of = cursor_varuint(&c);
-
-	if (!number_of || !first_abbrev(abbrevs, dwarf, unit, number_of))
-		return 0;
-	const struct dwarf_abbrev *abbrev = &abbrevs->list.items[0];
-	for (uint32_t i = 0; i < abbrev->spec_count; i++) {
-		const struct dwarf_spec *spec = &abbrevs->specs.items[abbrev->spec_at + i];
-		struct dwarf_value value;
-		if (!dwarf_read(dwarf, unit, &c, spec, &value))
-			return 0;
-		switch (spec->name) {
-		case DW_AT_STMT_LIST:
-			unit->line_offset = value.number;
-			unit->has_lines =
-				value.class == DWARF_OFFSET || value.class == DWARF_NUMBER;
-			break;
-		case DW_AT_LOW_PC:
-			code.low = value;
-			break;
-		case DW_AT_HIGH_PC:
-			code.high = value;
-			break;
-		case DW_AT_RANGES:
-			code.ranges = value;
-			break;
-		case DW_AT_COMP_DIR:
-			folder = value;
-			break;
-		case DW_AT_STR_OFFSETS_BASE:
-			unit->str_offsets_base = value.number;
-			break;
-		case DW_AT_ADDR_BASE:
-			unit->addr_base = value.number;
-			break;
-		case DW_AT_RNGLISTS_BASE:
-			unit->rnglists_base = value.number;
-			break;
-		default:
-			break;
-		}
-	}
-	/* The bases may follow what needs them. */
-	unit->folder = dwarf_text(dwarf, unit, &folder);
-	(void)dwarf_address(dwarf, unit, &code.low, &unit->low_pc); /* 0 without one */
-	if (unit->has_lines)
-		/* A list that ends early has its first ranges. */
-		(void)dwarf_each_range(dwarf, unit, &code, add_range, &ranges);
-	return ranges.no_memory ? -ENOMEM : 0;
-}
-
-/* True: *unit and where the next one begins; it may be of a type that has no code. */
-static bool read_header(const struct dwarf *dwarf, uint64_t at, struct dwarf_unit *unit)
-{
-	struct cursor c = section_at(dwarf, DWARF_INFO, at);
-	size_t section_size = dwarf->sections[DWARF_INFO].size;
-	uint64_t length = cursor_u32(&c);
-	uint8_t type = UNIT_COMPILE;
-
-	*unit = (struct dwarf_unit){ .begin = at, .offset_size = 4 };
-	if (length == UINT32_MAX) {
-		unit->offset_size = 8;
-		length = cursor_u64(&c);
-	}
-	uint64_t from = section_size - cursor_left(&c);
-	if (c.short_read || length > section_size - from)
-		return false;
-	unit->end = from + length;
-	unit->version = cursor_u16(&c);
-	if (unit->version >= 5) {
-		type = cursor_u8(&c);
-		unit->address_size = cursor_u8(&c);
-		unit->abbrev_offset = read_sized(&c, unit->offset_size);
-	} else {
-		unit->abbrev_offset = read_sized(&c, unit->offset_size);
-		unit->address_size = cursor_u8(&c);
-	}
-	if (type == UNIT_SKELETON || type == UNIT_SPLIT_COMPILE)
-		cursor_skip(&c, 8);
-	else if (type == UNIT_TYPE || type == UNIT_SPLIT_TYPE)
-		cursor_skip(&c, 8u + unit->offset_size);
-	unit->dies = section_size - cursor_left(&c);
-	if (c.short_read || unit->dies > unit->end || unit->version < 2 || unit->version > 5 ||
-		(unit->address_size != 4 && unit->address_size != 8))
-		unit->dies = unit->end; /* no entry can be read */
-	/* Bases of units that do not name theirs: after the header of the section. */
-	unit->str_offsets_base = unit->offset_size == 8 ? 16 : 8;
-	unit->addr_base = unit->offset_size == 8 ? 16 : 8;
-	unit->rnglists_base = unit->offset_size == 8 ? 20 : 12;
-	return unit->end > at;
-}
-
-static int read_units(struct dwarf *dwarf)
-{
-	struct dwarf_abbrevs abbrevs = { 0 };
-	struct dwarf_unit unit;
-	int result = 0;
-
-	for (uint64_t at = 0; at < dwarf->sections[DWARF_INFO].size && result == 0 &&
-			      dwarf->units.count < UNITS_MAX && read_header(dwarf, at, &unit);
-		at = unit.end) {
-		result = unit.dies < unit.end
-				 ? read_first_entry(dwarf, &abbrevs, &unit, dwarf->units.count)
-				 : 0;
-		if (result == 0 && !vec_add(&dwarf->units, unit))
-			result = -ENOMEM;
-	}
-	dwarf_abbrevs_done(&abbrevs);
-	return result;
-}
-
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct dwarf_range *a = left;
-	const struct dwarf_range *b = right;
-
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	return a->unit < b->unit ? -1 : a->unit > b->unit;
-}
-
-const struct dwarf_unit *dwarf_unit_at(const struct dwarf *dwarf, uint64_t offset)
-{
-	uint32_t low = 0;
-	uint32_t high = dwarf->units.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct dwarf_unit *unit = &dwarf->units.items[middle];
-		if (offset < unit->begin)
-			high = middle;
-		else if (offset >= unit->end)
-			low = middle + 1;
-		else
-			return offset >= unit->dies ? unit : NULL;
-	}
-	return NULL;
-}
-
-int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf)
-{
-	static const char *const names[DWARF_SECTION_COUNT] = {
-		[DWARF_INFO] = ".debug_info",
-		[DWARF_ABBREV] = ".debug_abbrev",
-		[DWARF_LINE] = ".debug_line",
-		[DWARF_STR] = ".debug_str",
-		[DWARF_LINE_STR] = ".debug_line_str",
-		[DWARF_RANGES] = ".debug_ranges",
-		[DWARF_RNGLISTS] = ".debug_rnglists",
-		[DWARF_ADDR] = ".debug_addr",
-		[DWARF_STR_OFFSETS] = ".debug_str_offsets",
-	};
-
-	*dwarf = (struct dwarf){ .text_begin = UINT64_MAX };
-	vec_each(segment, &elf->segments)
-		if (segment->executable && segment->vaddr < dwarf->text_begin)
-			dwarf->text_begin = segment->vaddr;
-	if (!elf_find_section(elf, ".debug_line") || !elf_find_section(elf, ".debug_info"))
-		return -ENODATA;
-	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++) {
-		const struct elf_section *section = elf_find_section(elf, names[i]);
-		if (!section)
-			continue;
-		int result = elf_section_load(elf, file, section, DWARF_SECTION_MAX,
-			&dwarf->owned[i], &dwarf->sections[i].size);
-		if (result < 0)
-			return result;
-		dwarf->sections[i].data = dwarf->owned[i];
-	}
-	int result = read_units(dwarf);
-	if (result == 0 && dwarf->ranges.count > 1)
-		qsort(dwarf->ranges.items, dwarf->ranges.count, sizeof(*dwarf->ranges.items),
-			compare_ranges);
-	return result;
-}
-
-void dwarf_done(struct dwarf *dwarf)
-{
-	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++)
-		free(dwarf->owned[i]);
-	vec_done(&dwarf->units);
-	vec_done(&dwarf->ranges);
-	*dwarf = (struct dwarf){ 0 };
 }

@@ -1,6 +1,7 @@
 /*
  * DWARF, versions 2 to 5, reduced to what source lines and inlined functions need: sections, units,
- * abbreviations and attributes. code/source_lines.h answers the questions.
+ * abbreviations, attributes and ranges. dwarf_units.h opens a file, source_lines.h answers the
+ * questions.
  *
  * Everything here comes from a file that may be damaged or hostile. A reader of one item reports
  * failure, and its caller continues with the next unit: unreadable units have no lines. Work is
@@ -15,12 +16,6 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
-
-struct elf;
-struct image_file;
-
-/* A larger section is not read, so its file has no lines. */
-#define DWARF_SECTION_MAX (UINT64_C(768) << 20)
 
 /*
  * Abbreviations (in bytes) and ranges can be referred to any number of times, so a small file can
@@ -105,16 +100,6 @@ struct dwarf {
 	VEC(struct dwarf_range) ranges; /* by begin */
 };
 
-/*
- * Reads sections and units. `text_begin`: the lowest address of code. -ENODATA: the file has no
- * line tables. In every case dwarf_done() frees it.
- */
-int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf);
-void dwarf_done(struct dwarf *dwarf);
-
-/* The unit whose entries hold this offset of .debug_info, or NULL. */
-const struct dwarf_unit *dwarf_unit_at(const struct dwarf *dwarf, uint64_t offset);
-
 /* One attribute of an abbreviation. */
 struct dwarf_spec {
 	uint16_t name;
@@ -149,6 +134,12 @@ struct dwarf_abbrevs {
 int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
 	const struct dwarf_unit *unit);
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code);
+/*
+ * Loads the abbreviation of the unit's first entry, which has this code and is the first in the
+ * table as a rule. False: there is none.
+ */
+bool dwarf_abbrevs_first(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
+	const struct dwarf_unit *unit, uint64_t code);
 void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs);
 
 enum dwarf_class {
@@ -194,6 +185,13 @@ struct dwarf_code {
 bool dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
 	const struct dwarf_code *code, bool (*each)(void *context, uint64_t begin, uint64_t end),
 	void *context);
+
+/* A cursor over a section from `offset` to its end; short_read: the offset is outside. */
+struct cursor dwarf_section_at(const struct dwarf *dwarf, enum dwarf_section section,
+	uint64_t offset);
+
+/* A number of 1, 2, 4 or 8 bytes. */
+uint64_t dwarf_read_sized(struct cursor *c, unsigned size);
 
 /* A cursor over .debug_info from `offset` to the unit's end. */
 struct cursor dwarf_entries(const struct dwarf *dwarf, const struct dwarf_unit *unit,

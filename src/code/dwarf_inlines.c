@@ -14,6 +14,7 @@
 #include "base/cursor.h"
 #include "base/strtab.h"
 #include "code/demangle.h"
+#include "code/dwarf_units.h"
 
 #define ORIGINS_MAX 8u
 /* Calls around one address; deeper ones, which no compiler makes, are not listed. */

@@ -9,6 +9,7 @@
 #include "code/dwarf.h"
 #include "code/dwarf_inlines.h"
 #include "code/dwarf_lines.h"
+#include "code/dwarf_units.h"
 
 struct source_lines {
 	struct dwarf dwarf;
