@@ -20,17 +20,15 @@
 #include "base/text.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
-#include "image/elf.h"
-#include "image/image_file.h"
 #include "machine/command_line.h"
 #include "machine/container.h"
 #include "machine/kernel_file.h"
 #include "machine/proc.h"
 #include "machine/target_root.h"
+#include "target/known_programs.h"
 
 #define FIRST_PID_NAMESPACE \
 	0xeffffffcu /* PROC_PID_INIT_INO: the kernel's number for the machine's own */
-#define EXPORTS_MAX         (4u << 20)
 #define HOST_NAME_MAX_BYTES 256u
 #define ID_PREFIX_MIN       4u /* shorter beginnings of a container's id fit too many */
 
@@ -56,14 +54,6 @@ struct candidate {
 	uint16_t machine;
 };
 
-/* A program whose exports were read, so that they need not be read again for its next process. */
-struct known_program {
-	uint64_t device;
-	uint64_t inode;
-	enum dotnet_kind kind;
-	uint16_t machine;
-};
-
 struct choosing {
 	const struct target_query *query;
 	struct targets *targets;
@@ -71,7 +61,7 @@ struct choosing {
 	struct id_list pids;
 	VEC(struct proc_process)
 	processes; /* parallel to pids, when the query has trees; pid 0: the process has exited */
-	VEC(struct known_program) programs;
+	struct known_programs programs;
 	VEC(bool) fits;  /* per pattern, in the order of fits_any(): the process at hand */
 	VEC(bool) found; /* ... any process that was taken */
 	struct candidate now;
@@ -190,67 +180,6 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	return 0;
 }
 
-/*
- * The kind of .NET that a name in an ELF file's string table proves; each name ends with a NUL.
- * DOTNET_NOT: no name does.
- */
-static enum dotnet_kind kind_of_names(const char *names, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		size_t len = strnlen(names + at, size - at);
-		enum dotnet_kind kind =
-			at + len < size ? dotnet_kind_of_export(names + at) : DOTNET_NOT;
-		if (kind != DOTNET_NOT)
-			return kind;
-		at += len + 1;
-	}
-	return DOTNET_NOT;
-}
-
-static void read_program(int fd, struct known_program *program)
-{
-	struct image_file file;
-	struct elf elf = { 0 };
-	cleanup(freep) uint8_t *names = NULL;
-
-	if (image_file_from_fd(&file, fd, NULL) < 0 || elf_read(&elf, &file, NULL) < 0) {
-		elf_done(&elf);
-		return;
-	}
-	program->machine = elf.machine;
-	const struct elf_section *section = elf_find_section(&elf, ".dynstr");
-
-	if (section &&
-		image_file_load(&file, section->offset, section->size, EXPORTS_MAX, &names) == 0)
-		program->kind = kind_of_names((const char *)names, (size_t)section->size);
-	elf_done(&elf);
-}
-
-/* The program of a process, read once for all processes that run it. */
-static const struct known_program *find_program(struct choosing *c)
-{
-	char path[64];
-	struct stat st;
-
-	text_set(path, "/proc/%u/exe", c->now.process.pid);
-	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return NULL;
-	for (uint32_t i = 0; i < c->programs.count; i++)
-		if (c->programs.items[i].device == st.st_dev &&
-			c->programs.items[i].inode == st.st_ino)
-			return &c->programs.items[i];
-	struct known_program *program = vec_push(&c->programs);
-
-	if (!program)
-		return NULL;
-	program->device = st.st_dev;
-	program->inode = st.st_ino;
-	read_program(fd, program);
-	return program;
-}
-
 /* Of a process with unreadable mappings, the arguments and names in /tmp are still readable. */
 static bool hidden_looks_dotnet(struct choosing *c)
 {
@@ -303,7 +232,7 @@ static void candidate_look(struct choosing *c)
 	now->kind = dotnet_kind_of(now->signs, program, now->coreclr);
 	if (now->kind != DOTNET_NOT && !(c->query->details & TARGET_DOTNET))
 		return; /* all that choosing needs */
-	const struct known_program *known = find_program(c);
+	const struct known_program *known = known_program_find(&c->programs, c->now.process.pid);
 
 	if (known)
 		now->machine = known->machine;
@@ -780,7 +709,7 @@ int targets_choose(const struct target_query *query, struct targets *ret_targets
 	proc_close(&c->proc);
 	vec_done(&c->pids.ids);
 	vec_done(&c->processes);
-	vec_done(&c->programs);
+	known_programs_done(&c->programs);
 	vec_done(&c->fits);
 	vec_done(&c->found);
 	if (result < 0)
