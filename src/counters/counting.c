@@ -24,6 +24,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
+#include "dotnet/path_door.h"
 #include "dotnet/reverse.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"

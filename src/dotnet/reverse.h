@@ -105,10 +105,4 @@ int reverse_error(const struct reverse *reverse);
 /* Runtimes resumed immediately for lack of a place (REVERSE_PEERS_MAX), not returned. */
 uint64_t reverse_unplaced(const struct reverse *reverse);
 
-/* Connects to the socket at a path, at which a runtime listens. `path` is borrowed. */
-struct dotnet_door path_door(const char *path);
-
-/* The pid of the socket's listener by its credentials; 0: unknown. Sends nothing. */
-uint32_t path_owner(const char *path);
-
 #endif

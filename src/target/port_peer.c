@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
+#include "dotnet/path_door.h"
 #include "dotnet/reverse.h"
 
 /* A process that /proc does not show: the only facts are those that its runtime sent. */

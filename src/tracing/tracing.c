@@ -25,6 +25,7 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
+#include "dotnet/path_door.h"
 #include "dotnet/reverse.h"
 #include "machine/descriptors.h"
 #include "machine/scheduling.h"

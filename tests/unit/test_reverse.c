@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "dotnet/ipc.h"
+#include "dotnet/path_door.h"
 #include "dotnet/reverse.h"
 
 static char folder[] = "/tmp/spoor-reverse-XXXXXX";
