@@ -2,7 +2,6 @@
 #include "recording/live.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "code/arch.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
+#include "machine/large_blocks.h"
 #include "machine/rights.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_write.h"
@@ -45,21 +45,10 @@
 /* of a budget of 64 MiB for the recorder; the rest is for code, file images and buffers */
 #define TABLE_BYTES_MAX (40u << 20)
 #endif
-#define LARGE_BLOCK_BYTES (128 << 10)
-#define SLOW_HZ           1000u
-/* limits of a ring with one second of stack copies */
-#define COPY_RING_BYTES_MIN (2u << 20)
-#define COPY_RING_BYTES_MAX (16u << 20)
-/* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
-#define SLOW_RING_BYTES (1u << 20)
-/* some 10,000 switches with their stacks */
-#define SWITCH_RING_BYTES (8u << 20)
-/* some 4,000 switches with copied stacks: 40 ms of programs that do nothing but switch */
-#define SWITCH_COPY_RING_BYTES (32u << 20)
-#define DRAIN_EVERY            4096u                /* switches that leave the reorder window */
-#define REST_BOUND_NS          UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
-#define END_BOUND_NS           UINT64_C(8000000000)
-#define PAUSE_TOLD_NS          UINT64_C(10000000)
+#define DRAIN_EVERY   4096u                /* switches that leave the reorder window */
+#define REST_BOUND_NS UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
+#define END_BOUND_NS  UINT64_C(8000000000)
+#define PAUSE_TOLD_NS UINT64_C(10000000)
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
 
@@ -338,21 +327,6 @@ static void flush(struct live *live, uint64_t until_ns)
 	live->room_wanted = large;
 }
 
-/*
- * Large tables grow by doubling. By default glibc raises its mmap threshold when a large block is
- * freed and takes later large blocks from the heap, where they leave holes: recording a process
- * storm with compression took twice the memory in use. With a fixed threshold each large table is a
- * separate mapping, which is returned to the system when it is freed.
- */
-static void keep_large_blocks_apart(void)
-{
-#ifdef __GLIBC__
-	/* a hint: the heap is only larger without it */
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
-	(void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES); /* as for M_MMAP_THRESHOLD */
-#endif
-}
-
 static void connect_parts(struct live *live)
 {
 	live->table.options = &live->options;
@@ -379,27 +353,9 @@ static void connect_parts(struct live *live)
 	live->intake.arch = arch_here();
 }
 
-static uint32_t stack_bytes(const struct live_options *options, uint32_t otherwise)
-{
-	return options->stack_bytes ? options->stack_bytes : otherwise;
-}
-
-static size_t ring_bytes(const struct live_options *options, bool copies)
-{
-	uint64_t second = (uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES);
-
-	if (options->off_cpu)
-		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
-	if (!copies)
-		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
-	return second < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
-	       : second > COPY_RING_BYTES_MAX ? COPY_RING_BYTES_MAX
-					      : (size_t)second;
-}
-
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag)
 {
-	keep_large_blocks_apart();
+	large_blocks_keep_apart();
 	struct live *live = calloc(1, sizeof(*live));
 	int result = -ENOMEM;
 
@@ -455,38 +411,10 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		if (options->off_cpu)
 			stack_unwinder_hurry(live->unwinder);
 	}
-	struct recorder_options recorder_options = {
-		.scope = options->machine     ? RECORD_MACHINE
-			 : options->tid_count ? RECORD_THREADS
-			 : options->pid_count ? RECORD_PIDS
-					      : RECORD_CHILD,
-		.frequency_hz = options->frequency_hz,
-		.pids = options->tid_count ? options->tids : options->pids,
-		.pid_count = options->tid_count ? options->tid_count : options->pid_count,
-		.cpus = options->cpus,
-		.cpu_count = options->cpu_count,
-		.late_start = options->late_start,
-		.ring_bytes = ring_bytes(options, unwinds),
-		.user_stack_bytes = unwinds ? stack_bytes(options, STACK_COPY_BYTES) : 0,
-		.switch_stack_bytes = stack_bytes(options, SWITCH_COPY_BYTES),
-		.waking_stack_bytes = WAKER_COPY_BYTES,
-		.user_stack_small_bytes = unwinds && options->fit_copies ? COPY_SIZE_SMALL : 0,
-		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
-		.kernel_stack_pointer_offset =
-			unwinds ? arch_here()->unwind->kernel_stack_pointer_offset : 0,
-		.user_only = options->user_only,
-		.switches = options->off_cpu,
-		.waking_stacks = options->wakers,
-		.kernel_only = options->kernel_only,
-		.instead = options->instead,
-	};
-	if (options->child) {
+	struct recorder_options recorder_options;
+	if (options->child)
 		live->table.command_pid = options->child->pid;
-		if (recorder_options.scope == RECORD_CHILD) {
-			recorder_options.pids = &live->table.command_pid;
-			recorder_options.pid_count = 1;
-		}
-	}
+	live_options_recorder(options, unwinds, &live->table.command_pid, &recorder_options);
 	result = recorder_open(&recorder_options, &live->recorder, diag);
 	if (result < 0)
 		goto fail;

@@ -2,7 +2,73 @@
 #include "recording/live_options.h"
 
 #include "base/json.h"
-#include "perf/recorder.h"
+#include "code/arch.h"
+#include "perf/recorder_options.h"
+#include "recording/copy_size.h"
+#include "recording/stack_unwinder.h"
+
+#define SLOW_HZ 1000u
+/* limits of a ring with one second of stack copies */
+#define COPY_RING_BYTES_MIN (2u << 20)
+#define COPY_RING_BYTES_MAX (16u << 20)
+/* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
+#define SLOW_RING_BYTES (1u << 20)
+/* some 10,000 switches with their stacks */
+#define SWITCH_RING_BYTES (8u << 20)
+/* some 4,000 switches with copied stacks: 40 ms of programs that do nothing but switch */
+#define SWITCH_COPY_RING_BYTES (32u << 20)
+
+static uint32_t stack_bytes(const struct live_options *options, uint32_t otherwise)
+{
+	return options->stack_bytes ? options->stack_bytes : otherwise;
+}
+
+static size_t ring_bytes(const struct live_options *options, bool copies)
+{
+	uint64_t second = (uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES);
+
+	if (options->off_cpu)
+		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
+	if (!copies)
+		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
+	return second < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
+	       : second > COPY_RING_BYTES_MAX ? COPY_RING_BYTES_MAX
+					      : (size_t)second;
+}
+
+void live_options_recorder(const struct live_options *options, bool unwinds,
+	const uint32_t *command_pid, struct recorder_options *ret_options)
+{
+	*ret_options = (struct recorder_options){
+		.scope = options->machine     ? RECORD_MACHINE
+			 : options->tid_count ? RECORD_THREADS
+			 : options->pid_count ? RECORD_PIDS
+					      : RECORD_CHILD,
+		.frequency_hz = options->frequency_hz,
+		.pids = options->tid_count ? options->tids : options->pids,
+		.pid_count = options->tid_count ? options->tid_count : options->pid_count,
+		.cpus = options->cpus,
+		.cpu_count = options->cpu_count,
+		.late_start = options->late_start,
+		.ring_bytes = ring_bytes(options, unwinds),
+		.user_stack_bytes = unwinds ? stack_bytes(options, STACK_COPY_BYTES) : 0,
+		.switch_stack_bytes = stack_bytes(options, SWITCH_COPY_BYTES),
+		.waking_stack_bytes = WAKER_COPY_BYTES,
+		.user_stack_small_bytes = unwinds && options->fit_copies ? COPY_SIZE_SMALL : 0,
+		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
+		.kernel_stack_pointer_offset =
+			unwinds ? arch_here()->unwind->kernel_stack_pointer_offset : 0,
+		.user_only = options->user_only,
+		.switches = options->off_cpu,
+		.waking_stacks = options->wakers,
+		.kernel_only = options->kernel_only,
+		.instead = options->instead,
+	};
+	if (options->child && ret_options->scope == RECORD_CHILD) {
+		ret_options->pids = command_pid;
+		ret_options->pid_count = 1;
+	}
+}
 
 void live_options_json(const struct live_options *options, const struct recorder_info *info,
 	struct bytes *out)

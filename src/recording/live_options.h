@@ -11,6 +11,7 @@ struct diag;
 struct ipc_provider;
 struct record_child;
 struct recorder_info;
+struct recorder_options;
 struct reverse;
 
 struct live_options {
@@ -76,6 +77,13 @@ struct live_options {
 	const char *command_line; /* the recorder's, for the file */
 	const char *version;
 };
+
+/*
+ * What the recorder is to open. `unwinds`: user stacks are copied. Borrows what `options` borrows,
+ * and `command_pid`, the pid of options->child.
+ */
+void live_options_recorder(const struct live_options *options, bool unwinds,
+	const uint32_t *command_pid, struct recorder_options *ret_options);
 
 /* Appends the options as JSON for the file; `info` is what was opened for them. */
 void live_options_json(const struct live_options *options, const struct recorder_info *info,
