@@ -1,7 +1,8 @@
 /*
  * See runtime_client.h. Each session is a struct eventpipe; this file decides which session is
- * opened when, and with which providers. The sessions share a queue, so that one request is under
- * way at a time, and a session is opened only when no other has a request: due stops come first.
+ * opened when, session_requests.c with which providers. The sessions share a queue, so that one
+ * request is under way at a time, and a session is opened only when no other has a request: due
+ * stops come first.
  *
  * Invariants:
  * - `step` is the next session, which is being opened if sessions[step] has a pipe;
@@ -12,7 +13,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +21,13 @@
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "base/text.h"
-#include "dotnet/activity_providers.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/providers.h"
 #include "dotnet/reason.h"
+#include "dotnet/session_requests.h"
 #include "dotnet/stack_events.h"
-#include "trace/clr.h"
 
 /* A new process gets its socket after some 20 to 50 ms, later on a slow machine. */
 #define APPEAR_NS UINT64_C(5000000000)
@@ -40,33 +38,6 @@
 #define BRIEF_NS UINT64_C(2000000000)
 /* A stream with more bytes in a turn is not delayed: the socket holds some 200 KB. */
 #define REST_BYTES (64u << 10)
-
-#define BUFFER_MB        16u /* in the target, taken on demand */
-#define LIVE_KEYWORDS    (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
-#define UNTOLD_LEVEL     4u /* freed methods, modules */
-#define METHODS_LEVEL    5u /* method loads come at no lower one */
-#define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
-#define SAMPLE_LEVEL     4u
-#define PROVIDERS_MAX    64u
-#define DENIED_MAX       64u
-
-/* Events of level 5 of the runtime's own provider that are not needed for method names. */
-static const uint32_t verbose_ids[] = {
-	CLR_ID_GCAllocationTick,
-	CLR_ID_FinalizeObject,
-	CLR_ID_PinObjectAtGCTime,
-	CLR_ID_ThreadPoolWorkerThreadAdjustmentStats,
-	CLR_ID_ThreadPoolWorkingThreadCount,
-	CLR_ID_ThreadPoolEnqueue,
-	CLR_ID_ThreadPoolDequeue,
-	CLR_ID_ThreadPoolIOEnqueue,
-	CLR_ID_ThreadPoolIODequeue,
-	CLR_ID_ThreadPoolIOPack,
-	CLR_ID_MethodJittingStarted,
-	CLR_ID_MethodJitMemoryAllocatedForCode,
-	CLR_ID_MethodILToNativeMap,
-	CLR_ID_GCJoin_V2,
-};
 
 /* Which session is opened: the values below STEP_DONE are those of enum dotnet_stream. */
 enum step {
@@ -95,16 +66,9 @@ struct dotnet_client {
 	enum step step;
 	struct eventpipe_queue queue;
 	struct session sessions[DOTNET_STREAM_COUNT];
-	enum ipc_command collect_command;  /* the newest that is not known to be unknown */
-	const struct ipc_provider *wanted; /* beside methods */
-	uint32_t wanted_count;
-	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
-	bool activities;      /* a session for them is wanted */
-	bool sampled;         /* the runtime's own sampler is wanted */
-	bool untold;          /* no events for newly compiled methods */
-	bool lines;           /* IL offsets of methods are wanted */
-	/* the live session is opened before the first method is compiled */
-	bool from_start;
+	struct session_requests requests;
+	bool activities;    /* a session for them is wanted */
+	bool sampled;       /* the runtime's own sampler is wanted */
 	bool named;         /* all methods that existed have been reported */
 	bool behind;        /* the last turn left bytes unread */
 	bool connected;     /* its socket has existed */
@@ -113,11 +77,6 @@ struct dotnet_client {
 	uint64_t appear_ns; /* until when its socket may still appear */
 	uint64_t stop_ns;   /* when dotnet_client_stop() was called */
 	uint64_t now_ns;    /* of the last turn */
-	struct ipc_provider live[PROVIDERS_MAX]; /* of the live session */
-	uint32_t denied[DENIED_MAX];             /* events of the runtime's own provider */
-	struct ipc_provider stacked;             /* of the session with stacks */
-	uint32_t stacked_ids[STACK_EVENTS_MAX];
-	struct activity_providers activity;
 	enum reason_kind reason_kind;
 	/* `reason` is the peer's silence, and is cleared when it answers */
 	bool silent;
@@ -220,126 +179,13 @@ static char door_state(void *context)
 
 /* ---- requests ---- */
 
-/* The level of the runtime's own provider: for methods, and at least that of the caller. */
-static uint32_t live_level(const struct dotnet_client *client)
-{
-	uint32_t level = client->untold ? UNTOLD_LEVEL : METHODS_LEVEL;
-
-	for (uint32_t i = 0; i < client->wanted_count; i++)
-		if (client->wanted[i].level > level &&
-			strcmp(client->wanted[i].name, PROVIDER_CLR_NAME) == 0)
-			level = client->wanted[i].level;
-	return level;
-}
-
-/* Further keywords of the sessions that report methods. */
-static uint64_t line_keywords(const struct dotnet_client *client)
-{
-	return client->lines ? CLR_KEYWORD_IL_MAP : 0;
-}
-
-static bool is_denied(const struct dotnet_client *client, uint32_t count, uint32_t id)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (client->denied[i] == id)
-			return true;
-	return false;
-}
-
-/* The events of the session with stacks. */
-static struct stack_events stacked_events(const struct dotnet_client *client)
-{
-	return (struct stack_events){ .kinds = client->stack_kinds,
-		.since_10 = client->collect_command == IPC_COLLECT_TRACING_5 };
-}
-
-/* Fills client->denied with the runtime's event ids that are not wanted; their number. */
-static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
-{
-	const struct stack_events stacked = stacked_events(client);
-	uint32_t count = stack_events_ids(&stacked, client->denied);
-
-	if (wanted->level < METHODS_LEVEL && live_level(client) >= METHODS_LEVEL)
-		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
-			if (!is_denied(client, count, verbose_ids[i]) &&
-				!(client->lines && verbose_ids[i] == CLR_ID_MethodILToNativeMap))
-				client->denied[count++] = verbose_ids[i];
-	for (uint32_t i = 0;
-		!wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
-		/* .NET 10 sends nothing of a provider whose filter has an id twice */
-		if (!is_denied(client, count, wanted->event_ids[i]))
-			client->denied[count++] = wanted->event_ids[i];
-	return count;
-}
-
-/* The live session's providers, with one entry for the runtime's own; their number. */
-static uint32_t live_providers(struct dotnet_client *client,
-	struct ipc_provider providers[PROVIDERS_MAX])
-{
-	uint32_t count = 1;
-
-	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME,
-		.keywords = LIVE_KEYWORDS | line_keywords(client),
-		.level = live_level(client) };
-	for (uint32_t i = 0; i < client->wanted_count; i++) {
-		const struct ipc_provider *wanted = &client->wanted[i];
-		if (strcmp(wanted->name, PROVIDER_CLR_NAME) != 0) {
-			if (count < PROVIDERS_MAX)
-				providers[count++] = *wanted;
-			continue;
-		}
-		providers[0].keywords |= wanted->keywords;
-		providers[0].arguments = wanted->arguments;
-		providers[0].event_ids = client->denied;
-		providers[0].event_id_count = denied_ids(client, wanted);
-	}
-	return count;
-}
-
-/* The provider of the session with stacks; a runtime before .NET 10 cannot filter its events. */
-static void stacked_provider(struct dotnet_client *client)
-{
-	const struct stack_events events = stacked_events(client);
-
-	client->stacked = stack_events_provider(&events);
-	if (!events.since_10)
-		return;
-	client->stacked.event_ids = client->stacked_ids;
-	client->stacked.event_id_count = stack_events_ids(&events, client->stacked_ids);
-	client->stacked.only_event_ids = true;
-}
-
 /* Describes the session as it was requested. */
 static void describe_session(struct dotnet_client *client, struct session *session)
 {
-	enum dotnet_stream stream = session->stream;
-	bool stacked = eventpipe_collect_command(session->pipe) == IPC_COLLECT_TRACING_2 ||
-		       stream == DOTNET_STREAM_SAMPLES || stream == DOTNET_STREAM_STACKS ||
-		       stream == DOTNET_STREAM_ACTIVITIES;
-	const char *stacks = stacked ? "with stacks" : "no stacks";
-	uint32_t live_count = live_providers(client, client->live);
 	cleanup(bytes_done) struct bytes text = { 0 };
 
-	if (stream == DOTNET_STREAM_RUNDOWN)
-		bytes_printf(&text, "rundown 0x%x",
-			(unsigned)(RUNDOWN_KEYWORDS | line_keywords(client)));
-	if (stream == DOTNET_STREAM_SAMPLES)
-		bytes_printf(&text, "samples %s:0x0:%u", PROVIDER_SAMPLE_NAME, SAMPLE_LEVEL);
-	if (stream == DOTNET_STREAM_STACKS)
-		bytes_printf(&text, "events %s:0x%" PRIx64 ":%" PRIu32, client->stacked.name,
-			client->stacked.keywords, client->stacked.level);
-	if (stream == DOTNET_STREAM_ACTIVITIES)
-		bytes_text(&text, "activities");
-	if (stream == DOTNET_STREAM_METHODS)
-		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
-			(unsigned)(LIVE_KEYWORDS | line_keywords(client)), METHODS_LEVEL);
-	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
-		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ",
-			client->live[i].name, client->live[i].keywords, client->live[i].level);
-	if (stream == DOTNET_STREAM_LIVE && client->from_start)
-		bytes_printf(&text, ", from the start, rundown 0x%x at its end",
-			(unsigned)(RUNDOWN_KEYWORDS | line_keywords(client)));
-	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
+	session_requests_describe(&client->requests, session->stream,
+		eventpipe_collect_command(session->pipe), &text);
 	text_set(session->text, "%s", bytes_z(&text));
 }
 
@@ -352,80 +198,6 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	if (result < 0 && client->reason_kind == REASON_KIND_NONE)
 		set_known_reason(client, REASON_BAD_STREAM);
 	return result;
-}
-
-/* The request of the present step's session. */
-static struct eventpipe_options session_options(struct dotnet_client *client)
-{
-	/* A session needs a provider; this one sends almost nothing. */
-	static const struct ipc_provider quiet = {
-		.name = PROVIDER_EVENTPIPE_NAME,
-		.level = 1,
-	};
-	static const struct ipc_provider sampler = {
-		.name = PROVIDER_SAMPLE_NAME,
-		.level = SAMPLE_LEVEL,
-	};
-	static const struct ipc_provider methods = {
-		.name = PROVIDER_CLR_NAME,
-		.keywords = LIVE_KEYWORDS,
-		.level = METHODS_LEVEL,
-	};
-	static const struct ipc_provider methods_and_lines = {
-		.name = PROVIDER_CLR_NAME,
-		.keywords = LIVE_KEYWORDS | CLR_KEYWORD_IL_MAP,
-		.level = METHODS_LEVEL,
-	};
-	uint64_t rundown_keywords = RUNDOWN_KEYWORDS | line_keywords(client);
-	struct eventpipe_options options = {
-		.provider_count = 1,
-		.buffer_mb = BUFFER_MB,
-		.no_stacks = true,
-		.no_info = true,
-		.filters_optional = true,
-		.collect_command = client->collect_command,
-		.end_limit_ns = DOTNET_STOP_NS,
-		.queue = &client->queue,
-		.guard = client->guard,
-		.target = &client->target,
-	};
-
-	switch (client->step) {
-	case STEP_LIVE:
-		options.no_info = false;
-		options.strict_info = true;
-		options.providers = client->live;
-		options.provider_count = live_providers(client, client->live);
-		options.rundown_keywords = client->from_start ? rundown_keywords : 0;
-		break;
-	case STEP_STACKS:
-		stacked_provider(client);
-		options.providers = &client->stacked;
-		options.no_stacks = false;
-		break;
-	case STEP_ACTIVITIES:
-		activity_providers(&client->activity,
-			client->collect_command == IPC_COLLECT_TRACING_5);
-		options.providers = client->activity.providers;
-		options.provider_count = ACTIVITY_PROVIDERS;
-		options.no_stacks = false;
-		break;
-	case STEP_SAMPLES:
-		options.providers = &sampler;
-		options.no_stacks = false;
-		break;
-	case STEP_RUNDOWN:
-		options.providers = &quiet;
-		options.rundown_keywords = rundown_keywords;
-		options.stop_at_once = true;
-		break;
-	case STEP_METHODS:
-		options.providers = client->lines ? &methods_and_lines : &methods;
-		break;
-	case STEP_DONE:
-		assert(false);
-	}
-	return options;
 }
 
 /* The next session can be opened: no request is under way or due. */
@@ -446,8 +218,14 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 	const struct dotnet_door door = {
 		.connect = door_connect, .state = door_state, .context = client
 	};
-	const struct eventpipe_options options = session_options(client);
+	struct eventpipe_options options =
+		session_requests_options(&client->requests, session->stream);
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };
+
+	options.end_limit_ns = DOTNET_STOP_NS;
+	options.queue = &client->queue;
+	options.guard = client->guard;
+	options.target = &client->target;
 
 	if (eventpipe_new(&door, &options, &handler, now_ns, &session->pipe) < 0) {
 		session->pipe = NULL;
@@ -464,7 +242,7 @@ static enum step step_behind(const struct dotnet_client *client)
 {
 	switch (client->step) {
 	case STEP_LIVE:
-		if (client->stack_kinds)
+		if (client->requests.stack_kinds)
 			return STEP_STACKS;
 		/* fall through */
 	case STEP_STACKS:
@@ -474,9 +252,9 @@ static enum step step_behind(const struct dotnet_client *client)
 	case STEP_ACTIVITIES:
 		if (client->sampled)
 			return STEP_SAMPLES;
-		return client->from_start ? STEP_DONE : STEP_RUNDOWN;
+		return client->requests.from_start ? STEP_DONE : STEP_RUNDOWN;
 	case STEP_SAMPLES:
-		return client->from_start ? STEP_DONE : STEP_RUNDOWN;
+		return client->requests.from_start ? STEP_DONE : STEP_RUNDOWN;
 	default:
 		return STEP_DONE;
 	}
@@ -499,10 +277,11 @@ static void take_step(struct dotnet_client *client)
 
 	if (!session || !session->pipe)
 		return;
-	client->collect_command = eventpipe_collect_command(session->pipe);
+	client->requests.collect_command = eventpipe_collect_command(session->pipe);
 	if (eventpipe_opened_ns(session->pipe)) {
 		describe_session(client, session);
-		client->named |= client->from_start && session->stream == DOTNET_STREAM_LIVE;
+		client->named |=
+			client->requests.from_start && session->stream == DOTNET_STREAM_LIVE;
 		client->step = step_behind(client);
 		return;
 	}
@@ -645,7 +424,7 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 			(struct session){ .client = client, .stream = (enum dotnet_stream)i };
 	client->state = DOTNET_ASKING;
 	client->step = STEP_LIVE;
-	client->collect_command = IPC_COLLECT_TRACING_4;
+	client->requests.collect_command = IPC_COLLECT_TRACING_4;
 	client->begin_ns = client->now_ns = now_ns;
 	client->appear_ns = now_ns + youth_left(target);
 	*ret_client = client;
@@ -661,15 +440,15 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard)
 void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
 	uint32_t count)
 {
-	client->wanted = providers;
-	client->wanted_count = count;
+	client->requests.wanted = providers;
+	client->requests.wanted_count = count;
 	if (count)
-		client->collect_command = IPC_COLLECT_TRACING_5;
+		client->requests.collect_command = IPC_COLLECT_TRACING_5;
 }
 
 void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds)
 {
-	client->stack_kinds = kinds;
+	client->requests.stack_kinds = kinds;
 }
 
 void dotnet_client_activities(struct dotnet_client *client)
@@ -687,7 +466,7 @@ void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns)
 
 bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id)
 {
-	const struct stack_events events = stacked_events(client);
+	const struct stack_events events = session_requests_stacked(&client->requests);
 
 	return is_opened(client, DOTNET_STREAM_STACKS) && stack_events_has(&events, event_id);
 }
@@ -699,17 +478,17 @@ bool dotnet_client_is_prepared(const struct dotnet_client *client)
 
 void dotnet_client_untold(struct dotnet_client *client)
 {
-	client->untold = true;
+	client->requests.untold = true;
 }
 
 void dotnet_client_from_start(struct dotnet_client *client)
 {
-	client->from_start = true;
+	client->requests.from_start = true;
 }
 
 void dotnet_client_lines(struct dotnet_client *client)
 {
-	client->lines = true;
+	client->requests.lines = true;
 }
 
 void dotnet_client_sample(struct dotnet_client *client)
@@ -772,7 +551,8 @@ static void rest(const struct dotnet_client *client, enum dotnet_stream stream, 
 {
 	struct eventpipe *pipe = client->sessions[stream].pipe;
 	uint64_t taken = bytes_of(client, stream) - before;
-	bool brief = pipe && client->from_start && now_ns < eventpipe_asked_ns(pipe) + BRIEF_NS;
+	bool brief =
+		pipe && client->requests.from_start && now_ns < eventpipe_asked_ns(pipe) + BRIEF_NS;
 
 	if (taken && taken <= REST_BYTES && !client->behind && !brief)
 		eventpipe_rest(pipe, now_ns + REST_NS);

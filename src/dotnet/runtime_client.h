@@ -39,6 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dotnet/dotnet_stream.h"
+
 struct dotnet_client;
 struct dotnet_target;
 struct guard;
@@ -49,18 +51,6 @@ struct poll_set;
 /* Silence after which a process counts as hung; time after which a stop is cut short. */
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
 #define DOTNET_STOP_NS   UINT64_C(5000000000)
-
-/* The streams that carry events for the caller come first. */
-enum dotnet_stream {
-	DOTNET_STREAM_LIVE,
-	DOTNET_STREAM_STACKS,     /* events with stacks, after dotnet_client_stacks() */
-	DOTNET_STREAM_ACTIVITIES, /* with stacks, after dotnet_client_activities() */
-	DOTNET_STREAM_SAMPLES,    /* the runtime's sampled stacks, after dotnet_client_sample() */
-	DOTNET_STREAM_RUNDOWN,
-	/* methods compiled during it, if the live session does not report them */
-	DOTNET_STREAM_METHODS,
-	DOTNET_STREAM_COUNT,
-};
 
 enum dotnet_state {
 	DOTNET_ASKING, /* the names of the existing methods are being requested */

@@ -1,0 +1,17 @@
+/* The sessions of one runtime, each with its own stream (runtime_client.h). */
+#ifndef SPOOR_DOTNET_DOTNET_STREAM_H
+#define SPOOR_DOTNET_DOTNET_STREAM_H
+
+/* The streams that carry events for the caller come first. */
+enum dotnet_stream {
+	DOTNET_STREAM_LIVE,
+	DOTNET_STREAM_STACKS,     /* events with stacks, after dotnet_client_stacks() */
+	DOTNET_STREAM_ACTIVITIES, /* with stacks, after dotnet_client_activities() */
+	DOTNET_STREAM_SAMPLES,    /* the runtime's sampled stacks, after dotnet_client_sample() */
+	DOTNET_STREAM_RUNDOWN,
+	/* methods compiled during it, if the live session does not report them */
+	DOTNET_STREAM_METHODS,
+	DOTNET_STREAM_COUNT,
+};
+
+#endif
