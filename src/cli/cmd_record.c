@@ -523,7 +523,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 {
 	const struct record_values *values = run->values;
 	cleanup(bytes_done) struct bytes command_line = { 0 };
-	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
+	cleanup(output_file_close) struct output_file out = {
+		.fd = -1, .folder = -1, .dropped = -1
+	};
 	int result = choose_targets(run, diag);
 
 	if (result < 0)

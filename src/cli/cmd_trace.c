@@ -197,7 +197,9 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 		text_set(path, "%.*s%s%s", stem, run->outputs.path, part, suffix);
 	else
 		text_set(path, "%.*s_%u%s%s", stem, run->outputs.path, pid, part, suffix);
-	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
+	cleanup(output_file_close) struct output_file out = {
+		.fd = -1, .folder = -1, .dropped = -1
+	};
 	int result = output_file_open(&out, path, diag);
 
 	if (result == 0)

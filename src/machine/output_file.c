@@ -285,7 +285,7 @@ int output_file_open(struct output_file *out, const char *path, struct diag *dia
 {
 	uint64_t before = rights_lower();
 
-	*out = (struct output_file){ .fd = -1, .folder = -1 };
+	*out = (struct output_file){ .fd = -1, .folder = -1, .dropped = -1 };
 	int result = open_at(out, path);
 	if (result < 0)
 		output_file_close(out);
@@ -316,7 +316,7 @@ int output_file_reserve(struct output_file *out, int folder, const char *path, u
 {
 	const char *slash = strrchr(path, '/');
 
-	*out = (struct output_file){ .fd = -1, .folder = folder };
+	*out = (struct output_file){ .fd = -1, .folder = folder, .dropped = -1 };
 	uint64_t before = rights_lower();
 	int result = take_name(out, slash ? slash + 1 : path);
 
@@ -388,6 +388,12 @@ static int replace(struct output_file *out)
 	if (result < 0)
 		return result;
 	text_set(old, "%s%s", out->name, old_suffix);
+	/*
+	 * The last reference to a file frees its blocks, which takes seconds for a large file on a
+	 * busy disk with `discard`. A recording runs meanwhile, so its rings would overflow.
+	 */
+	closep(&out->dropped);
+	out->dropped = openat(out->folder, old, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	(void)unlinkat(out->folder, old, 0); /* if an old file remains, the link fails */
 	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
 		/* Not replaced: ext4 would first write the new file to disk. */
@@ -581,7 +587,8 @@ void output_file_close(struct output_file *out)
 	forget(out);
 	closep(&out->fd);
 	closep(&out->folder);
-	*out = (struct output_file){ .fd = -1, .folder = -1 };
+	closep(&out->dropped);
+	*out = (struct output_file){ .fd = -1, .folder = -1, .dropped = -1 };
 }
 
 void output_file_stamp(char stamp[OUTPUT_STAMP_ROOM])

@@ -30,6 +30,8 @@ struct stat;
 struct output_file {
 	int fd;     /* -1: not open */
 	int folder; /* O_PATH; -1: a pipe, a device or the like */
+	/* O_PATH: the earlier PATH.old, whose blocks output_file_close() frees; -1: none */
+	int dropped;
 	bool kept;
 	bool replaced;               /* an earlier file at the path is now PATH.old */
 	bool unnamed;                /* O_TMPFILE: the file has no name yet */

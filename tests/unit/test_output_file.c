@@ -117,10 +117,22 @@ static void test_new_and_old(void **state)
 	assert_holds("x.old", "two");
 	assert_int_equal(names(), 2);
 
+	/* The blocks of the earlier PATH.old are freed by the close, when the recording has ended. */
+	struct output_file out;
+	assert_int_equal(output_file_open(&out, at("x"), NULL), 0);
+	assert_int_equal(lstat(at("x.old"), &st), 0);
+	ino_t inode = st.st_ino;
+	assert_int_equal(output_file_keep(&out, NULL), 0);
+	assert_int_equal(fstat(out.dropped, &st), 0);
+	assert_int_equal(st.st_ino, inode);
+	assert_int_equal(st.st_nlink, 0);
+	output_file_close(&out);
+	assert_int_equal(out.dropped, -1);
+
 	/* A file next to a folder of its name is not changed. */
+	write_new("x", "three", true);
 	assert_int_equal(unlink(at("x.old")), 0);
 	assert_int_equal(mkdir(at("x.old"), 0700), 0);
-	struct output_file out;
 	struct diag diag = { 0 };
 	assert_int_equal(output_file_open(&out, at("x"), NULL), 0);
 	assert_true(output_file_keep(&out, &diag) < 0);
