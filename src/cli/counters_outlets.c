@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clocks.h"
@@ -119,6 +120,20 @@ static int mend(struct counters_outlets *o, bool document, int error)
 	return error;
 }
 
+/* After a partial write of `scratch`, the rows that were written whole belong to the file. */
+static void keep_whole_rows(struct counters_outlets *o)
+{
+	struct stat st;
+
+	if (fstat(o->file.fd, &st) < 0 || (uint64_t)st.st_size <= o->file_end)
+		return;
+	uint64_t written = (uint64_t)st.st_size - o->file_end;
+	const uint8_t *end = memrchr(o->scratch.data, '\n',
+		written < o->scratch.len ? (size_t)written : o->scratch.len);
+
+	o->file_end += end ? (size_t)(end - o->scratch.data) + 1 : 0;
+}
+
 static int write_json_rows(struct counters_outlets *o, struct diag *diag)
 {
 	size_t tail = strlen(counters_json_tail);
@@ -181,8 +196,10 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 	}
 	if (o->options.file) {
 		result = write_at(o, o->scratch.data, o->scratch.len, diag);
-		if (result < 0)
+		if (result < 0) {
+			keep_whole_rows(o);
 			return mend(o, document, result);
+		}
 		o->file_end += o->scratch.len;
 		return 0;
 	}

@@ -16,7 +16,9 @@ has out 'Shop\.Orders +shop\.orders kind=pen, "blue",region=north +[0-9.]+ /s +[
 has out 'Shop\.Orders +shop\.open region=north +-?[0-9]'
 has out 'Shop-Counters +Order Size +5\.50 kg$'
 has out 'Shop-Counters +Order Rate +[0-9.]+ /s$'
-[ "$(grep -c 'Order Size' out)" = 3 ] || fail "three intervals have $(grep -c 'Order Size' out) lines of a counter"
+# A runtime on a busy machine may leave out a counter in an interval, but never sends it twice.
+[ "$(grep -c 'Order Size' out)" -le 3 ] || fail "three intervals have $(grep -c 'Order Size' out) lines of a counter"
+[ "$(cut -d' ' -f1 out | uniq | wc -l)" = 3 ] || fail "--count 3 does not end after three intervals"
 has_no out 'System\.Runtime'
 
 # The sum of the intervals is the value of the counter.
