@@ -43,6 +43,7 @@ static struct {
 	volatile sig_atomic_t deadline_signal; /* 0: no deadline runs */
 	volatile sig_atomic_t deadline_is_keyboards;
 	pid_t deadline_owner;
+	volatile pid_t command; /* what a deadline kills before this program; 0: none */
 	int last_signal;
 	uint64_t last_ns;
 	struct sigaction before[SIGNAL_COUNT];
@@ -62,19 +63,33 @@ static _Noreturn void die(int number)
 	_exit(128 + number);
 }
 
+static void set_deadline(void)
+{
+	const struct itimerval deadline = { .it_value = {
+						    .tv_usec = INTERRUPT_DEADLINE_MS * 1000 } };
+
+	(void)setitimer(ITIMER_REAL, &deadline, NULL); /* a valid time: cannot fail */
+}
+
 static void on_deadline(int number)
 {
+	int error = errno;
+	pid_t command = state.command;
+
 	(void)number;
-	if (state.deadline_signal && state.deadline_owner == getpid())
+	if (!state.deadline_signal || state.deadline_owner != getpid())
+		return;
+	if (!command)
 		die(state.deadline_signal);
+	state.command = 0;
+	(void)kill(command, SIGKILL); /* fails only if it has ended */
+	set_deadline();
+	errno = error;
 }
 
 /* False: a copy of the one before. */
 static bool count_ender(int number, bool keyboard)
 {
-	const struct itimerval deadline = { .it_value = {
-						    .tv_usec = INTERRUPT_DEADLINE_MS * 1000 } };
-
 	uint64_t now_ns = clock_monotonic_ns();
 	bool soon = state.asked && now_ns < state.last_ns + INTERRUPT_COPY_MS * UINT64_C(1000000);
 	bool copy = soon && number == state.last_signal;
@@ -87,8 +102,7 @@ static bool count_ender(int number, bool keyboard)
 		if (state.asked == 2) {
 			state.deadline_signal = number;
 			state.deadline_is_keyboards = keyboard;
-			/* a valid time: cannot fail */
-			(void)setitimer(ITIMER_REAL, &deadline, NULL);
+			set_deadline();
 		}
 	}
 	state.last_signal = number;
@@ -152,6 +166,7 @@ int interrupt_start(unsigned kinds, struct pollfd *ret_watched, struct diag *dia
 	state.event_fd = fd;
 	state.asked = state.passes_on = 0;
 	state.deadline_signal = 0;
+	state.command = 0;
 	state.kinds = (int)kinds;
 	state.owner = state.deadline_owner = getpid();
 	sigfillset(&deadline.sa_mask);
@@ -199,8 +214,9 @@ bool interrupt_take(struct interrupt *ret_taken)
 	return false;
 }
 
-void interrupt_pass_on(void)
+void interrupt_pass_on(uint32_t command)
 {
+	state.command = (pid_t)command;
 	state.passes_on = 1;
 	if (state.deadline_is_keyboards)
 		state.deadline_signal = 0;

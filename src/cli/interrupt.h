@@ -23,6 +23,7 @@
 #define SPOOR_CLI_INTERRUPT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct diag;
 struct pollfd;
@@ -53,10 +54,11 @@ bool interrupt_take(struct interrupt *ret_taken);
 /*
  * Signals of the keyboard belong to a command from now on: they are reported, and never end this
  * program. The deadline of an earlier one is cancelled, because nothing is left to hang. Other
- * signals still start the deadline, so the caller ends the command before it. A third one is only
- * reported.
+ * signals still start the deadline, so the caller ends the command before it. If the caller gets no
+ * CPU until then, the deadline kills the process `command`, and this program only when as much time
+ * has passed again. 0: none, also once it was reaped. A third signal is only reported.
  */
-void interrupt_pass_on(void);
+void interrupt_pass_on(uint32_t command);
 
 /* Stops this process as Ctrl-Z does, except in an orphaned group; returns when it continues. */
 void interrupt_pause(void);

@@ -139,7 +139,7 @@ void run_control_wait(struct run_control *control, enum run_wait how)
 
 	if (!command->pid)
 		return;
-	interrupt_pass_on();
+	interrupt_pass_on(how == RUN_WAIT_INSIST ? command->pid : 0);
 	if (how == RUN_WAIT_INSIST)
 		interrupt_watch(INTERRUPT_CHILD);
 	while ((void)run_command_reap(command), runs(command)) {
@@ -165,6 +165,7 @@ void run_control_wait(struct run_control *control, enum run_wait how)
 			}
 		}
 	}
+	interrupt_pass_on(0);
 }
 
 void run_control_end(struct run_control *control)

@@ -125,9 +125,15 @@ kill -INT $recorder
 wait $recorder && code=0 || code=$?
 expect_code 9 "a command that answers SIGINT"
 grep -q heard heard || fail "the command did not hear SIGINT"
+# only_waits PID: spoor has closed the recording, and only waits for the command.
+only_waits() {
+	! ls -l "/proc/$1/fd" | grep -q perf_event && [ "$(ls "/proc/$1/task" | wc -l)" = 1 ]
+}
 # A command that ignores SIGINT and SIGTERM: spoor kills it at the third signal.
 start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done' >heard
 until_true grep -q ready heard || fail "the command does not start"
+kill -INT $recorder
+until_true only_waits $recorder || fail "the recording is not closed"
 for i in $(seq 150); do
 	kill -INT $recorder 2>/dev/null || break
 	! ended_process $recorder || break
@@ -142,6 +148,7 @@ start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "echo heard" INT;
 until_true grep -q ready heard || fail "the command does not start"
 kill -INT $recorder
 until_true grep -q heard heard || fail "the command does not get SIGINT"
+until_true only_waits $recorder || fail "the recording is not closed"
 sleep 0.5 # spoor counts copies of a signal within 200 ms as one
 kill -INT $recorder
 wait $recorder && code=0 || code=$?
