@@ -141,6 +141,8 @@ run() {
 	# A busy runtime may leave the request for a collection unanswered, or lose blocks of the heap: as in managed_heap.sh, several attempts are made.
 	attempts=1
 	[ "$page" != spoor-heap ] || attempts=5
+	# perf may end with 255 and without a message on a busy machine.
+	case $command in perf*) attempts=5 ;; esac
 	for attempt in $(seq $attempts); do
 		case $rule in
 		*ctrl-c) interrupted "$command" ;;

@@ -41,7 +41,7 @@ json requests.json '.processes[0].routes[] | select(.route == "GET /delay") | .c
 json http.json '.processes[0].targets | map(select(.kind == "http")) | length == 1 and (.[0] | .count == 2 and .failed == 0 and .p50_ns >= 680000000)'
 json http.json '.processes[0].targets[] | select(.kind == "http") | .method | startswith("Faults.Rates.FetchAsync")'
 json http.json '.processes[0].targets[] | select(.target == "vault") | .count + .unfinished_count == 4 and (.method | startswith("Faults.Vault.OpenAsync"))'
-json http.json '[.processes[0].targets[] | select(.kind == "connect") | .count] | add == 4'
+json http.json '[.processes[0].targets[] | select(.kind == "connect") | .count + .unfinished_count] | add == 4'
 "$spoor" report --async --json x.nettrace >async.json || fail "report --async"
 json async.json '.processes[0].methods[] | select(.method | startswith("Faults.Shipping.QuoteAsync")) | .count == 3 and .self_ns >= 2390000000'
 json async.json '.processes[0].methods[] | select(.method | startswith("Faults.Summary.BuildAsync")) | .count == 8 and .total_ns >= 2390000000 and .self_ns < .total_ns / 2'
