@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/event/event_metadata.h"
+#include "lib/event/field_size.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 {
@@ -124,32 +125,6 @@ static int copy_fields(const struct spoor_field *fields, uint32_t count,
 	return 0;
 }
 
-static uint32_t type_size(uint32_t type)
-{
-	switch (type) {
-	case SPOOR_TYPE_I8:
-	case SPOOR_TYPE_U8:
-		return 1;
-	case SPOOR_TYPE_I16:
-	case SPOOR_TYPE_U16:
-	case SPOOR_TYPE_CHAR16:
-		return 2;
-	case SPOOR_TYPE_BOOLEAN:
-	case SPOOR_TYPE_I32:
-	case SPOOR_TYPE_U32:
-	case SPOOR_TYPE_F32:
-		return 4;
-	case SPOOR_TYPE_GUID:
-		return 16;
-	case SPOOR_TYPE_TEXT:
-	case SPOOR_TYPE_TEXT16:
-	case SPOOR_TYPE_STRUCT:
-		return 0;
-	default:
-		return 8;
-	}
-}
-
 /*
  * Appends the steps of these fields. Consecutive fields of fixed size become one step, but not
  * across the border of an array of structs.
@@ -159,7 +134,7 @@ static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count,
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
-		uint32_t size = type_size(type);
+		uint32_t size = (uint32_t)field_fixed_size(type);
 		if (fields[i].type & SPOOR_TYPE_ARRAY) {
 			if (type == SPOOR_TYPE_STRUCT) {
 				uint32_t own = at++;

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 
+#define SMALL_BYTES 1024u /* larger payloads are written into memory of malloc() */
+
 /* .NET packs above nine parameters, though LTTng takes ten. */
 #define TRACEPOINT_PARAMETERS_MAX 9u
 #define CONSTANT_MAX              100u
@@ -469,6 +471,30 @@ void c_add_puts(struct bytes *out, const struct man_provider *p, const struct ma
 	enum c_layout layout)
 {
 	each_parameter(field, tmpl) add_field_put(out, p, tmpl, field, layout);
+}
+
+void c_add_payload_begin(struct bytes *out, const struct man_provider *p,
+	const struct man_template *tmpl, enum c_layout layout, const char *declarations)
+{
+	bytes_text(out, "\tconst size_t spoor_size_ = ");
+	c_add_size(out, p, tmpl, layout);
+	bytes_printf(out,
+		";\n"
+		"\tuint8_t spoor_small_[%u];\n"
+		"\tuint8_t *const spoor_bytes_ = spoor_size_ <= sizeof(spoor_small_) ? spoor_small_ : (uint8_t *)malloc(spoor_size_);\n%s\n"
+		"\tif (spoor_bytes_) {\n"
+		"\t\tuint8_t *spoor_at_ = spoor_bytes_;\n"
+		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
+		SMALL_BYTES, declarations);
+	c_add_puts(out, p, tmpl, layout);
+	bytes_text(out, "\t\tspoor_generated_end(spoor_at_, spoor_end_);\n");
+}
+
+void c_add_payload_end(struct bytes *out)
+{
+	bytes_text(out, "\t\tif (spoor_bytes_ != spoor_small_)\n"
+			"\t\t\tfree(spoor_bytes_);\n"
+			"\t}\n");
 }
 
 static void add_one_struct_writer(struct bytes *out, const struct man_provider *p,

@@ -78,6 +78,14 @@ void c_add_size(struct bytes *out, const struct man_provider *p, const struct ma
 void c_add_puts(struct bytes *out, const struct man_provider *p, const struct man_template *tmpl,
 	enum c_layout layout);
 
+/*
+ * Statements that write the payload into `spoor_bytes_`, of `spoor_size_` bytes. `declarations`
+ * follow those of these. Statements that pass the payload on come between the two calls.
+ */
+void c_add_payload_begin(struct bytes *out, const struct man_provider *p,
+	const struct man_template *tmpl, enum c_layout layout, const char *declarations);
+void c_add_payload_end(struct bytes *out);
+
 /* Macros and enums for keywords, tasks, opcodes and maps. */
 void c_add_constants(struct bytes *out, const struct man_provider *p, struct c_names *names);
 

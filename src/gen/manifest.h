@@ -213,6 +213,10 @@ int manifest_resolve(struct manifest *manifest, const char *name, struct diag *d
 const struct man_template *manifest_template(const struct man_provider *provider,
 	const struct man_event *event);
 
+/* Does an event have this template? NULL: is there an event without one? */
+bool manifest_template_is_used(const struct man_provider *provider,
+	const struct man_template *tmpl);
+
 /* "GarbageCollection", or "" */
 const char *manifest_task_name(const struct man_provider *provider, const struct man_event *event);
 

@@ -682,6 +682,14 @@ const struct man_template *manifest_template(const struct man_provider *provider
 	return event->tmpl == MANIFEST_NONE ? NULL : &provider->templates.items[event->tmpl];
 }
 
+bool manifest_template_is_used(const struct man_provider *provider, const struct man_template *tmpl)
+{
+	vec_each(event, &provider->events)
+		if (manifest_template(provider, event) == tmpl)
+			return true;
+	return false;
+}
+
 const char *manifest_task_name(const struct man_provider *provider, const struct man_event *event)
 {
 	return event->task == MANIFEST_NONE ? "" : provider->tasks.items[event->task].name;

@@ -12,8 +12,6 @@
 
 #include "gen/c_code.h"
 
-#define SMALL_BYTES 1024u
-
 static void write_header(const struct manifest *manifest, const struct man_provider *p,
 	struct bytes *out)
 {
@@ -62,26 +60,14 @@ static void add_writer(struct bytes *out, const struct man_provider *p, uint32_t
 			index);
 		return;
 	}
-	bytes_text(out, "\n{\n\tconst size_t spoor_size_ = ");
-	c_add_size(out, p, tmpl, C_LAYOUT_ETW);
+	bytes_text(out, "\n{\n");
+	c_add_payload_begin(out, p, tmpl, C_LAYOUT_ETW, "\tEVENT_DATA_DESCRIPTOR spoor_data_;\n");
 	bytes_printf(out,
-		";\n"
-		"\tuint8_t spoor_small_[%u];\n"
-		"\tuint8_t *const spoor_bytes_ = spoor_size_ <= sizeof(spoor_small_) ? spoor_small_ : (uint8_t *)malloc(spoor_size_);\n"
-		"\tEVENT_DATA_DESCRIPTOR spoor_data_;\n\n"
-		"\tif (spoor_bytes_) {\n"
-		"\t\tuint8_t *spoor_at_ = spoor_bytes_;\n"
-		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
-		SMALL_BYTES);
-	c_add_puts(out, p, tmpl, C_LAYOUT_ETW);
-	bytes_printf(out,
-		"\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
 		"\t\tEventDataDescCreate(&spoor_data_, spoor_bytes_, (ULONG)spoor_size_);\n"
-		"\t\t(void)EventWrite(handle_, &descriptors_[%u], 1, &spoor_data_);\n"
-		"\t\tif (spoor_bytes_ != spoor_small_)\n"
-		"\t\t\tfree(spoor_bytes_);\n"
-		"\t}\n}\n",
+		"\t\t(void)EventWrite(handle_, &descriptors_[%u], 1, &spoor_data_);\n",
 		index);
+	c_add_payload_end(out);
+	bytes_text(out, "}\n");
 }
 
 /* "0x0f1e2d3c, 0x4b5a, 0x6978, { 0x87, ... }" */
@@ -150,13 +136,9 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 		"\thandle_ = 0;\n"
 		"}\n",
 		p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->prefix);
-	vec_each(tmpl, &p->templates) {
-		bool used = false;
-		vec_each(event, &p->events)
-			used |= manifest_template(p, event) == tmpl;
-		if (used && tmpl->fields.count)
+	vec_each(tmpl, &p->templates)
+		if (tmpl->fields.count && manifest_template_is_used(p, tmpl))
 			c_add_struct_writers(out, p, tmpl, C_LAYOUT_ETW);
-	}
 	for (uint32_t i = 0; i < p->events.count; i++)
 		add_writer(out, p, i);
 }

@@ -15,7 +15,6 @@
 #include "gen/c_code.h"
 
 /* A blob of up to this many bytes is made on the stack. */
-#define SMALL_BYTES 1024u
 
 /* What `lttng enable-event --loglevel` compares: events that always pass are the most severe. */
 static const char *log_level(uint8_t level)
@@ -149,14 +148,6 @@ static void add_class(struct bytes *out, const struct man_provider *p,
 	bytes_text(out, "\t)\n)\n");
 }
 
-static bool template_is_used(const struct man_provider *p, const struct man_template *tmpl)
-{
-	vec_each(event, &p->events)
-		if (manifest_template(p, event) == tmpl)
-			return true;
-	return false;
-}
-
 static void write_tracepoints(const struct manifest *manifest, const struct man_provider *p,
 	struct bytes *out)
 {
@@ -173,10 +164,10 @@ static void write_tracepoints(const struct manifest *manifest, const struct man_
 		"#include <spoor/generated.h>\n\n"
 		"#include <lttng/tracepoint.h>\n",
 		p->short_name, p->prefix, p->prefix, p->prefix);
-	if (template_is_used(p, NULL))
+	if (manifest_template_is_used(p, NULL))
 		add_class(out, p, NULL);
 	vec_each(tmpl, &p->templates) {
-		if (!tmpl->fields.count || !template_is_used(p, tmpl))
+		if (!tmpl->fields.count || !manifest_template_is_used(p, tmpl))
 			continue;
 		if (!c_is_packed(tmpl) || !packed)
 			add_class(out, p, tmpl);
@@ -256,24 +247,11 @@ static void add_unpacked(struct bytes *out, const struct man_provider *p,
 static void add_packed(struct bytes *out, const struct man_provider *p,
 	const struct man_event *event, const struct man_template *tmpl)
 {
-	bytes_text(out, "\tconst size_t spoor_size_ = ");
-	c_add_size(out, p, tmpl, C_LAYOUT_ETW);
+	c_add_payload_begin(out, p, tmpl, C_LAYOUT_ETW, "");
 	bytes_printf(out,
-		";\n"
-		"\tuint8_t spoor_small_[%u];\n"
-		"\tuint8_t *const spoor_bytes_ = spoor_size_ <= sizeof(spoor_small_) ? spoor_small_ : (uint8_t *)malloc(spoor_size_);\n\n"
-		"\tif (spoor_bytes_) {\n"
-		"\t\tuint8_t *spoor_at_ = spoor_bytes_;\n"
-		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
-		SMALL_BYTES);
-	c_add_puts(out, p, tmpl, C_LAYOUT_ETW);
-	bytes_printf(out,
-		"\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
-		"\t\tdo_tracepoint(%s, %s, (uint32_t)spoor_size_, (const char *)spoor_bytes_);\n"
-		"\t\tif (spoor_bytes_ != spoor_small_)\n"
-		"\t\t\tfree(spoor_bytes_);\n"
-		"\t}\n",
+		"\t\tdo_tracepoint(%s, %s, (uint32_t)spoor_size_, (const char *)spoor_bytes_);\n",
 		p->short_name, event->symbol);
+	c_add_payload_end(out);
 }
 
 static void write_source(const struct manifest *manifest, const struct man_provider *p,
@@ -287,7 +265,7 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 		"#include \"%s_lttng.h\"\n",
 		p->prefix);
 	vec_each(tmpl, &p->templates)
-		if (tmpl->fields.count && c_is_packed(tmpl) && template_is_used(p, tmpl))
+		if (tmpl->fields.count && c_is_packed(tmpl) && manifest_template_is_used(p, tmpl))
 			c_add_struct_writers(out, p, tmpl, C_LAYOUT_ETW);
 	vec_each(event, &p->events) {
 		const struct man_template *tmpl = manifest_template(p, event);

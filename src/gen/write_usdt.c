@@ -21,7 +21,6 @@
 #define PROBE_ARGUMENTS_MAX 12u
 /* With more, the compiler may also leave an argument in memory. */
 #define REGISTER_ARGUMENTS_MAX 6u
-#define SMALL_BYTES            1024u
 
 static uint32_t argument_count(const struct man_template *tmpl)
 {
@@ -213,24 +212,11 @@ static void add_probe(struct bytes *out, const struct man_event *event,
 static void add_blob(struct bytes *out, const struct man_provider *p, const struct man_event *event,
 	const struct man_template *tmpl)
 {
-	bytes_text(out, "\tconst size_t spoor_size_ = ");
-	c_add_size(out, p, tmpl, C_LAYOUT_ETW);
-	bytes_printf(out,
-		";\n"
-		"\tuint8_t spoor_small_[%u];\n"
-		"\tuint8_t *const spoor_bytes_ = spoor_size_ <= sizeof(spoor_small_) ? spoor_small_ : (uint8_t *)malloc(spoor_size_);\n\n"
-		"\tif (spoor_bytes_) {\n"
-		"\t\tuint8_t *spoor_at_ = spoor_bytes_;\n"
-		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
-		SMALL_BYTES);
-	c_add_puts(out, p, tmpl, C_LAYOUT_ETW);
-	bytes_text(out, "\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
-			"\t\tPROBE_(2, ");
+	c_add_payload_begin(out, p, tmpl, C_LAYOUT_ETW, "");
+	bytes_text(out, "\t\tPROBE_(2, ");
 	add_probe_names(out, event);
-	bytes_text(out, ", (uint32_t)spoor_size_, (uintptr_t)spoor_bytes_);\n"
-			"\t\tif (spoor_bytes_ != spoor_small_)\n"
-			"\t\t\tfree(spoor_bytes_);\n"
-			"\t}\n");
+	bytes_text(out, ", (uint32_t)spoor_size_, (uintptr_t)spoor_bytes_);\n");
+	c_add_payload_end(out);
 }
 
 static void write_source(const struct manifest *manifest, const struct man_provider *p,
@@ -262,13 +248,9 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 			"__attribute__((section(\".probes\"))) unsigned short %s_%s_semaphore;\n",
 			p->prefix, event->symbol);
 	bytes_text(out, "#endif\n");
-	vec_each(tmpl, &p->templates) {
-		bool used = false;
-		vec_each(event, &p->events)
-			used |= manifest_template(p, event) == tmpl;
-		if (used && tmpl->fields.count)
+	vec_each(tmpl, &p->templates)
+		if (tmpl->fields.count && manifest_template_is_used(p, tmpl))
 			c_add_struct_writers(out, p, tmpl, C_LAYOUT_ETW);
-	}
 	vec_each(event, &p->events) {
 		const struct man_template *tmpl = manifest_template(p, event);
 		bool more = !is_blob(tmpl) && argument_count(tmpl) > REGISTER_ARGUMENTS_MAX;

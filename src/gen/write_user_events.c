@@ -10,8 +10,6 @@
 
 #include "gen/c_code.h"
 
-#define SMALL_BYTES 1024u
-
 /* ---- Tracepoints ---- */
 
 static bool is_same_tracepoint(const struct man_event *a, const struct man_event *b)
@@ -249,24 +247,12 @@ static void add_writer(struct bytes *out, const struct man_provider *p, uint32_t
 			tracepoint, event->symbol, event->symbol);
 		return;
 	}
-	bytes_text(out, "\tconst size_t spoor_size_ = ");
-	c_add_size(out, p, tmpl, C_LAYOUT_EVENT_HEADER);
+	c_add_payload_begin(out, p, tmpl, C_LAYOUT_EVENT_HEADER, "");
 	bytes_printf(out,
-		";\n"
-		"\tuint8_t spoor_small_[%u];\n"
-		"\tuint8_t *const spoor_bytes_ = spoor_size_ <= sizeof(spoor_small_) ? spoor_small_ : (uint8_t *)malloc(spoor_size_);\n\n"
-		"\tif (spoor_bytes_) {\n"
-		"\t\tuint8_t *spoor_at_ = spoor_bytes_;\n"
-		"\t\tconst uint8_t *const spoor_end_ = spoor_at_ + spoor_size_;\n",
-		SMALL_BYTES);
-	c_add_puts(out, p, tmpl, C_LAYOUT_EVENT_HEADER);
-	bytes_printf(out,
-		"\t\tspoor_generated_end(spoor_at_, spoor_end_);\n"
-		"\t\twrite_(%uu, spoor_head_, %s_description_, sizeof(%s_description_) - 1, spoor_bytes_, spoor_size_);\n"
-		"\t\tif (spoor_bytes_ != spoor_small_)\n"
-		"\t\t\tfree(spoor_bytes_);\n"
-		"\t}\n}\n",
+		"\t\twrite_(%uu, spoor_head_, %s_description_, sizeof(%s_description_) - 1, spoor_bytes_, spoor_size_);\n",
 		tracepoint, event->symbol, event->symbol);
+	c_add_payload_end(out);
+	bytes_text(out, "}\n");
 }
 
 static void add_registration(struct bytes *out, const struct man_provider *p)
@@ -324,13 +310,9 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 	gen_add_head(out, manifest);
 	bytes_printf(out, "#include \"%s_user_events.h\"\n\n#include <stdlib.h>\n\n", p->prefix);
 	add_registration(out, p);
-	vec_each(tmpl, &p->templates) {
-		bool used = false;
-		vec_each(event, &p->events)
-			used |= manifest_template(p, event) == tmpl;
-		if (used && tmpl->fields.count)
+	vec_each(tmpl, &p->templates)
+		if (tmpl->fields.count && manifest_template_is_used(p, tmpl))
 			c_add_struct_writers(out, p, tmpl, C_LAYOUT_EVENT_HEADER);
-	}
 	for (uint32_t i = 0; i < p->events.count; i++)
 		add_writer(out, p, i);
 }
