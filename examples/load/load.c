@@ -30,7 +30,7 @@
 #define SECONDS_MAX      3600u
 #define HEAD_SIZE_MAX    8192u
 #define BODY_SIZE_MAX    (1u << 20)
-#define ANSWER_TIMEOUT_S 5
+#define ANSWER_TIMEOUT_S 60
 #define PAUSE_NS         2000000L
 
 struct path {

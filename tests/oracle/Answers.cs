@@ -54,12 +54,13 @@ static class Answers
             allocations.Add(data.ProcessID, $"{data.TypeName}, {(int)data.AllocationKind}", data.AllocationAmount64);
         source.Clr.ContentionStop += data => contentions.Add(data.ProcessID, "", data.DurationNs);
         source.Clr.ThreadPoolWorkerThreadAdjustmentAdjustment += data => pools.Add(data.ProcessID, "", data.NewWorkerThreadCount);
-        // TraceEvent estimates the time and the size of the IL of a method without the event of its begin; such methods are not compared.
+        // TraceEvent estimates the time and the size of the IL of a method without the event of its begin; such methods are not compared. Neither is one that was still being
+        // compiled when the recording ended.
         HashSet<(int, int, double)> begun = [];
         source.Clr.MethodJittingStarted += data => begun.Add((data.ProcessID, data.ThreadID, data.TimeStampRelativeMSec));
         source.Process();
         foreach (var process in source.Processes().Where(p => p.LoadedDotNetRuntime() is not null))
-            foreach (var method in process.LoadedDotNetRuntime()!.JIT.Methods.Where(method => begun.Contains((process.ProcessID, (int)method.ThreadID, method.StartTimeMSec))))
+            foreach (var method in process.LoadedDotNetRuntime()!.JIT.Methods.Where(method => method.NativeSize > 0 && begun.Contains((process.ProcessID, (int)method.ThreadID, method.StartTimeMSec))))
                 methods.Add(process.ProcessID, $"IL {method.ILSize}, code {method.NativeSize}", method.CompileCpuTimeMSec * 1e6);
 
         string[] kinds = ["small", "large", "pinned"];
