@@ -183,6 +183,8 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 			pipe->stopped = true;
 		return;
 	}
+	pipe->exchange.guard = pipe->options.guard;
+	pipe->exchange.guard_target = pipe->options.target;
 	if (pipe->options.queue)
 		pipe->options.queue->holder = pipe;
 }
@@ -228,8 +230,6 @@ static void begin_collect(struct eventpipe *pipe, uint64_t now_ns)
 	pipe->asked_ns = now_ns;
 	begin(pipe, &request, now_ns);
 	free(plain);
-	pipe->exchange.guard = pipe->options.guard;
-	pipe->exchange.guard_target = pipe->options.target;
 }
 
 /* True when an exchange was begun. */

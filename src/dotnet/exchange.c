@@ -25,6 +25,12 @@ static int target_connect(void *context, struct diag *diag)
 	return dotnet_port_connect(context, diag);
 }
 
+static int target_connect_told(void *context, dotnet_socket_fn *made, void *made_context,
+	struct diag *diag)
+{
+	return dotnet_port_connect_told(context, made, made_context, diag);
+}
+
 static char target_state(void *context)
 {
 	return dotnet_target_state(context);
@@ -34,6 +40,7 @@ struct dotnet_door dotnet_target_door(const struct dotnet_target *target)
 {
 	return (struct dotnet_door){
 		.connect = target_connect,
+		.connect_told = target_connect_told,
 		.state = target_state,
 		.context = (void *)(uintptr_t)target, /* both only read it */
 	};
@@ -78,6 +85,36 @@ static void fail(struct exchange *exchange, int failure, const char *text)
 	text_set(exchange->text, "%s", text); /* as long as a diagnosis */
 }
 
+/* The guard has the socket from here on. It sends a StopTracing for CollectTracing only. */
+static void guard_socket(void *context, int fd)
+{
+	static const struct dotnet_target none;
+	struct exchange *exchange = context;
+	bool collects = ipc_is_collect(exchange->command);
+
+	if (!exchange->guard || exchange->guard_key)
+		return;
+	exchange->guard_rounds = guard_rounds(exchange->guard);
+	exchange->guard_key =
+		guard_add(exchange->guard, fd, collects ? exchange->guard_target : &none);
+}
+
+static int connect_guarded(struct exchange *exchange, struct diag *diag)
+{
+	const struct dotnet_door *door = &exchange->door;
+	int fd = door->connect_told
+			 ? door->connect_told(door->context, guard_socket, exchange, diag)
+			 : door->connect(door->context, diag);
+
+	if (fd >= 0) {
+		guard_socket(exchange, fd);
+	} else {
+		guard_remove(exchange->guard, exchange->guard_key);
+		exchange->guard_key = 0;
+	}
+	return fd;
+}
+
 /* True if the state has changed, here and in the functions below. */
 static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 {
@@ -90,20 +127,18 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 		exchange->retry_ns = now_ns + RETRY_NS;
 		return false;
 	}
-	int fd = exchange->door.connect(exchange->door.context, &diag);
+	int fd = connect_guarded(exchange, &diag);
 
 	/* No session unless descriptors for its StopTracing are left. */
 	if (fd >= 0 && ipc_is_collect(exchange->command) && !descriptors_are_free(STOP_FDS)) {
+		guard_remove(exchange->guard, exchange->guard_key);
+		exchange->guard_key = 0;
 		close(fd);
 		fd = -EMFILE;
 	}
 	if (fd >= 0) {
 		exchange->fd = fd;
 		exchange->state = EXCHANGE_SENDING;
-		exchange->guard_rounds = guard_rounds(exchange->guard);
-		exchange->guard_key =
-			exchange->guard ? guard_add(exchange->guard, fd, exchange->guard_target)
-					: 0;
 		return true;
 	}
 	bool alive = state && state != 'Z' && state != 'X';

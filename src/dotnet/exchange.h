@@ -36,6 +36,12 @@ struct dotnet_door {
 	/* State from /proc/PID/stat; 0: it has exited, '?': unknown. */
 	char (*state)(void *context);
 	void *context;
+	/*
+	 * As connect(); `made` gets the socket before it connects. From then on a runtime waits for
+	 * the request, so the guard must have the socket by then. NULL: connect() is used.
+	 */
+	int (*connect_told)(void *context, void (*made)(void *made_context, int fd),
+		void *made_context, struct diag *diag);
 };
 
 /* The diagnostics socket of a process. The target is borrowed. */
@@ -54,9 +60,12 @@ enum exchange_state {
 
 struct exchange {
 	enum exchange_state state;
-	/* Guards a session from before its request is sent. Set after exchange_begin(), or NULL. */
+	/*
+	 * Has the connection from before its request is sent, because a runtime serves no other
+	 * request until it has read that one. Set after exchange_begin(), or NULL.
+	 */
 	struct guard *guard;
-	const struct dotnet_target *guard_target;
+	const struct dotnet_target *guard_target; /* of CollectTracing only */
 	/* the guard's key of the connection, taken over together with fd; 0: none */
 	uint32_t guard_key;
 	uint32_t guard_rounds;

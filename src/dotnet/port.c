@@ -557,7 +557,8 @@ static int check_peer(int fd, const struct dotnet_target *target, struct diag *d
 	return 0;
 }
 
-static int connect_to(const struct dotnet_target *target, struct diag *diag)
+static int connect_to(const struct dotnet_target *target, dotnet_socket_fn *made, void *context,
+	struct diag *diag)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char name[NAME_ROOM];
@@ -577,6 +578,8 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	if (place < 0 || fstat(place, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return reason_set(diag, -ENOENT, REASON_SOCKET_GONE);
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
+	if (made)
+		made(context, fd);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
 		/* The file of an exited process with this pid: killed runtimes leave theirs. */
@@ -594,10 +597,16 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 
 int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 {
+	return dotnet_port_connect_told(target, NULL, NULL, diag);
+}
+
+int dotnet_port_connect_told(const struct dotnet_target *target, dotnet_socket_fn *made,
+	void *context, struct diag *diag)
+{
 	if (target->borrows)
-		return connect_to(target, diag);
+		return connect_to(target, made, context, diag);
 	uint64_t before = rights_lower();
-	int fd = connect_to(target, diag);
+	int fd = connect_to(target, made, context, diag);
 
 	rights_restore(before);
 	if (!diag || fd != -EACCES || !rights_are_borrowed() || is_user_of(target->pid, getuid()))

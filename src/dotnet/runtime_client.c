@@ -155,10 +155,11 @@ static void read_target_again(struct dotnet_client *client)
 	client->target = target;
 }
 
-static int door_connect(void *context, struct diag *diag)
+static int door_connect_told(void *context, dotnet_socket_fn *made, void *made_context,
+	struct diag *diag)
 {
 	struct dotnet_client *client = context;
-	int fd = dotnet_port_connect(&client->target, diag);
+	int fd = dotnet_port_connect_told(&client->target, made, made_context, diag);
 
 	client->refused = fd < 0 ? fd : 0;
 	client->connected |= fd >= 0;
@@ -170,6 +171,11 @@ static int door_connect(void *context, struct diag *diag)
 		return fd;
 	read_target_again(client);
 	return -EAGAIN; /* it is tried again */
+}
+
+static int door_connect(void *context, struct diag *diag)
+{
+	return door_connect_told(context, NULL, NULL, diag);
 }
 
 static char door_state(void *context)
@@ -215,9 +221,10 @@ static bool may_open(const struct dotnet_client *client)
 static void open_next(struct dotnet_client *client, uint64_t now_ns)
 {
 	struct session *session = &client->sessions[client->step];
-	const struct dotnet_door door = {
-		.connect = door_connect, .state = door_state, .context = client
-	};
+	const struct dotnet_door door = { .connect = door_connect,
+		.connect_told = door_connect_told,
+		.state = door_state,
+		.context = client };
 	struct eventpipe_options options =
 		session_requests_options(&client->requests, session->stream);
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };

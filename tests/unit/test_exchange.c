@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "dotnet/exchange.h"
+#include "dotnet/guard.h"
 #include "dotnet/reason.h"
 
 struct peer {
@@ -33,7 +34,9 @@ static char peer_state(void *context)
 
 static void begin(struct exchange *exchange, struct peer *peer)
 {
-	const struct dotnet_door door = { peer_connect, peer_state, peer };
+	const struct dotnet_door door = {
+		.connect = peer_connect, .state = peer_state, .context = peer
+	};
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
 	struct diag diag = { 0 };
 
@@ -68,6 +71,50 @@ static enum exchange_state answer(struct exchange *exchange, struct peer *peer, 
 		(void)exchange_advance(exchange, 2);
 	}
 	return exchange_advance(exchange, 2);
+}
+
+static int refused_connect(void *context, void (*made)(void *made_context, int fd),
+	void *made_context, struct diag *diag)
+{
+	const struct exchange *exchange = context;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)diag;
+	assert_int_equal(exchange->guard_key, 0);
+	made(made_context, fd);
+	assert_int_not_equal(exchange->guard_key, 0);
+	close(fd);
+	return -ECONNREFUSED;
+}
+
+static char any_state(void *context)
+{
+	(void)context;
+	return 'S';
+}
+
+/*
+ * The guard has the socket before the runtime can wait for a request on it, and no more when there
+ * was no connection.
+ */
+static void test_guarded_socket(void **state)
+{
+	struct exchange exchange = { 0 };
+	const struct dotnet_door door = {
+		.connect_told = refused_connect, .state = any_state, .context = &exchange
+	};
+	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
+	struct guard *guard;
+
+	(void)state;
+	assert_int_equal(guard_start(&guard, NULL), 0);
+	assert_int_equal(exchange_begin(&exchange, &door, &request, 1, 0, NULL), 0);
+	exchange.guard = guard;
+	assert_int_equal(exchange_advance(&exchange, 1), EXCHANGE_FAILED);
+	assert_int_equal(exchange.failure, -ECONNREFUSED);
+	assert_int_equal(exchange.guard_key, 0);
+	exchange_done(&exchange);
+	guard_free(guard);
 }
 
 static void test_answers(void **state)
@@ -140,6 +187,7 @@ int main(void)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_hang_up),
 		cmocka_unit_test(test_foreign_peer),
+		cmocka_unit_test(test_guarded_socket),
 		cmocka_unit_test(test_stopped_process),
 	};
 
