@@ -15,7 +15,6 @@
 #include "machine/large_blocks.h"
 #include "machine/rights.h"
 #include "machine/scheduling.h"
-#include "nettrace/nettrace_write.h"
 #include "perf/recorder.h"
 #include "perf/child.h"
 #include "pipeline/relay.h"
@@ -27,6 +26,7 @@
 #include "recording/live_events.h"
 #include "recording/live_lttng.h"
 #include "recording/live_port.h"
+#include "recording/live_state.h"
 #include "recording/machine_changes.h"
 #include "recording/managed.h"
 #include "recording/memory_names.h"
@@ -51,40 +51,6 @@
 #define PAUSE_TOLD_NS UINT64_C(10000000)
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
-
-/* Each part has its state in its own struct; connect_parts() tells it which others it uses. */
-struct live {
-	struct live_options options;
-	struct trace trace;
-	struct reorder_window window;
-	struct session_writer writer;
-	struct symbolizer symbolizer;
-	struct managed *managed;
-	struct recorder *recorder;
-	struct intake intake;
-	struct stack_unwinder *unwinder; /* NULL: call chains by frame pointers only */
-	struct process_table table;
-	struct memory_names memory;
-	struct samples samples;
-	struct switch_table switches; /* without a table: they are not recorded */
-	struct live_events events;
-	struct live_lttng lttng;
-	struct live_port port;
-	/* used instead of perf events; NULL: perf events are used */
-	struct live_clocks *cpu_clocks;
-	struct throttling throttling;
-	struct machine_changes changes;
-	struct poll_set set;
-	bool started;         /* the rings were */
-	bool room_wanted;     /* the tables were too large at the last flush */
-	bool files_said;      /* skipped symbol files were reported */
-	uint64_t flush_ns;    /* of the last flush */
-	uint64_t give_out_ns; /* when the reorder window was last released */
-	/* CPU time of the command and the children it waited for; 0: unknown */
-	uint64_t command_ns;
-	uint64_t unsampled_ns; /* estimated CPU time of the command that no sample covers */
-	uint32_t silent_count; /* see live_counts.dotnet_silent */
-};
 
 static int on_names_event(void *context, enum known_event known, uint32_t process,
 	const struct bytes *payload)
@@ -689,58 +655,6 @@ void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
 		(live->options.kernel_only ? 0 : user_ns) + (info->kernel_excluded ? 0 : system_ns);
 }
 
-static void emit_end(struct live *live, const char *reason)
-{
-	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->writer.sink);
-	uint64_t late = live->samples.late + live->events.late;
-	struct payload_count counts[] = {
-		{ "samples", live->samples.count },
-		{ "runtime_events", live->events.count },
-		{ "runtime_events_counted", live->events.bound.counted },
-		{ "runtime_events_lost", live->events.lost + managed_lost(live->managed) },
-		{ "lost", live->samples.lost },
-		{ "blocks", live->switches.count },
-		{ "short_blocks", live->switches.short_count },
-		{ "late", late },
-		{ "frames", live->symbolizer.frames_total },
-		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },
-		{ "unnamed_no_image", live->symbolizer.frames_unnamed[UNNAMED_NO_IMAGE] },
-		{ "unnamed_no_mapping", live->symbolizer.frames_unnamed[UNNAMED_NO_MAPPING] },
-		{ "unnamed_no_method", live->symbolizer.frames_unnamed[UNNAMED_NO_METHOD] },
-		{ "unnamed_not_asked", live->symbolizer.frames_unnamed[UNNAMED_NOT_ASKED] },
-		{ "unnamed_kernel_hidden", live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
-		{ "unnamed_no_memory", live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
-		{ "unnamed_freed", live->symbolizer.frames_unnamed[UNNAMED_FREED] },
-		{ "events", sink->events },
-		{ "code_bodies", live->symbolizer.code_count },
-		{ "code_bodies_refused", live->symbolizer.code_refused },
-		{ "code_bytes", live->symbolizer.code_size_bytes },
-		{ "unwound", live->samples.unwound },
-#define UNWIND_END(name, text, word) { "unwound_" text, live->samples.unwound_ends[UNWIND_##name] },
-#include "code/unwind_ends.def"
-#undef UNWIND_END
-		/*
-		 * Times on the recording's clock, not counts: events after sampled_to_ns were
-		 * written when sampling had stopped.
-		 */
-		{ "sampled_from_ns", live->writer.begin_ns },
-		{ "sampled_to_ns", live->writer.end_ns },
-	};
-
-	if (late)
-		session_writer_loss_at_all(&live->writer, "late", "events", late,
-			live->writer.end_ns);
-	if (live_lttng_lost(&live->lttng))
-		session_writer_loss_at_all(&live->writer, "lttng", "events",
-			live_lttng_lost(&live->lttng), live->writer.end_ns);
-	uint64_t stream_lost = managed_lost(live->managed);
-
-	if (stream_lost)
-		session_writer_loss_at_all(&live->writer, "eventpipe", "events", stream_lost,
-			live->writer.end_ns);
-	session_writer_end(&live->writer, reason, counts, sizeof(counts) / sizeof(counts[0]));
-}
-
 int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t fd_count,
 	struct diag *diag)
 {
@@ -776,43 +690,8 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	samples_tell_cut(&live->samples);
 	live->unsampled_ns = samples_tell_unsampled(&live->samples, &live->options,
 		recorder_info(live->recorder), live->command_ns);
-	emit_end(live, reason);
+	live_counts_end(live, reason);
 	return session_writer_error(&live->writer, diag);
-}
-
-void live_count(const struct live *live, struct live_counts *ret_counts)
-{
-	*ret_counts = (struct live_counts){
-		.samples = live->samples.count,
-		.lost = live->samples.lost,
-		.blocks = live->switches.count,
-		.late = live->samples.late + live->events.late + live->lttng.late,
-		.events = live->events.count,
-		.lttng_events = live->lttng.count,
-		.lttng_lost = live_lttng_lost(&live->lttng),
-		.lttng_incomplete = live->lttng.incomplete,
-		.events_counted = live->events.bound.counted,
-		.events_lost =
-			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),
-		.bytes = session_writer_bytes(&live->writer),
-		.unsampled_ns = live->unsampled_ns,
-		.command_ns = live->command_ns,
-		.frames = live->symbolizer.frames_total,
-		.begin_ns = live->writer.begin_ns,
-		.end_ns = live->writer.end_ns,
-		.targets_left = recorder_targets_left(live->recorder),
-		.memory_full = live->symbolizer.full,
-		.dotnet_silent = live->silent_count,
-		.limit = live->writer.limit.reached,
-		.unwound = live->samples.unwound,
-	};
-	memcpy(ret_counts->unwound_ends, live->samples.unwound_ends,
-		sizeof(ret_counts->unwound_ends));
-	memcpy(ret_counts->unnamed, live->symbolizer.frames_unnamed, sizeof(ret_counts->unnamed));
-	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
-	ret_counts->dotnet_memory = live->symbolizer.memory_process_count;
-	ret_counts->dotnet_not_asked = live->options.names_from_memory;
-	ret_counts->dotnet_withheld = managed_withheld(live->managed);
 }
 
 void live_close(struct live *live)

@@ -24,56 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "code/unwind.h"
-#include "pipeline/output_limit.h"
+#include "recording/live_counts.h"
 #include "recording/live_options.h"
-#include "symbolize/symbolizer.h"
 
 struct diag;
 struct live;
 struct pollfd;
 struct recorder_info;
-
-/* The message for live_counts.dotnet_withheld. */
-/* Its arguments are "1 .NET process", "its" or "2 .NET processes", "their". */
-#define LIVE_WITHHELD \
-	"the events of %s of other users were left out: the capabilities of spoor's file are for %s names and stacks only"
-#define LIVE_WITHHELD_REMEDY "record with sudo to have the events too, or choose --no-events"
-
-/* Counters for the progress line and the summary. */
-struct live_counts {
-	uint64_t samples;
-	uint64_t lost; /* samples that the kernel reported as lost */
-	uint64_t late;
-	uint64_t blocks; /* of threads, with options.off_cpu */
-	uint64_t events; /* of .NET runtimes */
-	uint64_t lttng_events;
-	uint64_t lttng_lost;     /* discarded by LTTng, or of unknown processes */
-	bool lttng_incomplete;   /* more may be missing; a notice has the reason */
-	uint64_t events_counted; /* not written: see event_bound.h */
-	/* by a runtime, or here because a memory or size limit was reached */
-	uint64_t events_lost;
-	uint64_t bytes; /* in the file */
-	/* estimated CPU time of the command that no sample covers */
-	uint64_t unsampled_ns;
-	uint64_t command_ns; /* total CPU time of the command */
-	uint64_t frames;     /* of samples; counted at the end */
-	uint64_t unnamed[UNNAMED_CAUSE_COUNT];
-	uint64_t begin_ns;
-	uint64_t end_ns;
-	uint32_t dotnet_asked;
-	uint32_t dotnet_known;
-	/* processes whose events were not recorded (managed_withheld()) */
-	uint32_t dotnet_withheld;
-	uint32_t dotnet_memory; /* processes whose methods were read from their memory */
-	bool dotnet_not_asked;  /* because of options.names_from_memory */
-	uint32_t dotnet_silent; /* processes that were stopped or did not answer */
-	uint32_t targets_left;
-	bool memory_full;
-	enum output_limit_kind limit; /* the limit that was reached */
-	uint64_t unwound;             /* samples whose stack was unwound, and how those ended */
-	uint64_t unwound_ends[UNWIND_END_COUNT];
-};
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
 
@@ -126,8 +83,6 @@ void live_resume(struct live *live, uint64_t paused_ns);
  */
 int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t fd_count,
 	struct diag *diag);
-
-void live_count(const struct live *live, struct live_counts *ret_counts);
 
 void live_close(struct live *live);
 
