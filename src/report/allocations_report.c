@@ -9,7 +9,9 @@
 
 static void add_size_rate(struct bytes *out, uint64_t amount, uint64_t span_ns)
 {
-	text_add_size(out, span_ns ? (uint64_t)((double)amount / ((double)span_ns / 1e9)) : 0);
+	double rate = span_ns ? (double)amount * 1e9 / (double)span_ns : 0;
+
+	text_add_size(out, rate < (double)INT64_MAX ? (uint64_t)rate : INT64_MAX);
 }
 
 static void add_heading(struct bytes *out, const struct answers *answers,
