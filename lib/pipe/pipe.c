@@ -8,6 +8,7 @@
 #include "lib/event/firing.h"
 #include "lib/event/thread_ring.h"
 #include "lib/pipe/record_run.h"
+#include "lib/pipe/ring_look.h"
 #include "lib/pipe/session_state.h"
 #include "lib/pipe/slow_path.h"
 #include "lib/platform/clock.h"
@@ -18,7 +19,6 @@
 #define ALIVE_NS    UINT64_C(1000000000)
 /* a thread inside the same record for longer is stopped, or has abandoned it */
 #define STUCK_NS UINT64_C(1000000000)
-#define SPINS    200
 /* after this time all threads know that they need fences */
 #define FENCES_NS UINT64_C(10000000)
 #define NAP_NS    UINT64_C(1000000) /* events were found: the next pass is this soon */
@@ -120,39 +120,6 @@ void pipe_child(void)
 
 /* ---- Inspecting the threads ---- */
 
-static inline void spin_pause(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
-}
-
-/*
- * Is the thread outside of a record, or inside one that it began after the barrier? A record takes
- * some 10 ns, so this spins until the record ends, SPINS times at most.
- */
-static bool ring_quiet(const struct thread_ring *ring)
-{
-	uint64_t turn = __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE);
-
-	for (int i = 0; i < SPINS && (turn & 1); i++) {
-		if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE) != turn)
-			return true;
-		spin_pause();
-	}
-	return !(turn & 1);
-}
-
-static inline const struct record *ring_record(const struct thread_ring *ring)
-{
-	return (const struct record *)(const void *)(ring->base + (ring->tail & ring->mask));
-}
-
-static inline bool ring_pending(const struct thread_ring *ring)
-{
-	return ring->tail != ring->seen_published;
-}
-
 static int pending_add(struct thread_state *state, uint64_t first_stamp)
 {
 	if (pipe_state.pending_count == pipe_state.pending_room) {
@@ -173,33 +140,6 @@ static int by_first_stamp(const void *a, const void *b)
 	uint64_t y = ((const struct pending *)b)->first_stamp;
 
 	return x < y ? -1 : x > y;
-}
-
-static inline uint32_t record_size(const struct record *record)
-{
-	return (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
-}
-
-/*
- * A lower bound for the stamp of the record that the thread is writing. It is at least that of the
- * last published record, which may be much later than the last time the thread was seen outside: a
- * thread that fires without pause is often descheduled inside a record.
- */
-static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
-{
-	uint64_t stamp = ring->tail_stamp;
-	uint64_t at = ring->tail;
-
-	while (at != ring->seen_published) {
-		const struct record *record =
-			(const struct record *)(const void *)(ring->base + (at & ring->mask));
-		uint32_t size = record_size(record);
-		if (size < RECORD_HEADER || size > ring->seen_published - at)
-			break; /* overwritten by an error of the program */
-		stamp = record->stamp;
-		at += size;
-	}
-	return stamp > quiet_ticks ? stamp : quiet_ticks;
 }
 
 /* The thread was seen inside a record: lowers the cutoff, so that this record comes in time. */

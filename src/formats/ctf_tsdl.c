@@ -4,30 +4,18 @@
  */
 #include "formats/ctf_tsdl.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "formats/ctf_token.h"
 #include "formats/ctf_types.h"
 
 #define ALIGN_MAX    (1u << 16) /* bits */
 #define ELEMENTS_MAX (1u << 28)
 #define TYPES_MAX    (1u << 20)
 #define PATH_MAX_LEN 128u
-
-enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_NUMBER, TOKEN_TEXT, TOKEN_SIGN };
-
-struct token {
-	const char *at; /* of a text: after the quote */
-	size_t len;
-	uint64_t number; /* two's complement */
-	uint8_t kind;    /* enum token_kind */
-	char sign;       /* ':' with `is_define` is := */
-	bool is_define;
-};
 
 struct parser {
 	struct ctf_metadata *metadata;
@@ -59,87 +47,10 @@ static void fail_memory(struct parser *p)
 		p->error = diag_set(p->diag, -ENOMEM, "cannot read the metadata: %m");
 }
 
-static void skip_blanks(struct parser *p)
-{
-	while (p->at < p->end) {
-		if (isspace((unsigned char)*p->at)) {
-			p->at++;
-		} else if (p->end - p->at >= 2 && p->at[0] == '/' && p->at[1] == '*') {
-			p->at += 2;
-			while (p->end - p->at >= 2 && (p->at[0] != '*' || p->at[1] != '/'))
-				p->at++;
-			p->at = p->end - p->at >= 2 ? p->at + 2 : p->end;
-		} else if (p->end - p->at >= 2 && p->at[0] == '/' && p->at[1] == '/') {
-			while (p->at < p->end && *p->at != '\n')
-				p->at++;
-		} else {
-			break;
-		}
-	}
-}
-
-static bool is_word(char c, bool first)
-{
-	return c == '_' || isalpha((unsigned char)c) || (!first && isdigit((unsigned char)c));
-}
-
-static void lex_number(struct parser *p, struct token *t)
-{
-	char digits[32];
-	size_t len = 0;
-	bool negative = *p->at == '-';
-
-	p->at += negative;
-	while (p->at < p->end && isalnum((unsigned char)*p->at) && len < sizeof(digits) - 1)
-		digits[len++] = *p->at++;
-	digits[len] = '\0';
-	t->kind = TOKEN_NUMBER;
-	t->number = strtoull(digits, NULL, 0);
-	if (negative)
-		t->number = 0 - t->number;
-}
-
-static struct token lex(struct parser *p)
-{
-	struct token t = { 0 };
-
-	skip_blanks(p);
-	t.at = p->at;
-	if (p->at >= p->end)
-		return t;
-	if (is_word(*p->at, true)) {
-		while (p->at < p->end && is_word(*p->at, false))
-			p->at++;
-		t.kind = TOKEN_WORD;
-	} else if (isdigit((unsigned char)*p->at) ||
-		   (*p->at == '-' && p->end - p->at >= 2 && isdigit((unsigned char)p->at[1]))) {
-		lex_number(p, &t);
-	} else if (*p->at == '"') {
-		t.at = ++p->at;
-		while (p->at < p->end && *p->at != '"')
-			p->at += *p->at == '\\' && p->end - p->at >= 2 ? 2 : 1;
-		t.kind = TOKEN_TEXT;
-		t.len = (size_t)(p->at - t.at);
-		p->at += p->at < p->end;
-		return t;
-	} else {
-		t.kind = TOKEN_SIGN;
-		t.sign = *p->at++;
-		t.is_define = t.sign == ':' && p->at < p->end && *p->at == '=';
-		p->at += t.is_define;
-		if (t.sign == '.' && p->end - p->at >= 2 && p->at[0] == '.' && p->at[1] == '.') {
-			t.sign = '~'; /* ... */
-			p->at += 2;
-		}
-	}
-	t.len = (size_t)(p->at - t.at);
-	return t;
-}
-
 static void advance(struct parser *p)
 {
 	p->token = p->error ? (struct token){ 0 } : p->ahead;
-	p->ahead = p->error ? (struct token){ 0 } : lex(p);
+	p->ahead = p->error ? (struct token){ 0 } : token_next(&p->at, p->end);
 }
 
 static bool at_sign(const struct parser *p, char sign)
@@ -842,8 +753,8 @@ int ctf_tsdl_declaration(struct ctf_metadata *metadata, const char *text, size_t
 	uint32_t slots = metadata->slot_count;
 	uint32_t from = metadata->fields.count;
 
-	p.token = lex(&p);
-	p.ahead = lex(&p);
+	p.token = token_next(&p.at, p.end);
+	p.ahead = token_next(&p.at, p.end);
 	if (at_sign(&p, ';'))
 		return 0;
 	parse_declaration(&p);
