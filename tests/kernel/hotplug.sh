@@ -21,7 +21,7 @@ changed() {
 # busy_since TIME: the program on that CPU was sampled later than this.
 busy_since() {
 	"$spoor" events x.nettrace --event cpu --json >samples.json 2>err &&
-		json_lines samples.json 'any(.cpu == ($a | tonumber) and .pid == ($b | tonumber) and .time > $c)' "$last" "$load" "$1"
+		[ "$(value_lines samples.json 'any(.cpu == ($a | tonumber) and .pid == ($b | tonumber) and .time > $c)' "$last" "$load" "$1")" = true ]
 }
 utc_now() {
 	date -u +%Y-%m-%dT%H:%M:%S.%NZ

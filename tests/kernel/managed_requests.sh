@@ -4,7 +4,7 @@
 . "$here/managed/prelude"
 
 SPOOR_TEST_WORD='a b=c' begin burner paced 600000
-code_of "$spoor" env -p $burner 'SPOOR_TEST_*' DOTNET_NOLOGO
+code_of "$spoor" env -p $burner 'SPOOR_TEST_WO*' DOTNET_NOLOGO
 expect_code 0 "env"
 [ "$(cat out)" = 'DOTNET_NOLOGO=1
 SPOOR_TEST_WORD=a b=c' ] || fail "env is not right"
