@@ -41,7 +41,6 @@
 #define ACTIVITIES     "4000"
 #define WORKER_NAME    ".NET TP Worker"
 #define WORKER_START   "System.Threading.PortableThreadPool.WorkerThread."
-#define THREAD_START   "System.Threading.Thread.Start"
 #define FINALIZER_NAME ".NET Finalizer"
 
 struct watching {
@@ -169,20 +168,24 @@ static uint32_t find_io(struct facts *facts, const struct thread_dump *dump,
 		     : 0;
 }
 
-/* A thread has the name of the one that started it until it gets its own. */
+/*
+ * A thread has the name of the one that started it until it gets its own, so the name decides only
+ * where the stack has no .NET methods.
+ */
 static bool is_worker(const struct thread_dump *dump, const struct dump_thread *thread)
 {
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
-	bool is_other = false;
+	bool is_managed = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const char *name = strtab_get(&dump->texts, dump->frames.items[frames[i]].name);
-		if (strncmp(name, WORKER_START, sizeof(WORKER_START) - 1) == 0)
+		const struct dump_frame *frame = &dump->frames.items[frames[i]];
+		if (strncmp(strtab_get(&dump->texts, frame->name), WORKER_START,
+			    sizeof(WORKER_START) - 1) == 0)
 			return true;
-		is_other |= strncmp(name, THREAD_START, sizeof(THREAD_START) - 1) == 0;
+		is_managed |= dump_frame_is_managed(frame);
 	}
-	return !is_other && strcmp(strtab_get(&dump->texts, thread->name), WORKER_NAME) == 0;
+	return !is_managed && strcmp(strtab_get(&dump->texts, thread->name), WORKER_NAME) == 0;
 }
 
 static bool copy_dump(struct facts *facts, const struct thread_dump *dump,
