@@ -33,6 +33,8 @@ static struct {
 } rings;
 
 __thread struct thread_state *current_thread;
+static __thread uint32_t attach_failed; /* the pass in which the thread got no ring */
+static __thread bool is_ending;         /* its destructor has run */
 
 struct thread_state *thread_state_first(void)
 {
@@ -48,6 +50,7 @@ static void thread_ends(void *value)
 	 * then runs again for that ring.
 	 */
 	current_thread = NULL;
+	is_ending = true;
 	struct thread_state *each = state;
 	do {
 		struct thread_state *next = each->others;
@@ -250,6 +253,7 @@ static void state_bind(struct thread_state *state, uint64_t thread_id)
 	__atomic_store_n(&state->nested.front->thread_id, thread_id, __ATOMIC_RELAXED);
 	state->main.tail_stamp = state->nested.tail_stamp = stamp; /* no record is earlier */
 	state->others = state;
+	__atomic_store_n(&state->came_from, NULL, __ATOMIC_RELAXED);
 }
 
 /*
@@ -263,6 +267,10 @@ struct thread_state *thread_attach(void)
 	struct thread_state *state;
 
 	if (!__atomic_load_n(&pipe_hot.running, __ATOMIC_ACQUIRE))
+		return NULL;
+	/* One try for each pass: a thread that loses its events does not become slow as well. */
+	uint32_t passes = __atomic_load_n(&pipe_hot.passes, __ATOMIC_RELAXED);
+	if (passes && attach_failed == passes)
 		return NULL;
 	platform_signals_block(&before);
 	state = current_thread;
@@ -279,14 +287,23 @@ struct thread_state *thread_attach(void)
 		if (state) {
 			state_bind(state, thread_id);
 			state->stack = (struct stack_bounds){ 0 };
+			/* A thread that is ending may have no further round of destructors. */
 			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION &&
-						pthread_setspecific(rings.key, state) == 0;
+						pthread_setspecific(rings.key, state) == 0 &&
+						!is_ending;
 			current_thread = state;
 			state_publish(state, THREAD_LIVE);
+		} else {
+			attach_failed = passes;
 		}
 	}
 	platform_signals_restore(&before);
 	return state;
+}
+
+static bool has_rings(const struct thread_state *state)
+{
+	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
 }
 
 static bool is_empty(const struct thread_ring *ring)
@@ -299,18 +316,48 @@ static bool is_empty(const struct thread_ring *ring)
  * A state with large rings that this thread has left. Both rings are empty, because the records of a
  * state are read together. Not one that interrupted code has entered (thread_ring.h).
  */
-static struct thread_state *state_left(struct thread_state *state)
+static struct thread_state *state_left(struct thread_state *state, bool with_rings)
 {
 	for (struct thread_state *other = state->others; other != state; other = other->others) {
 		uint32_t expected = THREAD_LEFT;
-		if (other->ring_class == RING_LARGE &&
+		if (other->ring_class == RING_LARGE && has_rings(other) == with_rings &&
 			!(__atomic_load_n(&other->main.front->front.turn, __ATOMIC_RELAXED) & 1) &&
 			is_empty(&other->main) && is_empty(&other->nested) &&
-			__atomic_compare_exchange_n(&other->status, &expected, THREAD_LIVE, false,
-				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return other;
+			__atomic_compare_exchange_n(&other->status, &expected, THREAD_TAKEN, false,
+				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			/* The loop thread may have stripped it in the meantime. */
+			if (has_rings(other) == with_rings)
+				return other;
+			__atomic_store_n(&other->status, THREAD_LEFT, __ATOMIC_RELEASE);
+		}
 	}
 	return NULL;
+}
+
+/* Moves the memory of a ring to another one, which has none; both are empty. */
+static void ring_hand_over(struct thread_ring *from, struct thread_ring *to)
+{
+	uint64_t at = to->front->front.published;
+	bool populated = __atomic_load_n(&from->populated, __ATOMIC_RELAXED) >=
+			 __atomic_load_n(&from->populated_end, __ATOMIC_RELAXED);
+
+	to->mask = from->mask;
+	to->before = 0; /* the record before is not in this memory */
+	to->logged.scratch = from->logged.scratch;
+	from->logged.scratch = NULL;
+	__atomic_store_n(&to->populated, populated ? at + to->mask + 1 : at, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->populated_end, at + to->mask + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->base, from->base, __ATOMIC_RELAXED);
+	__atomic_store_n(&from->base, NULL, __ATOMIC_RELAXED);
+}
+
+/* The spare's rings for a state of this thread that was stripped. The spare is then free without. */
+static struct thread_state *state_fill(struct thread_state *stripped, struct thread_state *spare)
+{
+	ring_hand_over(&spare->nested, &stripped->nested);
+	ring_hand_over(&spare->main, &stripped->main);
+	__atomic_store_n(&spare->status, THREAD_FREE, __ATOMIC_RELEASE);
+	return stripped;
 }
 
 struct thread_state *thread_move(struct thread_state *state)
@@ -321,19 +368,26 @@ struct thread_state *thread_move(struct thread_state *state)
 	if (!rings.settings.large_bytes || state->move_failed == passes ||
 		!__atomic_load_n(&pipe_hot.running, __ATOMIC_ACQUIRE))
 		return NULL;
-	struct thread_state *to = state_left(state);
-	if (to)
-		return to;
-	to = state_take(RING_LARGE);
+	struct thread_state *to = state_left(state, true);
 	if (!to) {
-		state->move_failed = passes;
-		return NULL;
+		struct thread_state *spare = state_take(RING_LARGE);
+		if (!spare) {
+			state->move_failed = passes;
+			return NULL;
+		}
+		to = state_left(state, false);
+		if (to) {
+			(void)state_fill(to, spare);
+		} else {
+			to = spare;
+			state_bind(to, state->thread_id);
+			to->stack = state->stack;
+			to->has_destructor = state->has_destructor;
+			to->others = state->others;
+			state->others = to;
+		}
 	}
-	state_bind(to, state->thread_id);
-	to->stack = state->stack;
-	to->has_destructor = state->has_destructor;
-	to->others = state->others;
-	state->others = to;
+	__atomic_store_n(&to->came_from, state, __ATOMIC_RELAXED);
 	state_publish(to, THREAD_LIVE);
 	return to;
 }
@@ -395,12 +449,19 @@ void thread_state_release(struct thread_state *state)
 {
 	uint32_t *spares = &rings.spare_count[state->ring_class];
 
-	if (rings.settings.map_in_file ||
-		__atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class])
+	if (!has_rings(state))
+		; /* it was stripped */
+	else if (rings.settings.map_in_file ||
+		 __atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class])
 		__atomic_fetch_add(spares, 1, __ATOMIC_RELAXED);
 	else
 		state_unmap(state);
 	__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
+}
+
+void thread_state_strip(struct thread_state *state)
+{
+	state_unmap(state);
 }
 
 void thread_state_trim(struct thread_state *state)

@@ -2,10 +2,11 @@
  * The rings. Each thread has one, which only this thread writes and only the loop thread reads.
  *
  * A thread begins with a small ring. When that is full, it moves to a larger one, and from a full
- * ring to the next. The loop thread makes such rings in advance, some with their pages. A ring that a
- * thread has left stays its own, because a signal handler may have moved the thread when the
- * interrupted code had read, but not yet entered, its ring. Such code enters the ring that was left,
- * finds no room in it, and takes the slow path.
+ * ring to the next. The loop thread makes such rings in advance, some with their pages. The state of a
+ * ring that a thread has left stays its own, because a signal handler may have moved the thread when
+ * the interrupted code had read, but not yet entered, its ring. Such code enters the ring that was
+ * left, finds no room in it, and takes the slow path. The memory of a ring that was left is returned
+ * after a second.
  *
  * A record is a header, then, each if its flag is set, activity ids and stack, then the payload,
  * padded to 8 bytes. A ring's memory is mapped twice, at consecutive addresses, so a record never
@@ -163,6 +164,8 @@ struct thread_state {
 	bool has_destructor;
 	bool listed;                 /* thread_state_first() has it */
 	struct thread_state *others; /* the states of this thread are a circle */
+	/* the state from which the thread came; NULL: it is its first; atomic */
+	struct thread_state *came_from;
 	uint32_t move_failed;        /* the pass in which there was no other ring */
 	struct stack_bounds stack;   /* bounds of the writer's stack */
 	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
@@ -257,11 +260,14 @@ void rings_child(void); /* in the child of fork(): forgets all rings */
  * rings of a few such states stay mapped. Loop thread.
  */
 void thread_state_release(struct thread_state *state);
-/*
- * Returns the memory of the ring's content to the system. Loop thread, when no session exists, or for
- * a state that its thread has left.
- */
+/* Returns the memory of the ring's content to the system. Loop thread, when no session exists. */
 void thread_state_trim(struct thread_state *state);
+/*
+ * Returns the rings of a state that its thread has left to memory_bytes, so that other threads may
+ * get such. The state stays its thread's own, without rings. Loop thread, while the state is taken
+ * and its rings are empty.
+ */
+void thread_state_strip(struct thread_state *state);
 /*
  * Makes some rings ready, with their pages, for the threads that need one next. Loop thread, in each
  * pass. False: not all of them are ready yet.

@@ -478,6 +478,45 @@ static inline void ring_release(struct thread_ring *ring, struct drained *draine
 	(void)wake_waiting();
 }
 
+static bool has_rings(const struct thread_state *state)
+{
+	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
+}
+
+static bool is_drained(const struct thread_state *state)
+{
+	return state->main.tail ==
+		       __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) &&
+	       state->nested.tail ==
+		       __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
+}
+
+/* Counts what a thread has lost after the last record of this state. */
+static void losses_take(struct thread_state *state, uint64_t losses, uint64_t at_ns)
+{
+	state->losses_seen = losses;
+	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
+		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), at_ns,
+			at_ns);
+}
+
+/*
+ * Events that a thread lost in full rings before it moved to others come before the first record
+ * in these, which is at the tail of `state`.
+ */
+static void losses_before_move(const struct thread_state *state)
+{
+	struct thread_state *from = __atomic_load_n(&state->came_from, __ATOMIC_RELAXED);
+
+	if (!from || __atomic_load_n(&from->status, __ATOMIC_ACQUIRE) != THREAD_LEFT ||
+		__atomic_load_n(&from->thread_id, __ATOMIC_RELAXED) !=
+			__atomic_load_n(&state->thread_id, __ATOMIC_RELAXED))
+		return;
+	uint64_t losses = __atomic_load_n(&from->losses, __ATOMIC_ACQUIRE);
+	if (losses != from->losses_seen && is_drained(from))
+		losses_take(from, losses, from->last_ns ? from->last_ns : pipe_state.before_ns);
+}
+
 /*
  * Delivers all records of this thread up to the cutoff, from both rings in the order of time.
  * next_stamp: the first stamp of the next thread.
@@ -490,6 +529,7 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 
 	state->drained_ns = now_ns;
 	pipe_state.run++;
+	losses_before_move(state);
 	for (;;) {
 		unsigned which = 0;
 		bool both = ring_pending(rings[0]) && ring_pending(rings[1]);
@@ -536,17 +576,16 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 		pipe_state.most_drained = parts;
 }
 
-/* The memory of a ring that its thread has left is returned, unless the thread comes back to it. */
-static void left_trim(struct thread_state *state)
+/* The rings that a thread has left are returned, unless the thread comes back to them. */
+static void left_strip(struct thread_state *state)
 {
 	uint32_t status = THREAD_LEFT;
 
 	if (!__atomic_compare_exchange_n(&state->status, &status, THREAD_TAKEN, false,
 		    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	if (state->main.tail ==
-		__atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
-		thread_state_trim(state);
+	if (has_rings(state) && is_drained(state))
+		thread_state_strip(state);
 	/* Not if the thread has ended meanwhile. */
 	status = THREAD_TAKEN;
 	(void)__atomic_compare_exchange_n(&state->status, &status, THREAD_LEFT, false,
@@ -566,22 +605,13 @@ static void losses_and_ends(uint64_t now_ns)
 			thread_state_finish(state);
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
 		/* Read after the losses: events in the ring now precede them. */
-		bool drained =
-			state->main.tail == __atomic_load_n(&state->main.front->front.published,
-						    __ATOMIC_ACQUIRE) &&
-			state->nested.tail == __atomic_load_n(&state->nested.front->front.published,
-						      __ATOMIC_ACQUIRE);
-		if (drained && losses != state->losses_seen) {
-			state->losses_seen = losses;
-			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
-				lost_upto(state, slot,
-					__atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
-					pipe_state.cutoff_ns, pipe_state.cutoff_ns);
-		}
+		bool drained = is_drained(state);
+		if (drained && losses != state->losses_seen)
+			losses_take(state, losses, pipe_state.cutoff_ns);
 		if (status == THREAD_LEFT && drained && !pipe_state.clock_taken &&
 			state->drained_ns && now_ns - state->drained_ns > LEFT_NS) {
 			state->drained_ns = 0;
-			left_trim(state);
+			left_strip(state);
 		}
 		if (status != THREAD_DEAD || !drained)
 			continue;
@@ -648,11 +678,6 @@ bool pipe_slot_end(uint32_t slot)
 			pipe_state.cutoff_ns, pipe_state.cutoff_ns);
 	}
 	return held;
-}
-
-static bool has_rings(const struct thread_state *state)
-{
-	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
 }
 
 void pipe_trim(void)

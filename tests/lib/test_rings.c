@@ -137,19 +137,66 @@ static void late_loop_thread_loses_nothing(void **state)
 	while (left->ring_class != RING_LARGE ||
 		__atomic_load_n(&left->status, __ATOMIC_ACQUIRE) != THREAD_LEFT)
 		left = left->next;
-	uint64_t populated_end = left->main.front->front.published + left->main.mask + 1;
-	for (int i = 0; i < 3000 && __atomic_load_n(&left->main.populated_end, __ATOMIC_RELAXED) !=
-					    populated_end;
-		i++)
+	for (int i = 0; i < 3000 && __atomic_load_n(&left->main.base, __ATOMIC_RELAXED); i++)
 		usleep(10000);
-	assert_int_equal(__atomic_load_n(&left->main.populated_end, __ATOMIC_RELAXED),
-		populated_end);
+	assert_null(__atomic_load_n(&left->main.base, __ATOMIC_RELAXED));
 	sem_post(&steps[1]);
 	pthread_join(thread, NULL);
 	spoor_session_stop(session);
 	assert_int_equal(counts_of(session).written + counts_of(session).lost, 2 * FIRED);
 	assert_int_equal(counts_of(session).lost, 0);
 	assert_int_equal(read_numbers(session, &none), 2 * FIRED);
+	spoor_session_free(session);
+}
+
+/* ---- Threads that fire much, one after the other ---- */
+
+static sem_t bursts_end;
+
+static void *fire_burst(void *context)
+{
+	sem_t *burst = context;
+
+	for (int i = 0; i < 3; i++) {
+		while (sem_wait(burst))
+			;
+		for (uint64_t value = 0; value < FIRED; value++)
+			rings_number(value);
+		sem_post(&bursts_end);
+	}
+	return NULL;
+}
+
+/* The rings of one burst serve the next ones, although the threads that fired it live on. */
+static void idle_threads_keep_no_large_rings(void **state)
+{
+	enum { THREADS = 12 };
+	pthread_t threads[THREADS];
+	sem_t bursts[THREADS];
+
+	(void)state;
+	struct spoor_session *session = start();
+	sem_init(&bursts_end, 0, 0);
+	for (int i = 0; i < THREADS; i++) {
+		sem_init(&bursts[i], 0, 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, fire_burst, &bursts[i]), 0);
+	}
+	for (int round = 0; round < 3 * THREADS; round++) {
+		struct spoor_event_view view = { .size = sizeof(view) };
+		wait_for_large_rings();
+		loop_hold(); /* so that each burst needs several rings */
+		sem_post(&bursts[round % THREADS]);
+		while (sem_wait(&bursts_end))
+			;
+		sem_post(&go_on);
+		assert_int_equal(spoor_session_flush(session, 60000), 0);
+		while (spoor_listener_read(session, &view, 0) == 1)
+			;
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	spoor_session_stop(session);
+	assert_int_equal(counts_of(session).written, 3 * THREADS * (uint64_t)FIRED);
 	spoor_session_free(session);
 }
 
@@ -264,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late_loop_thread_loses_nothing),
+		cmocka_unit_test(idle_threads_keep_no_large_rings),
 		cmocka_unit_test(handlers_move_threads),
 		cmocka_unit_test(chosen_size_is_fixed),
 	};
