@@ -87,8 +87,8 @@ static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t 
 	ring->loss_sessions |= sessions;
 	ring->limit = 0;
 	for (uint64_t left = sessions; left; left &= left - 1)
-		__atomic_fetch_add(&state->lost[__builtin_ctzll(left)], 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&state->root->lost[__builtin_ctzll(left)], 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&state->root->losses, 1, __ATOMIC_RELEASE);
 }
 
 /*
@@ -154,8 +154,8 @@ static void loss_write(struct thread_state *state, struct thread_ring *ring)
 		loss_record_size(ring), 0, RECORD_LOSS, sessions);
 
 	for (uint64_t left = sessions; left; left &= left - 1) {
-		uint64_t lost =
-			__atomic_load_n(&state->lost[__builtin_ctzll(left)], __ATOMIC_RELAXED);
+		uint64_t lost = __atomic_load_n(&state->root->lost[__builtin_ctzll(left)],
+			__ATOMIC_RELAXED);
 		memcpy(at, &lost, sizeof(lost));
 		at += sizeof(lost);
 	}
@@ -556,9 +556,9 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
 				  firing->only & ~LOGGER_SLOTS;
 		for (; wanted; wanted &= wanted - 1)
-			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1,
+			__atomic_fetch_add(&state->root->lost[__builtin_ctzll(wanted)], 1,
 				__ATOMIC_RELEASE);
-		__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&state->root->losses, 1, __ATOMIC_RELEASE);
 		return no_slot;
 	}
 	enter(ring->front, firing->frame);

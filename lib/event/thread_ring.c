@@ -253,7 +253,7 @@ static void state_bind(struct thread_state *state, uint64_t thread_id)
 	__atomic_store_n(&state->nested.front->thread_id, thread_id, __ATOMIC_RELAXED);
 	state->main.tail_stamp = state->nested.tail_stamp = stamp; /* no record is earlier */
 	state->others = state;
-	__atomic_store_n(&state->came_from, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&state->root, state, __ATOMIC_RELAXED);
 }
 
 /*
@@ -385,15 +385,30 @@ struct thread_state *thread_move(struct thread_state *state)
 			to->has_destructor = state->has_destructor;
 			to->others = state->others;
 			state->others = to;
+			__atomic_store_n(&to->root, state->root, __ATOMIC_RELAXED);
 		}
 	}
-	__atomic_store_n(&to->came_from, state, __ATOMIC_RELAXED);
 	state_publish(to, THREAD_LIVE);
 	return to;
 }
 
+/* The next record on the other ring is preceded by a record of these losses. */
+static void losses_move(struct thread_ring *from, struct thread_ring *to)
+{
+	if (!from->loss_sessions)
+		return;
+	if (!to->loss_sessions)
+		to->loss_first_stamp = from->loss_first_stamp;
+	to->loss_last_stamp = from->loss_last_stamp;
+	to->loss_sessions |= from->loss_sessions;
+	to->limit = 0;
+	from->loss_sessions = 0;
+}
+
 void thread_moved(struct thread_state *from, struct thread_state *to)
 {
+	losses_move(&from->main, &to->main);
+	losses_move(&from->nested, &to->nested);
 	from->main.limit = 0; /* see thread_ring.h: code that enters it takes the slow path */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&current_thread, to, __ATOMIC_RELAXED);
@@ -447,6 +462,7 @@ static void state_unmap(struct thread_state *state)
 
 void thread_state_release(struct thread_state *state)
 {
+	__atomic_store_n(&state->root, state, __ATOMIC_RELAXED);
 	uint32_t *spares = &rings.spare_count[state->ring_class];
 
 	if (!has_rings(state))

@@ -164,10 +164,11 @@ struct thread_state {
 	bool has_destructor;
 	bool listed;                 /* thread_state_first() has it */
 	struct thread_state *others; /* the states of this thread are a circle */
-	/* the state from which the thread came; NULL: it is its first; atomic */
-	struct thread_state *came_from;
-	uint32_t move_failed;        /* the pass in which there was no other ring */
-	struct stack_bounds stack;   /* bounds of the writer's stack */
+	/* the first of them, in which the thread's losses are counted; atomic */
+	struct thread_state *root;
+	uint32_t move_failed;      /* the pass in which there was no other ring */
+	struct stack_bounds stack; /* bounds of the writer's stack */
+	/* Of the root only: */
 	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
 	uint64_t losses;             /* how often any element of `lost` grew; atomic */
 

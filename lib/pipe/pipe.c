@@ -336,8 +336,9 @@ static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, 
 	session_lose_in(session, state, lost - seen, first_ns, last_ns);
 }
 
-static void loss_record(struct thread_state *state, const struct record *record)
+static void loss_record(const struct thread_state *state, const struct record *record)
 {
+	struct thread_state *root = __atomic_load_n(&state->root, __ATOMIC_RELAXED);
 	const uint8_t *at = (const uint8_t *)record + RECORD_HEADER;
 	uint64_t span[2];
 
@@ -348,7 +349,7 @@ static void loss_record(struct thread_state *state, const struct record *record)
 		uint64_t lost;
 		memcpy(&lost, at, sizeof(lost));
 		at += sizeof(lost);
-		lost_upto(state, (uint32_t)__builtin_ctzll(left), lost, first_ns, last_ns);
+		lost_upto(root, (uint32_t)__builtin_ctzll(left), lost, first_ns, last_ns);
 	}
 }
 
@@ -491,30 +492,17 @@ static bool is_drained(const struct thread_state *state)
 		       __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
 }
 
-/* Counts what a thread has lost after the last record of this state. */
-static void losses_take(struct thread_state *state, uint64_t losses, uint64_t at_ns)
+/* Has the thread whose first state is `root` another one, with records or without? */
+static bool has_others(const struct thread_state *root, bool with_records)
 {
-	state->losses_seen = losses;
-	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
-		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), at_ns,
-			at_ns);
-}
-
-/*
- * Events that a thread lost in full rings before it moved to others come before the first record
- * in these, which is at the tail of `state`.
- */
-static void losses_before_move(const struct thread_state *state)
-{
-	struct thread_state *from = __atomic_load_n(&state->came_from, __ATOMIC_RELAXED);
-
-	if (!from || __atomic_load_n(&from->status, __ATOMIC_ACQUIRE) != THREAD_LEFT ||
-		__atomic_load_n(&from->thread_id, __ATOMIC_RELAXED) !=
-			__atomic_load_n(&state->thread_id, __ATOMIC_RELAXED))
-		return;
-	uint64_t losses = __atomic_load_n(&from->losses, __ATOMIC_ACQUIRE);
-	if (losses != from->losses_seen && is_drained(from))
-		losses_take(from, losses, from->last_ns ? from->last_ns : pipe_state.before_ns);
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
+		if (state != root && status != THREAD_FREE &&
+			__atomic_load_n(&state->root, __ATOMIC_RELAXED) == root &&
+			(!with_records || !is_drained(state)))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -529,7 +517,6 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 
 	state->drained_ns = now_ns;
 	pipe_state.run++;
-	losses_before_move(state);
 	for (;;) {
 		unsigned which = 0;
 		bool both = ring_pending(rings[0]) && ring_pending(rings[1]);
@@ -606,8 +593,13 @@ static void losses_and_ends(uint64_t now_ns)
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
 		/* Read after the losses: events in the ring now precede them. */
 		bool drained = is_drained(state);
-		if (drained && losses != state->losses_seen)
-			losses_take(state, losses, pipe_state.cutoff_ns);
+		if (losses != state->losses_seen && drained && !has_others(state, true)) {
+			state->losses_seen = losses;
+			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
+				lost_upto(state, slot,
+					__atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
+					pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+		}
 		if (status == THREAD_LEFT && drained && !pipe_state.clock_taken &&
 			state->drained_ns && now_ns - state->drained_ns > LEFT_NS) {
 			state->drained_ns = 0;
@@ -615,6 +607,8 @@ static void losses_and_ends(uint64_t now_ns)
 		}
 		if (status != THREAD_DEAD || !drained)
 			continue;
+		if (state->others != state && has_others(state, false))
+			continue; /* they count their losses here */
 		for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
 			struct session *session = session_active[slot];
 			if (session && state->session_serial[slot] == session->id)

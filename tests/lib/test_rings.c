@@ -149,6 +149,59 @@ static void late_loop_thread_loses_nothing(void **state)
 	spoor_session_free(session);
 }
 
+/* ---- Losses and moves ---- */
+
+enum { LOSERS = 4, LOSER_EVENTS = 600000 };
+
+static void *fire_numbers(void *context)
+{
+	(void)context;
+	for (uint64_t value = 1; value <= LOSER_EVENTS; value++)
+		rings_number(value);
+	return NULL;
+}
+
+/* What a thread loses is told by its next event, although it has moved in between. */
+static void losses_are_told_at_their_place(void **state)
+{
+	struct spoor_event_view view = { .size = sizeof(view) };
+	struct {
+		uint64_t thread_id, last;
+	} seen[LOSERS] = { 0 };
+	pthread_t threads[LOSERS];
+	struct spoor_value value;
+	uint64_t gaps = 0;
+
+	(void)state;
+	struct spoor_session *session = start();
+	wait_for_large_rings();
+	for (int i = 0; i < LOSERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fire_numbers, NULL), 0);
+	for (int round = 0; round < 60; round++) {
+		loop_hold();
+		usleep(2000);
+		sem_post(&go_on);
+		usleep(500);
+	}
+	for (int i = 0; i < LOSERS; i++)
+		pthread_join(threads[i], NULL);
+	spoor_session_stop(session);
+	while (spoor_listener_read(session, &view, 0) == 1) {
+		int i = 0;
+		while (seen[i].thread_id && seen[i].thread_id != view.thread_id)
+			assert_true(++i < LOSERS);
+		seen[i].thread_id = view.thread_id;
+		assert_int_equal(spoor_event_field(&view, "value", &value), 0);
+		assert_int_equal(value.u64 - seen[i].last - 1, view.lost_before);
+		gaps += view.lost_before;
+		seen[i].last = value.u64;
+	}
+	for (int i = 0; i < LOSERS; i++)
+		gaps += LOSER_EVENTS - seen[i].last;
+	assert_int_equal(gaps, counts_of(session).lost);
+	spoor_session_free(session);
+}
+
 /* ---- Threads that fire much, one after the other ---- */
 
 static sem_t bursts_end;
@@ -311,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late_loop_thread_loses_nothing),
+		cmocka_unit_test(losses_are_told_at_their_place),
 		cmocka_unit_test(idle_threads_keep_no_large_rings),
 		cmocka_unit_test(handlers_move_threads),
 		cmocka_unit_test(chosen_size_is_fixed),
