@@ -87,6 +87,8 @@ static uint32_t end_range(struct passing_code *code, uint64_t begin, uint64_t en
 		end_slot(slot, each, context);
 		*ret_free_ns = later(*ret_free_ns, slot->confirmed_ns + 1);
 	}
+	if (last == first)
+		return first;
 	memmove(code->slots.items + first, code->slots.items + last,
 		(code->slots.count - last) * sizeof(*code->slots.items));
 	code->slots.count -= last - first;
