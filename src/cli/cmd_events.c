@@ -123,7 +123,8 @@ static void note_loss(struct events_run *run, const struct event *event)
 		!text_parse_u64(bytes_z(&text), &count))
 		count = 0; /* not known how many */
 	bytes_reset(&text);
-	(void)event_text_field(&text, &run->trace, event, "Unit"); /* without: without */
+	if (!event_text_field(&text, &run->trace, event, "Unit") || !text.len)
+		bytes_text(&text, "events");
 	bytes_text(&text, " (");
 	(void)event_text_field(&text, &run->trace, event, "Source"); /* as above */
 	bytes_text(&text, ")");

@@ -229,12 +229,8 @@ static bool parse_fields(struct trace *trace, struct schema *schema, const char 
 	return true;
 }
 
-uint32_t trace_known_schema(struct trace *trace, enum known_event known)
+static uint32_t add_known_schema(struct trace *trace, enum known_event known)
 {
-	uint32_t index = trace->known_schemas[known];
-
-	if (index)
-		return index;
 	const struct known_event_info *info = &known_events[known];
 	struct schema *schema = vec_push(&trace->schemas);
 	if (!schema)
@@ -259,9 +255,21 @@ uint32_t trace_known_schema(struct trace *trace, enum known_event known)
 		trace->schemas.count--;
 		return 0;
 	}
-	index = trace->schemas.count - 1;
-	trace->known_schemas[known] = index;
-	return index;
+	return trace->schemas.count - 1;
+}
+
+uint32_t trace_known_schema(struct trace *trace, enum known_event known)
+{
+	uint32_t *index = &trace->known_schemas[known];
+	bool full = trace->strings.full;
+
+	if (*index)
+		return *index;
+	/* These names are few, and an event without them cannot be read: a full table takes them too. */
+	trace->strings.full = false;
+	*index = add_known_schema(trace, known);
+	trace->strings.full = full;
+	return *index;
 }
 
 uint32_t stack_table_intern(struct stack_table *table, const uint64_t *frames, uint32_t count)

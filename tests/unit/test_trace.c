@@ -109,6 +109,24 @@ static void test_known_schemas(void **state)
 	trace_done(&trace);
 }
 
+/* A recorder at its memory limit still says what was lost, by name. */
+static void test_known_schema_when_full(void **state)
+{
+	struct trace trace;
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	trace.strings.full = true;
+	const struct schema *loss = &trace.schemas.items[trace_known_schema(&trace, SPOOR_LOSS)];
+	assert_string_equal(trace_text(&trace, loss->provider), "Spoor");
+	assert_string_equal(trace_text(&trace, loss->name), "Loss");
+	assert_string_equal(trace_text(&trace, loss->fields.items[1].name), "Unit");
+	assert_string_equal(trace_text(&trace, loss->fields.items[2].name), "Count");
+	assert_true(trace.strings.full);
+	assert_int_equal(trace_add_text(&trace, "another"), 0);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +134,7 @@ int main(void)
 		cmocka_unit_test(test_mappings),
 		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_known_schemas),
+		cmocka_unit_test(test_known_schema_when_full),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
