@@ -54,7 +54,7 @@ struct ctf_file {
 	uint64_t size;   /* of the packet */
 	uint8_t *packet; /* NULL: none */
 	struct ctf_decoder d;
-	const struct ctf_stream_class *stream;
+	uint32_t stream; /* in the metadata's `streams`, which may grow */
 	uint64_t stream_id;
 	uint64_t event_id;
 	uint64_t event_at; /* bit offset of the event's header */
@@ -249,6 +249,11 @@ static uint64_t ns_of(const struct ctf_metadata *metadata, uint64_t ticks)
 	return ticks / hz * NS_PER_S + (uint64_t)((unsigned __int128)(ticks % hz) * NS_PER_S / hz);
 }
 
+static const struct ctf_stream_class *stream_of(const struct ctf_file *file)
+{
+	return &file->part->metadata.streams.items[file->stream];
+}
+
 static int damaged(const struct ctf_file *file, const char *what, struct diag *diag)
 {
 	return diag_set(diag, -EBADMSG, "'%s': the packet at offset %" PRIu64 " %s", file->path,
@@ -280,11 +285,12 @@ static int open_packet(struct ctf_file *file, const uint8_t *data, size_t size, 
 	if (slots[CTF_SLOT_MAGIC] != CTF_MAGIC)
 		return damaged(file, "does not begin with CTF's number", diag);
 	file->stream_id = slots[CTF_SLOT_STREAM_ID];
-	file->stream = ctf_metadata_stream(metadata, file->stream_id);
-	if (!file->stream)
+	const struct ctf_stream_class *stream = ctf_metadata_stream(metadata, file->stream_id);
+	if (!stream)
 		return 0;
-	if (file->stream->packet_context)
-		ctf_skip(&file->d, file->stream->packet_context);
+	file->stream = (uint32_t)(stream - metadata->streams.items);
+	if (stream->packet_context)
+		ctf_skip(&file->d, stream->packet_context);
 	if (file->d.short_read)
 		return damaged(file, "is cut off in its header", diag);
 	file->d.clock = slots[CTF_SLOT_BEGIN];
@@ -399,8 +405,9 @@ static int find_event(struct ctf_reader *reader, struct ctf_file *file, struct d
 		d->depth = 0;
 		d->steps_left = CTF_STEPS_MAX;
 		d->slots[CTF_SLOT_ID] = 0;
-		if (file->stream->event_header)
-			ctf_skip(d, file->stream->event_header);
+		uint32_t header = stream_of(file)->event_header;
+		if (header)
+			ctf_skip(d, header);
 		if (d->short_read)
 			return damaged(file, "has an event that is cut off", diag);
 		file->event_id = d->slots[CTF_SLOT_ID];
@@ -468,8 +475,9 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 	slots[CTF_SLOT_VPID] = metadata->vpid;
 	slots[CTF_SLOT_VTID] = slots[CTF_SLOT_PID] = slots[CTF_SLOT_TID] = 0;
 	slots[CTF_SLOT_PID_NAMESPACE] = 0;
-	if (file->stream->event_context)
-		read_context(&file->d, file->stream->event_context, ret_event);
+	uint32_t context = stream_of(file)->event_context;
+	if (context)
+		read_context(&file->d, context, ret_event);
 	if (event->context)
 		ctf_skip(&file->d, event->context);
 	ret_event->pid =

@@ -159,6 +159,35 @@ static void grows(void **state)
 	trace_done(&trace);
 }
 
+/* More streams are described while a packet is read: the table of streams moves. */
+static void streams_are_added(void **state)
+{
+	struct trace trace;
+	struct ctf_reader *reader;
+	struct ctf_event event;
+	struct diag diag = { 0 };
+	char text[64];
+
+	(void)state;
+	put_text("w", head);
+	put_packet("a", 9, 500, 0, "\x05", 1);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_reader_open(folder, &trace, CTF_GROWING, &reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	for (unsigned i = 1; i < 200; i++) {
+		(void)snprintf(text, sizeof(text), "stream { id = %u; };\n", i);
+		put_text("a", text);
+	}
+	put_text("a", "event { name = \"shop:order\"; id = 9; stream_id = 0;\n"
+		      "fields := struct { uint8_t _number; }; };\n");
+	assert_int_equal(ctf_reader_look(reader, &diag), 0);
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 1);
+	assert_int_equal(event.event.time_ns, 500);
+	assert_int_equal(event.tid, 71);
+	ctf_reader_close(reader);
+	trace_done(&trace);
+}
+
 /* .NET's tracepoints have the runtime's identity and layout, packed or not. */
 static void runtime_events(void **state)
 {
@@ -279,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(grows, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(streams_are_added, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(runtime_events, make_folder, remove_folder),
 		cmocka_unit_test(bad_metadata),
 		cmocka_unit_test_setup_teardown(bombs, make_folder, remove_folder),
