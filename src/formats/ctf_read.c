@@ -489,6 +489,8 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 	ctf_layout_payload(layout, event, &file->d, &reader->payload);
 	if (file->d.short_read)
 		return damaged(file, "has an event that is cut off", diag);
+	if (file->d.at == file->event_at)
+		return damaged(file, "has an event of 0 bits, so it has no end", diag);
 	if (reader->payload.failed)
 		return diag_set(diag, -ENOMEM, "cannot read events: %m");
 	ret_event->event = (struct event){

@@ -1,4 +1,5 @@
 /* CTF: metadata that arrives in pieces, packets of a growing trace, losses, limits of types. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -304,6 +305,26 @@ static void bombs(void **state)
 	bytes_done(&text);
 }
 
+/* A stream whose events take no bits would have events for ever. */
+static void empty_events(void **state)
+{
+	struct trace trace;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_text("w", "trace { major = 1; minor = 8; byte_order = le; };\nstream { };\n"
+		      "event { name = \"a:b\"; fields := struct { }; };\n");
+	put_file("a", "w", "abcdefgh", 8);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_source_open(folder, &trace, &source, &diag), 0);
+	assert_int_equal(ctf_source.next(source, &event, &diag), -EBADMSG);
+	assert_non_null(strstr(diag.text, "an event of 0 bits"));
+	ctf_source.close(source);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +332,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(streams_are_added, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(runtime_events, make_folder, remove_folder),
 		cmocka_unit_test(bad_metadata),
+		cmocka_unit_test_setup_teardown(empty_events, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(bombs, make_folder, remove_folder),
 	};
 
