@@ -28,6 +28,7 @@
 static const char *const slot_names[CTF_SLOT_FIRST_FREE] = {
 	[CTF_SLOT_ID] = "id",
 	[CTF_SLOT_STREAM_ID] = "stream_id",
+	[CTF_SLOT_INSTANCE_ID] = "stream_instance_id",
 	[CTF_SLOT_CONTENT_SIZE] = "content_size",
 	[CTF_SLOT_PACKET_SIZE] = "packet_size",
 	[CTF_SLOT_DISCARDED] = "events_discarded",

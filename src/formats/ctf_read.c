@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "formats/ctf_event.h"
+#include "formats/ctf_losses.h"
 #include "formats/ctf_metadata.h"
 #include "trace/trace.h"
 
@@ -60,7 +61,9 @@ struct ctf_file {
 	uint64_t event_at; /* bit offset of the event's header */
 	uint64_t event_clock;
 	uint64_t time_ns;
-	uint64_t discarded; /* the highest counter so far */
+	uint64_t instance_id; /* CTF_NO_NUMBER: none */
+	uint64_t cpu_id;      /* likewise */
+	uint64_t discarded;   /* the packet's counter, until it is counted; then 0 */
 	uint32_t lost_before;
 	int32_t cpu;
 };
@@ -74,7 +77,7 @@ struct ctf_reader {
 	struct ctf_file *current; /* has the next events up to limit_ns; NULL: to be chosen */
 	uint64_t limit_ns;
 	struct bytes payload;
-	uint64_t lost;
+	struct ctf_losses losses;
 	void (*consumed)(const char *path, uint64_t offset, uint64_t size);
 };
 
@@ -112,6 +115,7 @@ void ctf_reader_close(struct ctf_reader *reader)
 	vec_done(&reader->files);
 	vec_done(&reader->parts);
 	bytes_done(&reader->payload);
+	ctf_losses_done(&reader->losses);
 	free(reader->folder);
 	free(reader);
 }
@@ -272,7 +276,7 @@ static int open_packet(struct ctf_file *file, const uint8_t *data, size_t size, 
 	slots[CTF_SLOT_MAGIC] = CTF_MAGIC;
 	slots[CTF_SLOT_STREAM_ID] = slots[CTF_SLOT_CONTENT_SIZE] = slots[CTF_SLOT_PACKET_SIZE] = 0;
 	slots[CTF_SLOT_BEGIN] = slots[CTF_SLOT_DISCARDED] = 0;
-	slots[CTF_SLOT_CPU] = UINT64_MAX;
+	slots[CTF_SLOT_CPU] = slots[CTF_SLOT_INSTANCE_ID] = CTF_NO_NUMBER;
 	file->d = (struct ctf_decoder){ .metadata = metadata,
 		.slots = slots,
 		.tags = file->part->tags,
@@ -298,18 +302,26 @@ static int open_packet(struct ctf_file *file, const uint8_t *data, size_t size, 
 }
 
 /*
- * The number of lost events that a packet announces since those before it. LTTng-UST 2.13 writes 0
- * into some packets of a busy stream, and the whole number into the next one.
+ * Adds the events that a packet announces as lost to those before the file's next event. This waits
+ * for the packet's first event, in the order of time: the files of one stream have one counter.
+ * LTTng-UST 2.13 writes 0 into some packets of a busy stream, and the whole number into the next one.
  */
-static void count_discarded(struct ctf_reader *reader, struct ctf_file *file)
+static int count_discarded(struct ctf_reader *reader, struct ctf_file *file, struct diag *diag)
 {
-	uint64_t now = file->part->slots[CTF_SLOT_DISCARDED];
-	uint64_t more = now > file->discarded ? now - file->discarded : 0;
+	const struct ctf_metadata *metadata = &file->part->metadata;
+	const struct ctf_stream_key key = { .trace = strtab_get(&metadata->strings, metadata->uuid),
+		.path = file->path,
+		.stream_id = file->stream_id,
+		.instance_id = file->instance_id,
+		.cpu = file->cpu_id };
+	uint64_t more;
 
-	file->discarded += more;
-	reader->lost += more;
+	if (!ctf_losses_add(&reader->losses, &key, file->discarded, &more))
+		return diag_set(diag, -ENOMEM, "cannot count lost events: %m");
+	file->discarded = 0;
 	more += file->lost_before;
 	file->lost_before = more > INT32_MAX ? INT32_MAX : (uint32_t)more;
+	return 0;
 }
 
 /* 1: a packet is in memory, 0: there is no whole one. */
@@ -367,7 +379,9 @@ static int load_packet(struct ctf_reader *reader, struct ctf_file *file, struct 
 	file->d.end = content;
 	file->cpu =
 		slots[CTF_SLOT_CPU] <= INT32_MAX ? (int32_t)slots[CTF_SLOT_CPU] : EVENT_CPU_UNKNOWN;
-	count_discarded(reader, file);
+	file->cpu_id = slots[CTF_SLOT_CPU];
+	file->instance_id = slots[CTF_SLOT_INSTANCE_ID];
+	file->discarded = slots[CTF_SLOT_DISCARDED];
 	return 1;
 }
 
@@ -397,6 +411,8 @@ static int find_event(struct ctf_reader *reader, struct ctf_file *file, struct d
 		}
 		struct ctf_decoder *d = &file->d;
 		if (d->at >= d->end) {
+			if (file->discarded && count_discarded(reader, file, diag) < 0)
+				return -ENOMEM;
 			end_packet(reader, file);
 			continue;
 		}
@@ -462,6 +478,8 @@ static int decode(struct ctf_reader *reader, struct ctf_file *file, struct ctf_e
 			return 0;
 		return damaged(file, "has an event that the metadata does not describe", diag);
 	}
+	if (file->discarded && count_discarded(reader, file, diag) < 0)
+		return -ENOMEM;
 	uint32_t class = (uint32_t)(event - metadata->events.items);
 	while (part->layouts.count <= class)
 		if (!vec_push(&part->layouts))
@@ -599,7 +617,7 @@ void ctf_reader_on_consumed(struct ctf_reader *reader,
 
 uint64_t ctf_reader_lost(const struct ctf_reader *reader)
 {
-	return reader->lost;
+	return reader->losses.total;
 }
 
 bool ctf_reader_clock(const struct ctf_reader *reader, int64_t *ret_offset_ns)

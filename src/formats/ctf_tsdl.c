@@ -570,6 +570,7 @@ struct block {
 	struct ctf_event_class event;
 	uint32_t packet_header;
 	uint32_t name;
+	uint32_t uuid;
 	uint32_t domain;
 	uint64_t vpid;
 	uint64_t hz;
@@ -604,6 +605,8 @@ static void take_value(struct parser *p, struct block *block, const char *path)
 		block->event.stream_id = t->number;
 	else if (strcmp(path, "name") == 0)
 		block->name = intern(p, t->at, t->len);
+	else if (strcmp(path, "uuid") == 0)
+		block->uuid = intern(p, t->at, t->len);
 	else if (strcmp(path, "model.emf.uri") == 0)
 		block->event.uri = intern(p, t->at, t->len);
 	else if (strcmp(path, "loglevel") == 0)
@@ -697,6 +700,7 @@ static void parse_declaration(struct parser *p)
 	}
 	if (take_word(p, "trace")) {
 		parse_block(p, &block);
+		metadata->uuid = block.uuid;
 		metadata->packet_header = block.packet_header;
 		metadata->byte_order = block.byte_order;
 	} else if (take_word(p, "stream")) {

@@ -38,6 +38,7 @@ enum ctf_slot {
 	CTF_SLOT_NONE,
 	CTF_SLOT_ID,
 	CTF_SLOT_STREAM_ID,
+	CTF_SLOT_INSTANCE_ID,
 	CTF_SLOT_CONTENT_SIZE,
 	CTF_SLOT_PACKET_SIZE,
 	CTF_SLOT_DISCARDED,
@@ -108,6 +109,7 @@ struct ctf_metadata {
 	struct map slots;                   /* strtab of a name -> slot */
 	struct map event_index;             /* hash of stream and event id -> event */
 	uint32_t slot_count;
+	uint32_t uuid;           /* strtab: of the trace, the same after a rotation */
 	uint32_t packet_header;  /* type; 0: packets have none */
 	uint8_t byte_order;      /* of the trace; CTF_NATIVE until it is known */
 	uint64_t clock_hz;       /* 0: no clock was described */

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "formats/ctf_losses.h"
 #include "formats/ctf_metadata.h"
 #include "formats/ctf_read.h"
 #include "trace/clr_event.h"
@@ -80,7 +81,7 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	static const char *const names[] = { "metadata", "a", "b" };
+	static const char *const names[] = { "metadata", "a", "b", "r_0_0", "r_0_1", "r_0_2" };
 	char path[128];
 
 	(void)state;
@@ -187,6 +188,79 @@ static void streams_are_added(void **state)
 	assert_int_equal(event.tid, 71);
 	ctf_reader_close(reader);
 	trace_done(&trace);
+}
+
+/* A stream in several files has one counter; its losses are told in the order of time. */
+static void losses_over_files(void **state)
+{
+	static const uint32_t expected[] = { 10, 10, 10, 0, 5 };
+	struct trace trace;
+	struct ctf_reader *reader;
+	struct ctf_event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_text("w", head);
+	put_text("a", "event { name = \"shop:order\"; id = 9; stream_id = 0;\n"
+		      "fields := struct { uint8_t _number; }; };\n");
+	put_packet("r_0_0", 9, 500, 10, "\x05", 1);
+	put_packet("r_0_0", 9, 501, 20, "\x05", 1);
+	put_packet("r_0_1", 9, 502, 30, "\x05", 1);
+	put_packet("r_0_1", 9, 503, 30, "\x05", 1);
+	put_packet("r_0_2", 9, 504, 35, "\x05", 1);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_reader_open(folder, &trace, CTF_WHOLE, &reader, &diag), 0);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		assert_int_equal(ctf_reader_next(reader, &event, &diag), 1);
+		assert_int_equal(event.event.time_ns, 500 + i);
+		assert_int_equal(event.event.lost_before, expected[i]);
+	}
+	assert_int_equal(ctf_reader_next(reader, &event, &diag), 0);
+	assert_int_equal(ctf_reader_lost(reader), 35);
+	ctf_reader_close(reader);
+	trace_done(&trace);
+}
+
+/* Which files and folders are one stream. */
+static void streams_of_losses(void **state)
+{
+	static const struct {
+		struct ctf_stream_key stream;
+		uint64_t counter, more;
+	} steps[] = {
+		/* the chunks of a rotation have the trace's uuid */
+		{ { "u", "s/1/c_0", 0, 3, 3 }, 5, 5 },
+		{ { "u", "s/2/c_0", 0, 3, 3 }, 7, 2 },
+		{ { "u", "s/2/c_0", 0, 3, 3 }, 6, 0 },
+		{ { "u", "s/2/c_1", 0, 4, 4 }, 7, 7 },
+		{ { "u", "s/2/d_0", 1, 3, 3 }, 7, 7 },
+		{ { "v", "s/2/c_0", 0, 3, 3 }, 7, 7 },
+		/* no uuid: the folder is the trace */
+		{ { "", "s/1/c_0", 0, 3, 3 }, 5, 5 },
+		{ { "", "s/1/c_0_1", 0, 3, 3 }, 6, 1 },
+		{ { "", "s/2/c_0", 0, 3, 3 }, 6, 6 },
+		/* no instance id: the name and the CPU */
+		{ { "w", "s/1/c_0_0", 0, CTF_NO_NUMBER, 0 }, 5, 5 },
+		{ { "w", "s/1/c_0_12", 0, CTF_NO_NUMBER, 0 }, 6, 1 },
+		{ { "w", "s/2/c_0_0", 0, CTF_NO_NUMBER, 0 }, 9, 3 },
+		{ { "w", "s/1/c_1_0", 0, CTF_NO_NUMBER, 1 }, 5, 5 },
+		/* neither: each file */
+		{ { "x", "s/1/c_0", 0, CTF_NO_NUMBER, CTF_NO_NUMBER }, 5, 5 },
+		{ { "x", "s/1/c_1", 0, CTF_NO_NUMBER, CTF_NO_NUMBER }, 5, 5 },
+		{ { "x", "s/1/c_1", 0, CTF_NO_NUMBER, CTF_NO_NUMBER }, 0, 0 },
+	};
+	struct ctf_losses losses = { 0 };
+	uint64_t more, total = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		assert_true(ctf_losses_add(&losses, &steps[i].stream, steps[i].counter, &more));
+		if (more != steps[i].more)
+			fail_msg("step %zu: %d more", i, (int)more);
+		total += more;
+	}
+	assert_int_equal(losses.total, total);
+	ctf_losses_done(&losses);
 }
 
 /* .NET's tracepoints have the runtime's identity and layout, packed or not. */
@@ -330,6 +404,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(grows, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(streams_are_added, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(losses_over_files, make_folder, remove_folder),
+		cmocka_unit_test(streams_of_losses),
 		cmocka_unit_test_setup_teardown(runtime_events, make_folder, remove_folder),
 		cmocka_unit_test(bad_metadata),
 		cmocka_unit_test_setup_teardown(empty_events, make_folder, remove_folder),
