@@ -28,12 +28,12 @@
 #define METADATA_MAX    (64u << 20)
 #define FOLDER_DEPTH    8u
 #define FILES_MAX       65536u
-#define NS_PER_S        UINT64_C(1000000000)
 
 struct ctf_part {
 	char *folder;
 	int fd; /* of its metadata */
 	struct ctf_metadata metadata;
+	uint64_t shift_ns;              /* from its clock to that of the reader */
 	VEC(struct ctf_layout) layouts; /* by event class */
 	uint64_t slots[CTF_SLOTS_MAX];
 	uint32_t tags[CTF_SLOTS_MAX];
@@ -244,15 +244,6 @@ static int scan(struct ctf_reader *reader, const char *folder, unsigned depth, s
 
 /* ---- packets ---- */
 
-static uint64_t ns_of(const struct ctf_metadata *metadata, uint64_t ticks)
-{
-	uint64_t hz = metadata->clock_hz;
-
-	if (!hz || hz == NS_PER_S)
-		return ticks;
-	return ticks / hz * NS_PER_S + (uint64_t)((unsigned __int128)(ticks % hz) * NS_PER_S / hz);
-}
-
 static const struct ctf_stream_class *stream_of(const struct ctf_file *file)
 {
 	return &file->part->metadata.streams.items[file->stream];
@@ -427,7 +418,7 @@ static int find_event(struct ctf_reader *reader, struct ctf_file *file, struct d
 		if (d->short_read)
 			return damaged(file, "has an event that is cut off", diag);
 		file->event_id = d->slots[CTF_SLOT_ID];
-		file->time_ns = ns_of(d->metadata, d->clock);
+		file->time_ns = ctf_metadata_ns(d->metadata, d->clock) + file->part->shift_ns;
 		file->state = FILE_HAS_EVENT;
 		return 1;
 	}
@@ -582,6 +573,55 @@ int ctf_reader_look(struct ctf_reader *reader, struct diag *diag)
 	return result;
 }
 
+/* ---- clocks ---- */
+
+bool ctf_reader_clock(const struct ctf_reader *reader, int64_t *ret_offset_ns)
+{
+	bool known = false;
+
+	vec_each(part, &reader->parts) {
+		if (!(*part)->metadata.clock_hz)
+			continue;
+		int64_t offset_ns = ctf_metadata_offset_ns(&(*part)->metadata);
+		if (!known || offset_ns < *ret_offset_ns)
+			*ret_offset_ns = offset_ns;
+		known = true;
+	}
+	return known;
+}
+
+static bool is_same_clock(const struct ctf_metadata *a, const struct ctf_metadata *b)
+{
+	return a == b || (a->clock_uuid && b->clock_uuid &&
+				 strcmp(strtab_get(&a->strings, a->clock_uuid),
+					 strtab_get(&b->strings, b->clock_uuid)) == 0);
+}
+
+/*
+ * The reader's clock is that of the part with the least offset, so that no time becomes negative.
+ * LTTng measures an offset for each part: parts with one clock keep its exact times.
+ */
+static void join_clocks(struct ctf_reader *reader)
+{
+	int64_t base_ns;
+
+	if (!ctf_reader_clock(reader, &base_ns))
+		return;
+	vec_each(part, &reader->parts) {
+		const struct ctf_metadata *metadata = &(*part)->metadata;
+		int64_t offset_ns = ctf_metadata_offset_ns(metadata);
+		if (!metadata->clock_hz)
+			continue;
+		vec_each(other, &reader->parts) {
+			const struct ctf_metadata *of = &(*other)->metadata;
+			if (of->clock_hz && is_same_clock(metadata, of) &&
+				ctf_metadata_offset_ns(of) < offset_ns)
+				offset_ns = ctf_metadata_offset_ns(of);
+		}
+		(*part)->shift_ns = (uint64_t)offset_ns - (uint64_t)base_ns;
+	}
+}
+
 int ctf_reader_open(const char *folder, struct trace *trace, enum ctf_growth growth,
 	struct ctf_reader **ret_reader, struct diag *diag)
 {
@@ -601,6 +641,8 @@ int ctf_reader_open(const char *folder, struct trace *trace, enum ctf_growth gro
 			diag_set(diag, -ENOENT, "there is no CTF trace in the folder '%s'", folder);
 		diag_remedy(diag, "name a recording, or a folder that LTTng wrote");
 	}
+	if (growth == CTF_WHOLE)
+		join_clocks(reader);
 	if (result < 0) {
 		ctf_reader_close(reader);
 		return result;
@@ -618,19 +660,6 @@ void ctf_reader_on_consumed(struct ctf_reader *reader,
 uint64_t ctf_reader_lost(const struct ctf_reader *reader)
 {
 	return reader->losses.total;
-}
-
-bool ctf_reader_clock(const struct ctf_reader *reader, int64_t *ret_offset_ns)
-{
-	for (uint32_t i = 0; i < reader->parts.count; i++) {
-		const struct ctf_metadata *metadata = &reader->parts.items[i]->metadata;
-		if (!metadata->clock_hz)
-			continue;
-		*ret_offset_ns = (int64_t)(ns_of(metadata, metadata->clock_offset) +
-					   metadata->clock_offset_s * NS_PER_S);
-		return true;
-	}
-	return false;
 }
 
 /* ---- a saved trace ---- */
@@ -655,15 +684,20 @@ int ctf_source_open(const char *folder, struct trace *trace, struct source **ret
 	return result;
 }
 
-/* The first event gives the begin of the recording, and the trace its date. */
+/*
+ * The first event gives the begin of the recording, and the trace its date: none before 1970 or
+ * after 2262.
+ */
 static void set_begin(struct source *source, uint64_t time_ns)
 {
 	struct recording *recording = &source->reader->trace->recording;
 	int64_t offset_ns;
 
 	recording->sync_ns = time_ns;
-	if (ctf_reader_clock(source->reader, &offset_ns))
-		recording->utc_ns = time_ns + (uint64_t)offset_ns;
+	if (!ctf_reader_clock(source->reader, &offset_ns))
+		return;
+	__int128 utc_ns = (__int128)time_ns + offset_ns;
+	recording->utc_ns = utc_ns > 0 && utc_ns <= INT64_MAX ? (uint64_t)utc_ns : 0;
 }
 
 static int source_next(struct source *source, struct event *ret_event, struct diag *diag)

@@ -58,7 +58,10 @@ void ctf_reader_on_consumed(struct ctf_reader *reader,
 /* Events that the tracer discarded, by the counters in the packets that were read. */
 uint64_t ctf_reader_lost(const struct ctf_reader *reader);
 
-/* The clock of the trace: UTC minus the clock, in ns. False: not known (yet). */
+/*
+ * The clock of the trace: UTC minus the clock, in ns. False: not known (yet). The times of a whole
+ * trace whose parts have several clocks are those of one of them; of a growing one, each part's own.
+ */
 bool ctf_reader_clock(const struct ctf_reader *reader, int64_t *ret_offset_ns);
 
 void ctf_reader_close(struct ctf_reader *reader);

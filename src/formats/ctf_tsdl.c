@@ -715,8 +715,9 @@ static void parse_declaration(struct parser *p)
 		parse_block(p, &block);
 		if (!metadata->clock_hz) {
 			metadata->clock_hz = block.hz ? block.hz : 1000000000;
-			metadata->clock_offset = block.offset;
-			metadata->clock_offset_s = block.offset_s;
+			metadata->clock_offset = (int64_t)block.offset;
+			metadata->clock_offset_s = (int64_t)block.offset_s;
+			metadata->clock_uuid = block.uuid;
 			metadata->clock_name = block.name;
 		}
 	} else if (take_word(p, "env")) {

@@ -109,15 +109,16 @@ struct ctf_metadata {
 	struct map slots;                   /* strtab of a name -> slot */
 	struct map event_index;             /* hash of stream and event id -> event */
 	uint32_t slot_count;
-	uint32_t uuid;           /* strtab: of the trace, the same after a rotation */
-	uint32_t packet_header;  /* type; 0: packets have none */
-	uint8_t byte_order;      /* of the trace; CTF_NATIVE until it is known */
-	uint64_t clock_hz;       /* 0: no clock was described */
-	uint64_t clock_offset;   /* in ticks: UTC minus the clock */
-	uint64_t clock_offset_s; /* in seconds, to be added */
-	uint32_t clock_name;     /* strtab */
-	uint32_t domain;         /* strtab: "ust" or "kernel" of LTTng's env */
-	uint64_t vpid;           /* of env, if the buffers are of one process */
+	uint32_t uuid;          /* strtab: of the trace, the same after a rotation */
+	uint32_t packet_header; /* type; 0: packets have none */
+	uint8_t byte_order;     /* of the trace; CTF_NATIVE until it is known */
+	uint64_t clock_hz;      /* 0: no clock was described */
+	int64_t clock_offset;   /* in ticks: UTC minus the clock */
+	int64_t clock_offset_s; /* in seconds, to be added */
+	uint32_t clock_name;    /* strtab */
+	uint32_t clock_uuid;    /* strtab; 0: none. Clocks of one uuid are one clock. */
+	uint32_t domain;        /* strtab: "ust" or "kernel" of LTTng's env */
+	uint64_t vpid;          /* of env, if the buffers are of one process */
 	/* the file so far */
 	struct bytes text;
 	size_t file_at; /* in the file: bytes that have been read */
@@ -131,6 +132,12 @@ const struct ctf_stream_class *ctf_metadata_stream(const struct ctf_metadata *me
 /* NULL: not described (yet). */
 const struct ctf_event_class *ctf_metadata_event(const struct ctf_metadata *metadata,
 	uint64_t stream_id, uint64_t event_id);
+
+/* A time of the clock in ns. */
+uint64_t ctf_metadata_ns(const struct ctf_metadata *metadata, uint64_t ticks);
+
+/* UTC minus the clock, in ns; what does not fit is the next value that does. */
+int64_t ctf_metadata_offset_ns(const struct ctf_metadata *metadata);
 
 /* For the parser: false without memory. */
 bool ctf_metadata_add_event(struct ctf_metadata *metadata, const struct ctf_event_class *event);

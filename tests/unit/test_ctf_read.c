@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -81,13 +82,14 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	static const char *const names[] = { "metadata", "a", "b", "r_0_0", "r_0_1", "r_0_2" };
+	static const char *const names[] = { "metadata", "a", "b", "r_0_0", "r_0_1", "r_0_2",
+		"p/metadata", "p/a", "q/metadata", "q/a", "r/metadata", "r/a", "p", "q", "r" };
 	char path[128];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		(void)unlink(path); /* not all of them exist */
+		(void)remove(path); /* not all of them exist */
 	}
 	return rmdir(folder);
 }
@@ -263,6 +265,94 @@ static void streams_of_losses(void **state)
 	ctf_losses_done(&losses);
 }
 
+/* A folder below with a clock of its own, and one event of this time. */
+static void put_part(const char *name, const char *clock, uint64_t time_ns)
+{
+	static const char event[] = "event { name = \"shop:order\"; id = 9; stream_id = 0;\n"
+				    "fields := struct { uint8_t _number; }; };\n";
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(path, sizeof(path), "%s/metadata", name);
+	/* the first description of a clock counts */
+	put_file(path, "w", clock, strlen(clock));
+	put_file(path, "a", head, strlen(head));
+	put_file(path, "a", event, strlen(event));
+	(void)snprintf(path, sizeof(path), "%s/a", name);
+	put_packet(path, 9, time_ns, 0, "\x05", 1);
+}
+
+/* Parts with several clocks have one order and right dates. */
+static void clocks_differ(void **state)
+{
+	static const uint64_t expected[] = { 5001000, 6000000, 6000500 };
+	struct trace trace;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_part("p", "clock { name = \"m\"; offset = 5000000; };\n", 1000);
+	put_part("q", "clock { name = \"m\"; offset = 6000000; };\n", 500);
+	put_part("r", "clock { name = \"m\"; freq = 1000; offset = 5; };\n", 0);
+	put_packet("r/a", 9, 1, 0, "\x05", 1);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_source_open(folder, &trace, &source, &diag), 0);
+	const struct recording *recording = &trace.recording;
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	assert_int_equal(recording->utc_ns, 5000000);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+		assert_int_equal(event.time_ns - recording->sync_ns + recording->utc_ns,
+			expected[i]);
+	}
+	assert_int_equal(ctf_source.next(source, &event, &diag), 0);
+	ctf_source.close(source);
+	trace_done(&trace);
+}
+
+/* One clock, whose offset was measured twice: its times are exact. */
+static void clock_is_shared(void **state)
+{
+	struct trace trace;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_part("p", "clock { name = \"m\"; uuid = \"boot\"; offset = 5000900; };\n", 1000);
+	put_part("q", "clock { name = \"m\"; uuid = \"boot\"; offset = 5000000; };\n", 1200);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_source_open(folder, &trace, &source, &diag), 0);
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	assert_int_equal(event.time_ns, 1000);
+	assert_int_equal(trace.recording.utc_ns, 5001000);
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	assert_int_equal(event.time_ns, 1200);
+	ctf_source.close(source);
+	trace_done(&trace);
+}
+
+/* A date before 1970 is none, not one in the year 2554. */
+static void offset_is_negative(void **state)
+{
+	struct trace trace;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+
+	(void)state;
+	put_part("p", "clock { name = \"m\"; offset_s = -1; offset = 7; };\n", 1000);
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(ctf_source_open(folder, &trace, &source, &diag), 0);
+	assert_int_equal(ctf_source.next(source, &event, &diag), 1);
+	assert_int_equal(event.time_ns, 1000);
+	assert_int_equal(trace.recording.utc_ns, 0);
+	ctf_source.close(source);
+	trace_done(&trace);
+}
+
 /* .NET's tracepoints have the runtime's identity and layout, packed or not. */
 static void runtime_events(void **state)
 {
@@ -406,6 +496,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(streams_are_added, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(losses_over_files, make_folder, remove_folder),
 		cmocka_unit_test(streams_of_losses),
+		cmocka_unit_test_setup_teardown(clocks_differ, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(clock_is_shared, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(offset_is_negative, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(runtime_events, make_folder, remove_folder),
 		cmocka_unit_test(bad_metadata),
 		cmocka_unit_test_setup_teardown(empty_events, make_folder, remove_folder),
