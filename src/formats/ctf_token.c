@@ -3,6 +3,9 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
 
 struct text {
 	const char *at;
@@ -93,4 +96,39 @@ struct token token_next(const char **at, const char *end)
 
 	*at = text.at;
 	return token;
+}
+
+/* The digits at `at`, at most `max` of them, as one byte, if there are any; returns how many. */
+static size_t read_digits(const char *at, size_t left, size_t max, int base, uint8_t *ret_byte)
+{
+	char digits[4] = "";
+	char *end = digits;
+
+	for (size_t i = 0; i < max && i < left && isxdigit((unsigned char)at[i]); i++)
+		digits[i] = at[i];
+	if (digits[0])
+		*ret_byte = (uint8_t)strtoul(digits, &end, base);
+	return (size_t)(end - digits);
+}
+
+void token_add_text(const struct token *token, struct bytes *out)
+{
+	static const char letters[] = "abfnrtv", meanings[] = "\a\b\f\n\r\t\v";
+	const char *at = token->at, *end = at + token->len;
+
+	while (at < end) {
+		if (*at != '\\' || end - at < 2) {
+			bytes_u8(out, (uint8_t)*at++);
+			continue;
+		}
+		const char c = at[1];
+		const char *letter = memchr(letters, c, sizeof(letters) - 1);
+		uint8_t byte = letter ? (uint8_t)meanings[letter - letters] : (uint8_t)c;
+		at += 2;
+		if (c == 'x')
+			at += read_digits(at, (size_t)(end - at), 2, 16, &byte);
+		else if (c >= '0' && c <= '7')
+			at += read_digits(at - 1, (size_t)(end - at) + 1, 3, 8, &byte) - 1;
+		bytes_u8(out, byte);
+	}
 }

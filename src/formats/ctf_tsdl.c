@@ -105,6 +105,21 @@ static uint32_t intern(struct parser *p, const char *text, size_t len)
 	return index;
 }
 
+static uint32_t intern_token(struct parser *p)
+{
+	const struct token *t = &p->token;
+	struct bytes text = { 0 };
+
+	if (t->kind != TOKEN_TEXT || !memchr(t->at, '\\', t->len))
+		return intern(p, t->at, t->len);
+	token_add_text(t, &text);
+	uint32_t index = text.failed ? 0 : intern(p, (const char *)text.data, text.len);
+	if (text.failed)
+		fail_memory(p);
+	bytes_done(&text);
+	return index;
+}
+
 static uint32_t take_name(struct parser *p)
 {
 	uint32_t name = 0;
@@ -461,7 +476,7 @@ static void parse_ranges(struct parser *p, struct ctf_type *type)
 	while (!p->error && !at_sign(p, '}')) {
 		struct ctf_range range = { 0 };
 		if (p->token.kind == TOKEN_TEXT) {
-			range.label = intern(p, p->token.at, p->token.len);
+			range.label = intern_token(p);
 			advance(p);
 		} else {
 			range.label = take_name(p);
@@ -604,11 +619,11 @@ static void take_value(struct parser *p, struct block *block, const char *path)
 	else if (strcmp(path, "stream_id") == 0)
 		block->event.stream_id = t->number;
 	else if (strcmp(path, "name") == 0)
-		block->name = intern(p, t->at, t->len);
+		block->name = intern_token(p);
 	else if (strcmp(path, "uuid") == 0)
-		block->uuid = intern(p, t->at, t->len);
+		block->uuid = intern_token(p);
 	else if (strcmp(path, "model.emf.uri") == 0)
-		block->event.uri = intern(p, t->at, t->len);
+		block->event.uri = intern_token(p);
 	else if (strcmp(path, "loglevel") == 0)
 		block->event.loglevel = (int32_t)t->number;
 	else if (strcmp(path, "freq") == 0)
@@ -618,7 +633,7 @@ static void take_value(struct parser *p, struct block *block, const char *path)
 	else if (strcmp(path, "offset_s") == 0)
 		block->offset_s = t->number;
 	else if (strcmp(path, "domain") == 0)
-		block->domain = intern(p, t->at, t->len);
+		block->domain = intern_token(p);
 	else if (strcmp(path, "vpid") == 0)
 		block->vpid = t->number;
 	else if (strcmp(path, "byte_order") == 0)

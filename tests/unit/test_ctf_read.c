@@ -440,6 +440,32 @@ static void bad_metadata(void **state)
 	bytes_done(&deep);
 }
 
+/* Texts with C's escapes, in names and labels. */
+static void escapes(void **state)
+{
+	static const char text[] =
+		"event { name = \"a\\\"b\\\\c\\n\\x1b\\0339\\q\\x\"; id = 1; };\n"
+		"typealias integer { size = 8; } := int;\n"
+		"enum e { \"\\101\\7\" = 1, \"plain\" = 2, \"\" = 3 };\n";
+	struct ctf_metadata metadata;
+	struct diag diag = { 0 };
+
+	(void)state;
+	assert_int_equal(ctf_metadata_init(&metadata), 0);
+	assert_int_equal(
+		ctf_metadata_add(&metadata, (const uint8_t *)text, sizeof(text) - 1, &diag), 0);
+	const struct ctf_event_class *event = ctf_metadata_event(&metadata, 0, 1);
+	assert_non_null(event);
+	assert_string_equal(strtab_get(&metadata.strings, event->name), "a\"b\\c\n\x1b\x1b"
+									"9qx");
+	assert_int_equal(metadata.ranges.count, 3);
+	const struct ctf_range *ranges = metadata.ranges.items;
+	assert_string_equal(strtab_get(&metadata.strings, ranges[0].label), "A\a");
+	assert_string_equal(strtab_get(&metadata.strings, ranges[1].label), "plain");
+	assert_string_equal(strtab_get(&metadata.strings, ranges[2].label), "");
+	ctf_metadata_done(&metadata);
+}
+
 /* Types that double at each level, and empty ones that are counted: bounded. */
 static void bombs(void **state)
 {
@@ -501,6 +527,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(offset_is_negative, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(runtime_events, make_folder, remove_folder),
 		cmocka_unit_test(bad_metadata),
+		cmocka_unit_test(escapes),
 		cmocka_unit_test_setup_teardown(empty_events, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(bombs, make_folder, remove_folder),
 	};
