@@ -42,10 +42,13 @@ void code_reader_forget(struct symbolizer *symbolizer, struct symbolizer_process
 	process->memory = -1;
 }
 
-/* The runtime never frees it, so what is there now is what was sampled. */
+/*
+ * The runtime never frees it, so what is there now is what was sampled. Of the bodies that were found
+ * in memory, the exact ones can be freed.
+ */
 static bool stays(const struct symbolizer_process *own, const struct code *code)
 {
-	return code->until_ns == UINT64_MAX && !own->unloads_code &&
+	return code->until_ns == UINT64_MAX && !own->unloads_code && !code->exact &&
 	       (code->kind == CODE_JIT || code->kind == CODE_OSR || code->kind == CODE_READYTORUN);
 }
 

@@ -459,6 +459,41 @@ static void test_many_processes(void **state)
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2 * 40);
 }
 
+/* Code that can be freed has other bytes by the time it is read. */
+static void test_code_that_can_be_freed(void **state)
+{
+	struct fixture *f = *state;
+	static const uint8_t bodies[128] = { 0x55, 0xc3 };
+	uint64_t begin = (uint64_t)(uintptr_t)bodies;
+	uint64_t frames[] = { begin + 1, begin + 65 };
+
+	f->symbolizer.options.code = true;
+	add_mapping(f, begin, begin + sizeof(bodies), 0, "/memfd:doublemapper (deleted)");
+	struct symbolizer_process *own = symbolizer_process(&f->symbolizer, f->process);
+	struct code code = { .begin = begin,
+		.end = begin + 64,
+		.method_id = 1,
+		.from_ns = 1,
+		.until_ns = UINT64_MAX,
+		.name_space = "Plugin",
+		.name = "Stays",
+		.signature = "int32  ()",
+		.kind = CODE_JIT };
+	assert_int_equal(codemap_add(&own->codemap, &code), 0);
+	code.begin += 64;
+	code.end += 64;
+	code.method_id = 2;
+	code.name = "Freed";
+	code.exact = true; /* as names from memory tell it */
+	assert_int_equal(codemap_add(&own->codemap, &code), 0);
+	hit(f, frames, 2, 10);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 20), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
+	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 2);
+	assert_int_equal(f->counts[SPOOR_CODE_BYTES], 1);
+	assert_int_equal(f->symbolizer.code_refused, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +507,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_code_before_the_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_that_can_be_freed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
 	};
 
