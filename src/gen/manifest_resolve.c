@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "gen/c_words.h"
 
 /* LTTng's limit on "provider:event". */
 #define TRACEPOINT_NAME_MAX 255u
@@ -123,7 +124,22 @@ static const char *after_prefix(const char *text, const char *prefix)
 	return strncmp(text, prefix, len) == 0 ? text + len : text;
 }
 
-/* "Microsoft-Windows-DotNETRuntime" becomes DotNETRuntime, and dotnetruntime. */
+static const char *with_ending(struct resolving *r, const char *text, const char *ending)
+{
+	size_t room = strlen(text) + strlen(ending) + 1;
+	char *made = arena_alloc(&r->manifest->arena, room);
+
+	if (made)
+		snprintf(made, room, "%s%s", text, ending);
+	else
+		no_memory(r);
+	return made;
+}
+
+/*
+ * "Microsoft-Windows-DotNETRuntime" becomes DotNETRuntime, and dotnetruntime. Files and an object have
+ * the latter name: "Class" becomes classevents, and "stdio" stdioevents, beside <stdio.h>.
+ */
 static void name_provider(struct resolving *r, struct man_provider *p)
 {
 	static const char *const known[] = { "Microsoft-Windows-DotNETRuntime",
@@ -144,7 +160,11 @@ static void name_provider(struct resolving *r, struct man_provider *p)
 		if (*at != '_')
 			*to++ = (char)tolower((unsigned char)*at);
 	*to = '\0';
-	p->prefix = prefix;
+	p->prefix = c_word_is_system(prefix) ? with_ending(r, prefix, "events") : prefix;
+	if (c_word_is_reserved(p->short_name))
+		p->short_name = with_ending(r, p->short_name, "_events");
+	if (r->error)
+		return;
 	if (!prefix[0] || isdigit((unsigned char)prefix[0]))
 		fail(r, p->line, "provider name %s does not begin with a letter", p->name);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -247,20 +267,6 @@ static void resolve_maps(struct resolving *r, struct man_provider *p, struct nam
 
 /* ---- Templates ---- */
 
-/* Keywords of C and C++, and macros of their headers, which no parameter may be called. */
-static const char reserved[] =
-	" alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
-	"char32_t class compl concept const consteval constexpr constinit const_cast continue co_await "
-	"co_return co_yield decltype default delete do double dynamic_cast else enum explicit export "
-	"extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq "
-	"nullptr operator or or_eq private protected public register reinterpret_cast requires restrict "
-	"return short signed sizeof static static_assert static_cast struct switch template this "
-	"thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
-	"volatile wchar_t while xor xor_eq _Bool _Complex _Imaginary NULL EOF errno stdin stdout stderr "
-	"linux unix i386 assert offsetof memcpy memset strlen malloc free close writev open ioctl true "
-	"int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t uintptr_t size_t sizeof "
-	"GUID ULONG EventWrite EventDataDescCreate EVENT_DATA_DESCRIPTOR ";
-
 /* What the generated code calls its own variables and functions, and what C keeps for itself. */
 static bool is_generated_name(const char *name, size_t len)
 {
@@ -269,22 +275,14 @@ static bool is_generated_name(const char *name, size_t len)
 	       strncmp(name, "lttng_ust_", 10) == 0 || (len && name[len - 1] == '_');
 }
 
-static bool is_reserved(const char *name, size_t len)
-{
-	for (const char *at = reserved; (at = strstr(at, name)); at++)
-		if (at[-1] == ' ' && at[len] == ' ')
-			return true;
-	return is_generated_name(name, len);
-}
-
 static const char *c_name_of(struct resolving *r, const struct man_provider *p, const char *name)
 {
 	const char *made = manifest_identifier(&r->manifest->arena, name);
 	size_t len = made ? strlen(made) : 0;
+	bool front = made && is_generated_name(made, len);
 
-	if (made && len && (is_reserved(made, len) || strcmp(made, p->prefix) == 0)) {
+	if (made && len && (front || c_word_is_reserved(made) || strcmp(made, p->prefix) == 0)) {
 		/* In front where a '_' at the end is no difference. */
-		bool front = is_generated_name(made, len);
 		char *longer = arena_alloc(&r->manifest->arena, len + 3);
 		if (longer)
 			snprintf(longer, len + 3, front ? "f_%s" : "%s_", made);
