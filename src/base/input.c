@@ -64,6 +64,25 @@ int input_open(struct input *in, const char *path, struct diag *diag)
 	return input_from_fd(in, fd, path);
 }
 
+int input_open_regular(struct input *in, const char *path, struct diag *diag)
+{
+	if (strcmp(path, "-") == 0)
+		return input_open(in, path, diag);
+	/* Without O_NONBLOCK, a fifo would keep us waiting for its writer. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status = { 0 };
+
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot open '%s': %m", path);
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+		bool folder = S_ISDIR(status.st_mode);
+		closep(&fd);
+		return folder ? diag_set(diag, -EISDIR, "cannot read '%s': %m", path)
+			      : diag_set(diag, -EINVAL, "'%s' is no regular file", path);
+	}
+	return input_from_fd(in, fd, path);
+}
+
 void input_from_memory(struct input *in, const void *data, size_t size)
 {
 	*in = (struct input){ .fd = -1, .memory = data, .memory_size = size, .size_bytes = size };

@@ -36,6 +36,9 @@ struct input {
 /* Opens a file for reading; "-" is standard input. */
 int input_open(struct input *in, const char *path, struct diag *diag);
 
+/* As input_open(), but a fifo, a socket or a device is refused (-EINVAL), and never waited for. */
+int input_open_regular(struct input *in, const char *path, struct diag *diag);
+
 /* Takes over `fd`, which input_close() closes. `name` is copied. */
 int input_from_fd(struct input *in, int fd, const char *name);
 

@@ -57,7 +57,7 @@ static int open_folder(struct conversion *c, const char *folder, struct diag *di
 	if (!realpath(folder, c->folder))
 		return diag_set(diag, -errno, "cannot open '%s': %m", folder);
 	text_set(c->path, "%s/perf.data", c->folder);
-	return output_file_open(&c->samples, c->path, diag);
+	return output_file_open_regular(&c->samples, c->path, diag);
 }
 
 static int convert(struct conversion *c, const struct convert_values *values, const char *path,

@@ -54,7 +54,7 @@ static int compare(const char *path, const struct bytes *content, struct stat *r
 		return errno == ENOENT ? 0 : diag_set(diag, -errno, "cannot write '%s': %m", path);
 	if (!S_ISREG(ret_old->st_mode))
 		return diag_set(diag, -EEXIST, "'%s' is no regular file", path);
-	int error = input_open(&in, path, diag);
+	int error = input_open_regular(&in, path, diag);
 	if (error < 0)
 		return error;
 	/* Larger than all that is generated: not the same, and only its beginning is of interest. */
@@ -63,7 +63,7 @@ static int compare(const char *path, const struct bytes *content, struct stat *r
 	input_close(&in);
 	if (error == -EFBIG) {
 		*diag = (struct diag){ 0 };
-		if (input_open(&in, path, diag) < 0)
+		if (input_open_regular(&in, path, diag) < 0)
 			return diag->error;
 		data = calloc(1, MARK_BYTES + 1);
 		ssize_t n = data ? input_read(&in, data, MARK_BYTES, diag) : -ENOMEM;
@@ -99,7 +99,7 @@ static int write_file(const char *folder, const struct gen_file *file, struct di
 	int error = compare(name, &file->content, &old, diag);
 	if (error)
 		return error < 0 ? error : 0;
-	error = output_file_open(&out, name, diag);
+	error = output_file_open_regular(&out, name, diag);
 	if (error < 0)
 		return error;
 	error = write_all(out.fd, file->content.data, file->content.len);
@@ -144,8 +144,10 @@ static int read_manifest(const char *path, struct manifest *ret_manifest, struct
 	struct input in;
 	uint8_t *data = NULL;
 	size_t size;
-	int error = input_open(&in, path, diag);
+	int error = input_open_regular(&in, path, diag);
 
+	if (error == -EINVAL)
+		diag_remedy(diag, "- reads the manifest from standard input.");
 	if (error < 0)
 		return error;
 	error = input_read_all(&in, MANIFEST_BYTES_MAX, &data, &size, diag);

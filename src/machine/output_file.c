@@ -242,7 +242,7 @@ static int open_new(struct output_file *out)
 	return 0;
 }
 
-static int open_at(struct output_file *out, const char *path)
+static int open_at(struct output_file *out, const char *path, bool regular)
 {
 	struct stat st;
 	int result = open_folder(out, path);
@@ -256,6 +256,8 @@ static int open_at(struct output_file *out, const char *path)
 		return -errno;
 	if (place < 0 || S_ISREG(st.st_mode))
 		return open_new(out);
+	if (regular && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+		return -EEXIST;
 	closep(&out->folder);
 	out->folder = -1;
 	return open_special(out, place, &st);
@@ -281,16 +283,26 @@ static int tell(int error, const char *path, struct diag *diag)
 	return error;
 }
 
-int output_file_open(struct output_file *out, const char *path, struct diag *diag)
+static int open_told(struct output_file *out, const char *path, bool regular, struct diag *diag)
 {
 	uint64_t before = rights_lower();
 
 	*out = (struct output_file){ .fd = -1, .folder = -1, .dropped = -1 };
-	int result = open_at(out, path);
+	int result = open_at(out, path, regular);
 	if (result < 0)
 		output_file_close(out);
 	rights_restore(before);
 	return result < 0 ? tell(result, path, diag) : 0;
+}
+
+int output_file_open(struct output_file *out, const char *path, struct diag *diag)
+{
+	return open_told(out, path, false, diag);
+}
+
+int output_file_open_regular(struct output_file *out, const char *path, struct diag *diag)
+{
+	return open_told(out, path, true, diag);
 }
 
 static int check_place(const struct output_file *out, uid_t also)

@@ -43,6 +43,12 @@ struct output_file {
 int output_file_open(struct output_file *out, const char *path, struct diag *diag);
 
 /*
+ * The same for a file that this program names, in a folder of the user's choice. -EEXIST: a pipe, a
+ * device or the like, which could keep us waiting.
+ */
+int output_file_open_regular(struct output_file *out, const char *path, struct diag *diag);
+
+/*
  * Takes ownership of `folder` (O_PATH), also on failure. The last component of `path` must be free
  * there, or a regular file of the caller or of `also_uid`. No file is created: out->fd stays -1.
  * -ELOOP: a link. -EEXIST: a pipe, a device or the like. -EPERM: another user's file.

@@ -236,7 +236,7 @@ static int write_dump(const struct bytes *dump, const char *path, struct diag *d
 {
 	cleanup(output_file_close) struct output_file file = { .fd = -1 };
 	size_t done = 0;
-	int result = output_file_open(&file, path, diag);
+	int result = output_file_open_regular(&file, path, diag);
 
 	while (result == 0 && done < dump->len) {
 		ssize_t n = write(file.fd, dump->data + done, dump->len - done);

@@ -337,7 +337,9 @@ static void test_special(void **state)
 	assert_int_equal(output_file_keep(&out, NULL), 0);
 	output_file_close(&out);
 
+	assert_int_equal(output_file_open_regular(&out, "/dev/null", NULL), -EEXIST);
 	assert_int_equal(mkfifo(at("pipe"), 0600), 0);
+	assert_int_equal(output_file_open_regular(&out, at("pipe"), NULL), -EEXIST);
 	int reader = open(at("pipe"), O_RDONLY | O_NONBLOCK);
 	write_new("pipe", "piped", true);
 	assert_int_equal(read(reader, text, sizeof(text)), 5);

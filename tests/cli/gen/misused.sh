@@ -27,3 +27,9 @@ head -n 1 out/acmeshop.h
 spoor gen "$data/manifest/shop.man" -o file || echo "exit $?"
 spoor gen -q "$data/manifest/shop.man" -o new/folder || echo "exit $?"
 ls out
+# A pipe that nobody writes to, as the manifest and at the place of a file.
+mkfifo pipe.man
+spoor gen pipe.man -o out || echo "exit $?"
+rm out/acmeshop.h && mkfifo out/acmeshop.h
+spoor gen -q "$data/manifest/shop.man" -o out || echo "exit $?"
+spoor gen - --list <"$data/manifest/shop.man" | head -n 1
