@@ -102,6 +102,10 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	}
 	if (counts->lttng_incomplete)
 		bytes_text(out, "incomplete events of LTTng (spoor report -v shows the reason)\n");
+	if (counts->lttng_left)
+		bytes_printf(out,
+			"LTTng's session daemon does not answer, and a session may be left; once it answers: lttng destroy %s\n",
+			counts->lttng_left);
 	if (counts->dotnet_withheld) {
 		bytes_printf(out, LIVE_WITHHELD,
 			TEXT_THINGS(counts->dotnet_withheld, ".NET process", ".NET processes"),

@@ -72,6 +72,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.lttng_events = live->lttng.count,
 		.lttng_lost = live_lttng_lost(&live->lttng),
 		.lttng_incomplete = live->lttng.incomplete,
+		.lttng_left = live->lttng.session.stuck ? live->lttng.session.name : NULL,
 		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),

@@ -27,6 +27,7 @@ struct live_counts {
 	uint64_t lttng_events;
 	uint64_t lttng_lost;     /* discarded by LTTng, or of unknown processes */
 	bool lttng_incomplete;   /* more may be missing; a notice has the reason */
+	const char *lttng_left;  /* the session of LTTng that may be left, borrowed; NULL: none */
 	uint64_t events_counted; /* not written: see event_bound.h */
 	/* by a runtime, or here because a memory or size limit was reached */
 	uint64_t events_lost;

@@ -21,8 +21,12 @@
 #include "base/text.h"
 
 #define STEP_NS    2000000
-#define RUN_MAX_NS UINT64_C(30000000000) /* of one call of the program */
 #define OUTPUT_MAX 4096u
+/* How long one call of the program may take: it may have to start a session daemon. */
+#define START_MAX_NS UINT64_C(15000000000)
+#define STOP_MAX_NS  UINT64_C(5000000000)
+/* More than the keeper's limit for one attempt. */
+#define KEEPER_MAX_NS UINT64_C(7000000000)
 
 extern char **environ;
 
@@ -59,10 +63,10 @@ static int start_program(const char *const *words, int in, int out, short flags,
 	return -error;
 }
 
-/* Waits for a child, at most RUN_MAX_NS. -ETIMEDOUT: it was killed. */
-static int wait_for_program(pid_t pid, int *ret_status)
+/* Waits for a child. -ETIMEDOUT: it goes on. */
+static int wait_for_program(pid_t pid, uint64_t limit_ns, int *ret_status)
 {
-	uint64_t until_ns = clock_monotonic_ns() + RUN_MAX_NS;
+	uint64_t until_ns = clock_monotonic_ns() + limit_ns;
 
 	for (;;) {
 		pid_t ended = waitpid(pid, ret_status, WNOHANG);
@@ -70,11 +74,8 @@ static int wait_for_program(pid_t pid, int *ret_status)
 			return 0;
 		if (ended < 0 && errno != EINTR)
 			return -errno;
-		if (clock_monotonic_ns() > until_ns) {
-			(void)kill(pid, SIGKILL); /* it is this process's child, not reaped yet */
-			(void)waitpid(pid, ret_status, 0); /* as above */
+		if (clock_monotonic_ns() > until_ns)
 			return -ETIMEDOUT;
-		}
 		(void)nanosleep(&(struct timespec){ .tv_nsec = STEP_NS }, NULL); /* repeated */
 	}
 }
@@ -95,7 +96,7 @@ static void last_line(int fd, char *line, size_t room)
 }
 
 /* Runs a program of which words[0] is the name, "lttng"; `words` ends with NULL. */
-static int run(const char *const *words, struct diag *diag)
+static int run_within(const char *const *words, uint64_t limit_ns, struct diag *diag)
 {
 	cleanup(closep) int out = memfd_create("lttng", MFD_CLOEXEC);
 	cleanup(closep) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -113,7 +114,14 @@ static int run(const char *const *words, struct diag *diag)
 		return result;
 	}
 	if (result == 0)
-		result = wait_for_program(pid, &status);
+		result = wait_for_program(pid, limit_ns, &status);
+	if (result == -ETIMEDOUT) {
+		(void)kill(pid, SIGKILL);       /* it is this process's child, not reaped yet */
+		(void)waitpid(pid, &status, 0); /* as above */
+		return diag_set(diag, result,
+			"'lttng %s' has not ended after %u s: the session daemon does not answer",
+			words[1], (unsigned)(limit_ns / 1000000000));
+	}
 	if (result < 0)
 		return diag_set(diag, result, "cannot run 'lttng %s': %m", words[1]);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -123,11 +131,26 @@ static int run(const char *const *words, struct diag *diag)
 		words[1], line);
 }
 
-/* The keeper waits until this process closes the pipe, or ends. */
+static int run(const char *const *words, struct diag *diag)
+{
+	return run_within(words, START_MAX_NS, diag);
+}
+
+/*
+ * The keeper waits until this process closes the pipe, or ends. In the second case `lttng create` may
+ * still be at work: so the keeper tries for some seconds. Each attempt ends, so that the folder is
+ * removed though the daemon does not answer.
+ */
 static int start_keeper(struct lttng_session *session, struct diag *diag)
 {
 	static const char script[] =
-		"PATH=$PATH:/usr/bin:/bin; cat >/dev/null; lttng --no-sessiond destroy -- \"$0\" >/dev/null 2>&1; rm -rf -- \"$1\"";
+		"PATH=$PATH:/usr/bin:/bin; tries=20; [ -z \"$(cat)\" ] || tries=1\n"
+		"while [ $tries -gt 0 ]; do\n"
+		"timeout -k 1 5 lttng --no-sessiond destroy -- \"$0\" >/dev/null 2>&1\n"
+		"case $? in 0) tries=0 ;; 124 | 137) tries=$((tries - 10)) ;; *) tries=$((tries - 1)) ;; esac\n"
+		"rm -rf -- \"$1\"\n"
+		"[ $tries -le 0 ] || sleep 0.5\n"
+		"done";
 	const char *words[] = { "/bin/sh", "-c", script, session->name, session->folder, NULL };
 	cleanup(closep) int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int ends[2];
@@ -205,6 +228,12 @@ static int set_up(struct lttng_session *session, const struct lttng_options *opt
 	return result;
 }
 
+static void say_left(const struct lttng_session *session, struct diag *diag)
+{
+	diag_remedy(diag, "the session may be left; once the daemon answers: lttng destroy %s",
+		session->name);
+}
+
 int lttng_session_start(struct lttng_session *session, const struct lttng_options *options,
 	struct diag *diag)
 {
@@ -226,6 +255,8 @@ int lttng_session_start(struct lttng_session *session, const struct lttng_option
 		(void)rmdir(session->folder); /* empty */
 	if (result == 0)
 		result = set_up(session, options, diag);
+	if (result == -ETIMEDOUT)
+		say_left(session, diag);
 	if (result < 0)
 		lttng_session_done(session);
 	return result;
@@ -233,7 +264,14 @@ int lttng_session_start(struct lttng_session *session, const struct lttng_option
 
 int lttng_session_stop(struct lttng_session *session, struct diag *diag)
 {
-	return run((const char *[]){ "lttng", "--no-sessiond", "stop", session->name, NULL }, diag);
+	int result = run_within((const char *[]){ "lttng", "--no-sessiond", "stop", session->name,
+					NULL },
+		STOP_MAX_NS, diag);
+
+	session->stuck = result == -ETIMEDOUT;
+	if (session->stuck)
+		say_left(session, diag);
+	return result;
 }
 
 void lttng_session_done(struct lttng_session *session)
@@ -242,7 +280,9 @@ void lttng_session_done(struct lttng_session *session)
 
 	if (!session->keeper)
 		return;
-	(void)close(session->keep_fd);                    /* of a pipe */
-	(void)wait_for_program(session->keeper, &status); /* it goes on, or init has it */
+	(void)!write(session->keep_fd, "done", 4); /* without, it only tries for longer */
+	(void)close(session->keep_fd);             /* of a pipe */
+	/* Otherwise it goes on, and init has it later. */
+	(void)wait_for_program(session->keeper, KEEPER_MAX_NS, &status);
 	*session = (struct lttng_session){ .keep_fd = -1 };
 }

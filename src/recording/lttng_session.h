@@ -7,11 +7,13 @@
  *
  * It is controlled by the program `lttng`, which starts a session daemon if none runs. Another
  * process destroys the session and removes the folder when lttng_session_done() is called, or when
- * this process has ended in another way.
+ * this process has ended in another way. If the daemon does not answer, a call fails after some
+ * seconds with -ETIMEDOUT, the session may be left, and the folder is removed nevertheless.
  */
 #ifndef SPOOR_RECORDING_LTTNG_SESSION_H
 #define SPOOR_RECORDING_LTTNG_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,12 +26,15 @@ struct lttng_options {
 	size_t pid_count;          /* 0: all processes */
 };
 
+#define LTTNG_NAME_ROOM 48u
+
 /* All zero: no session. */
 struct lttng_session {
-	char name[48];
+	char name[LTTNG_NAME_ROOM];
 	char folder[256];
 	int keep_fd; /* while it is open, the session is kept */
 	pid_t keeper;
+	bool stuck; /* the daemon did not answer lttng_session_stop(): the session may be left */
 };
 
 int lttng_session_start(struct lttng_session *session, const struct lttng_options *options,

@@ -79,6 +79,49 @@ kill -9 $RECORDER
 wait $RECORDER 2>/dev/null
 until_true nothing_left || fail "left by a killed recorder: $(ls tmp) $(lttng --no-sessiond list)"
 
+# A recorder that is killed while lttng create is at work: what is created after that goes too.
+mkdir slow
+cat >slow/lttng <<-SH
+	#!/bin/sh
+	[ "\$1" != create ] || { : >$scratch/creating; sleep 2; }
+	PATH=\${PATH#*:} lttng "\$@"
+	code=\$?
+	[ "\$1" != create ] || : >$scratch/created
+	exit \$code
+SH
+chmod +x slow/lttng
+PATH="$scratch/slow:$PATH" start RECORDER "$spoor" record -p $WRITER --lttng '*' -o k.nettrace 2>record.err
+until_true [ -e creating ] || fail "no session is created: $(cat record.err)"
+kill -9 $RECORDER
+wait $RECORDER 2>/dev/null
+until_true [ -e created ] || fail "the session was not created"
+until_true nothing_left || fail "left by a recorder killed during create: $(ls tmp) $(lttng --no-sessiond list)"
+
+# A session daemon that is stuck: the recorder ends, the folder goes, and the message says what is left.
+start RECORDER "$spoor" record -p $WRITER --lttng '*' -o s.nettrace 2>record.err
+written_s() {
+	"$spoor" events s.nettrace --json --event refund 2>/dev/null | grep -q refund
+}
+until_true written_s || fail "no events in the recording: $(cat record.err)"
+kill -STOP $DAEMON
+begin=$(date +%s)
+kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
+[ $(($(date +%s) - begin)) -lt 30 ] || fail "it ended after $(($(date +%s) - begin)) s"
+has record.err '^incomplete events of LTTng'
+has record.err "^LTTng's session daemon does not answer, and a session may be left; once it answers: lttng destroy spoor-[0-9]+-[A-Za-z0-9]{6}\$"
+"$spoor" events s.nettrace --json --event Notice >notices
+json_lines notices 'any(.[]; .fields.Code == "lttng" and (.fields.Text | test("has not ended after 5 s")))'
+until_true [ -z "$(ls tmp)" ] || fail "left by a stuck daemon: $(ls tmp)"
+kill -CONT $DAEMON
+sessions_of() {
+	lttng --no-sessiond list 2>/dev/null | sed -nE 's/.*(spoor-[0-9]+-[A-Za-z0-9]{6}).*/\1/p'
+}
+until_true lttng --no-sessiond list || fail "the session daemon does not answer"
+for name in $(sessions_of); do
+	lttng --no-sessiond destroy "$name" >>lttng.log 2>&1 || :
+done
+until_true nothing_left || fail "left by a stuck daemon: $(ls tmp) $(lttng --no-sessiond list)"
+
 # The session daemon is killed during a recording: the events before that are in the file, and the recorder says that others may be missing.
 start RECORDER "$spoor" record -p $WRITER --lttng '*' -o d.nettrace 2>record.err
 written_d() {
