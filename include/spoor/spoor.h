@@ -586,7 +586,8 @@ SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char 
 	enum spoor_level level, uint64_t keywords, struct spoor_writer *ret_writer);
 /*
  * Writes the event. 0; -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC:
- * the source has too many kinds of event.
+ * the source has too many kinds of event; -ENOTSUP: it was written for sessions, but the tools of a
+ * logger (<spoor/logger.h>) cannot have this kind of event, such as one with too long a name.
  */
 SPOOR_API int spoor_source_end(struct spoor_writer *writer);
 /* In place of spoor_source_end(): the event is not written. */

@@ -499,8 +499,11 @@ int spoor_source_end(struct spoor_writer *writer)
 		}
 		if (is_new)
 			registry_announce();
-		if (r == 0)
+		if (r == 0) {
 			spoor_fire(&kind->event, writer->payload, writer->payload_size);
+			if (announcing && registry_is_refused(&kind->event))
+				r = -ENOTSUP;
+		}
 	}
 	if (writer->payload != writer->inline_payload)
 		free(writer->payload);

@@ -67,7 +67,8 @@ static struct {
 	pthread_cond_t called;
 	struct node *nodes;
 	struct slot slots[SESSIONS_MAX];
-	void (*added)(void); /* see registry_announce_to(); atomic */
+	void (*added)(void);             /* see registry_announce_to(); atomic */
+	bool (*refused)(uint32_t index); /* likewise */
 	struct change *first_change;
 	struct change **last_change;
 	uint64_t tickets;
@@ -670,8 +671,9 @@ void registry_session_clear(uint32_t slot)
 
 /* ---- Loggers ---- */
 
-void registry_announce_to(void (*added)(void))
+void registry_announce_to(void (*added)(void), bool (*refused)(uint32_t index))
 {
+	__atomic_store_n(&registry.refused, refused, __ATOMIC_RELEASE);
 	__atomic_store_n(&registry.added, added, __ATOMIC_RELEASE);
 }
 
@@ -686,6 +688,13 @@ void registry_announce(void)
 bool registry_is_announcing(void)
 {
 	return __atomic_load_n(&registry.added, __ATOMIC_RELAXED) != NULL;
+}
+
+bool registry_is_refused(const struct spoor_event *event)
+{
+	bool (*refused)(uint32_t index) = __atomic_load_n(&registry.refused, __ATOMIC_ACQUIRE);
+
+	return refused && refused(__atomic_load_n(&event->index, __ATOMIC_RELAXED));
 }
 
 void registry_logger_set(uint32_t slot, uint64_t logger_id,

@@ -66,12 +66,14 @@ bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t le
 
 /*
  * From here on `added` is called when events were registered, without a lock held, on the thread
- * that registered them. NULL: no more.
+ * that registered them. `refused` then tells by the index of an event whether a logger cannot show
+ * it to its tools: any thread, no lock. NULL: no more.
  */
-void registry_announce_to(void (*added)(void));
+void registry_announce_to(void (*added)(void), bool (*refused)(uint32_t index));
 /* Calls it now: the caller has registered an event by registry_add_event(). */
 void registry_announce(void);
 bool registry_is_announcing(void);
+bool registry_is_refused(const struct spoor_event *event);
 
 /*
  * Sets or clears the logger's bit in the mask of each event, as `is_on` answers for its entry, and

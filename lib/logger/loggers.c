@@ -32,8 +32,9 @@ static const struct logger_ops *const all[] = {
 _Static_assert(LOGGER_COUNT <= LOGGERS_MAX, "each logger has a slot");
 
 struct part {
-	void *part; /* the logger's; NULL: it cannot have this event */
+	void *part; /* the logger's; NULL: not made yet, or `refused` */
 	bool was_on;
+	bool refused; /* atomic: no memory, or its tools cannot have this event */
 };
 
 struct logger {
@@ -174,6 +175,18 @@ static void part_add(size_t i, const struct event_entry *entry)
 	const struct logger_names *names = names_of(entry);
 	void *part = names ? all[i]->add(entry, names) : NULL;
 	__atomic_store_n(&part_of(logger, index)->part, part, __ATOMIC_RELEASE);
+	__atomic_store_n(&part_of(logger, index)->refused, !part, __ATOMIC_RELAXED);
+}
+
+static bool is_refused(uint32_t index)
+{
+	for (size_t i = 0; i < LOGGER_COUNT; i++) {
+		struct logger *logger = &loggers.loggers[i];
+		const struct part *part = is_open(logger) ? part_of(logger, index) : NULL;
+		if (part && __atomic_load_n(&part->refused, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
 }
 
 static bool is_on(uint32_t slot, const struct event_entry *entry)
@@ -313,7 +326,7 @@ int spoor_logger_start(enum spoor_logger which)
 	if (r || was_open)
 		return r;
 	pipe_log_to(loggers_log);
-	registry_announce_to(look_at_added);
+	registry_announce_to(look_at_added, is_refused);
 	loggers_look(true);
 	return loop_post(timer_start, NULL);
 }
@@ -331,7 +344,7 @@ void spoor_logger_stop(enum spoor_logger which)
 	for (size_t k = 0; k < LOGGER_COUNT; k++)
 		any = any || is_open(&loggers.loggers[k]);
 	if (!any)
-		registry_announce_to(NULL);
+		registry_announce_to(NULL, NULL);
 	all[i]->close();
 	parts_off(i);
 	pthread_mutex_unlock(&loggers.lock);
@@ -393,7 +406,7 @@ void loggers_fork_child(void)
 	pthread_mutex_init(&loggers.lock, NULL);
 	pthread_mutex_init(&loggers.open_lock, NULL);
 	loggers.timer = (struct loop_timer){ 0 };
-	registry_announce_to(NULL);
+	registry_announce_to(NULL, NULL);
 	for (size_t i = LOGGER_COUNT; i > 0; i--) {
 		struct logger *logger = &loggers.loggers[i - 1];
 		parts_off(i - 1);

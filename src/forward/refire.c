@@ -1,6 +1,7 @@
 /* See refire.h. */
 #include "forward/refire.h"
 
+#include <errno.h>
 #include <spoor/spoor.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,12 @@ JSON_EVENT(Warning, 4, SPOOR_WARNING)
 JSON_EVENT(Informational, 5, SPOOR_INFO)
 JSON_EVENT(Verbose, 6, SPOOR_VERBOSE)
 
+enum kind {
+	KIND_UNKNOWN,
+	KIND_KNOWN,   /* after its first event */
+	KIND_REFUSED, /* the tracer cannot have it */
+};
+
 struct source {
 	uint32_t provider; /* strtab of the stream */
 	struct spoor_event_source *handle;
@@ -42,7 +49,7 @@ struct source {
 
 struct refire {
 	VEC(struct source) sources;
-	VEC(uint8_t) kinds; /* by schema index: 1 after its first event */
+	VEC(uint8_t) kinds; /* by schema index: enum kind */
 	struct refire_counts counts;
 	struct bytes name;
 	struct bytes json;
@@ -391,9 +398,16 @@ static void count_kind(struct refire *refire, uint32_t schema_index)
 	while (refire->kinds.count <= schema_index)
 		if (!vec_add(&refire->kinds, 0))
 			return;
-	if (!refire->kinds.items[schema_index])
-		refire->counts.kinds++;
-	refire->kinds.items[schema_index] = 1;
+	if (refire->kinds.items[schema_index] != KIND_UNKNOWN)
+		return;
+	refire->counts.kinds++;
+	refire->kinds.items[schema_index] = KIND_KNOWN;
+}
+
+static bool is_refused(const struct refire *refire, uint32_t schema_index)
+{
+	return schema_index < refire->kinds.count &&
+	       refire->kinds.items[schema_index] == KIND_REFUSED;
 }
 
 static void fire_json(struct refire *refire, const struct trace *trace, const struct schema *schema,
@@ -448,7 +462,7 @@ static void fire_typed(struct refire *refire, const struct trace *trace,
 	struct spoor_writer w;
 	bool whole = false;
 
-	if (!source) {
+	if (!source || is_refused(refire, event->schema_index)) {
 		refire->counts.failed++;
 		return;
 	}
@@ -474,7 +488,10 @@ static void fire_typed(struct refire *refire, const struct trace *trace,
 		refire->counts.as_json++;
 	}
 	write_origin(&w, origin);
-	if (spoor_source_end(&w) < 0)
+	int result = spoor_source_end(&w);
+	if (result == -ENOTSUP && event->schema_index < refire->kinds.count)
+		refire->kinds.items[event->schema_index] = KIND_REFUSED;
+	if (result < 0)
 		refire->counts.failed++;
 	else
 		refire->counts.fired++;

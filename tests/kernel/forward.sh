@@ -85,6 +85,8 @@ if command -v lttng-sessiond >/dev/null && command -v babeltrace2 >/dev/null && 
 			lttng --no-sessiond enable-event -u -c c 'Forwarded_Types:*' && lttng --no-sessiond start || exit 1
 		"$spoor" forward -p $app --to lttng --providers Forwarded-Types:7:5 --duration 4s 2>lttng.err
 		echo \$? >lttng.code
+		"$spoor" forward -p $app --to lttng --providers Forwarded-Types:8:5 --duration 2s 2>long.err
+		echo \$? >long.code
 		lttng --no-sessiond destroy
 		kill \$daemon
 		wait \$daemon
@@ -92,6 +94,9 @@ if command -v lttng-sessiond >/dev/null && command -v babeltrace2 >/dev/null && 
 	unshare --mount sh lttng.sh >lttng.log 2>&1 || fail "LTTng: $(cat lttng.log)"
 	if [ -e lttng.code ]; then
 		[ "$(cat lttng.code)" = 0 ] || fail "forward --to lttng: $(cat lttng.err)"
+		# Events whose name is too long for LTTng are counted.
+		[ "$(cat long.code)" = 1 ] || fail "forward --to lttng of too long a name ends with $(cat long.code): $(cat long.err)"
+		has long.err '^[0-9,]+ events of [1-3] kinds? received in .*, [0-9,]+ could not be forwarded'
 		babeltrace2 lttng/out >ctf 2>err || fail "babeltrace2: $(cat err)"
 		has ctf 'Forwarded_Types:Numbers: .* flag = 1, i8 = -8, u8 = 200, i16 = -16, u16 = 60000, u32 = 4000000000, i64 = -64, u64 = 18446744073709551615, f32 = 0\.5, f64 = 0\.25, origin_pid = '
 		has ctf 'Forwarded_Types:Others: .* text = "naïve \\"quoted\\"", letter = "x", '

@@ -241,6 +241,21 @@ static void events_made_at_run_time_have_probes(void **state)
 	spoor_source_free(source);
 }
 
+static void too_long_a_name_is_told(void **state)
+{
+	char name[400] = "";
+	struct spoor_writer w;
+
+	(void)state;
+	memset(name, 'p', sizeof(name) - 1);
+	struct spoor_event_source *source = spoor_source_new(name);
+	assert_non_null(source);
+	assert_true(spoor_source_begin(source, "first", SPOOR_INFO, 0, &w));
+	spoor_write_i16(&w, "number", -3);
+	assert_int_equal(spoor_source_end(&w), -ENOTSUP);
+	spoor_source_free(source);
+}
+
 static void a_logger_ends_and_starts_again(void **state)
 {
 	struct probe probe;
@@ -418,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_semaphore_enables_one_event, start, stop),
 		cmocka_unit_test_setup_teardown(events_made_at_run_time_have_probes, start, stop),
+		cmocka_unit_test_setup_teardown(too_long_a_name_is_told, start, stop),
 		cmocka_unit_test_setup_teardown(a_logger_ends_and_starts_again, start, stop),
 #if !defined(__SANITIZE_THREAD__)
 		cmocka_unit_test_setup_teardown(a_child_has_its_own, start, stop),

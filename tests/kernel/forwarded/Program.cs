@@ -20,6 +20,8 @@ void Round()
         new { Number = number, Text = "a", Inner = new { Depth = 2, Name = "d" } });
     // The runtime does not describe events with arrays to a session.
     Types.Log.Write("Arrays", new EventSourceOptions { Level = EventLevel.Error, Keywords = Types.Keywords.Four }, new { Values = new[] { 1, 2, 3 } });
+    // Longer than what LTTng takes.
+    Types.Log.Write(new string('n', 401), new EventSourceOptions { Level = EventLevel.Error, Keywords = Types.Keywords.Eight }, new { Number = number });
 }
 
 Round();
@@ -46,7 +48,7 @@ sealed class Types : EventSource
 
     public static class Keywords
     {
-        public const EventKeywords One = (EventKeywords)1, Two = (EventKeywords)2, Four = (EventKeywords)4;
+        public const EventKeywords One = (EventKeywords)1, Two = (EventKeywords)2, Four = (EventKeywords)4, Eight = (EventKeywords)8;
     }
 
     [Event(1, Level = EventLevel.Informational, Keywords = Keywords.One)]
