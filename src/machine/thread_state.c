@@ -257,6 +257,15 @@ bool thread_state_sleeps(const struct proc_reader *proc, uint32_t pid, uint32_t 
 	return *ret_switches != 0;
 }
 
+bool thread_state_can_run(const struct proc_reader *proc, uint32_t pid, uint32_t tid)
+{
+	char text[TEXT_ROOM];
+	struct proc_process stat;
+	ssize_t n = read_file(proc, pid, tid, "stat", text, sizeof(text));
+
+	return n > 0 && proc_parse_stat(text, (size_t)n, &stat) && stat.state == 'R';
+}
+
 int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	struct thread_state *ret_state)
 {

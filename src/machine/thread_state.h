@@ -52,6 +52,9 @@ uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uin
 bool thread_state_sleeps(const struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	uint64_t *ret_switches);
 
+/* Whether it runs or waits for a CPU. False: it waits for something else, or is unknown. */
+bool thread_state_can_run(const struct proc_reader *proc, uint32_t pid, uint32_t tid);
+
 /* The parsers, separate from the files. They accept any bytes. */
 
 /* "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running" */

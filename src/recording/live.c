@@ -506,6 +506,8 @@ int live_start(struct live *live, struct diag *diag)
 	if (result < 0)
 		return result;
 	live->started = true;
+	if (live->options.off_cpu && !live->options.machine)
+		switch_table_begin(&live->switches, live->options.pids, live->options.pid_count);
 	process_table_scan(&live->table);
 	if (live->cpu_clocks)
 		live_clocks_start(live->cpu_clocks);

@@ -1,6 +1,7 @@
 /* See switch_table.h. */
 #include "recording/switch_table.h"
 
+#include "machine/thread_state.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
 #include "recording/process_table.h"
@@ -227,6 +228,25 @@ static void leave_cpu(struct switch_table *switches, struct switch_thread *threa
 		take_stack(switches, thread->process, item->stack_index, item->time_ns);
 }
 
+void switch_table_note_ready(struct switch_table *switches, uint32_t tid)
+{
+	(void)map_put(&switches->ready, tid, 1); /* without memory it counts as blocked */
+}
+
+void switch_table_begin(struct switch_table *switches, const uint32_t *pids, size_t count)
+{
+	struct proc_reader *proc = &switches->table->proc;
+
+	for (size_t i = 0; i < count; i++) {
+		struct id_list list = { 0 };
+		(void)proc_list_threads(proc, pids[i], &list); /* at worst it has ended */
+		vec_each(tid, &list.ids)
+			if (thread_state_can_run(proc, pids[i], *tid))
+				switch_table_note_ready(switches, *tid);
+		vec_done(&list.ids);
+	}
+}
+
 void switch_table_switch(struct switch_table *switches, const struct pending *item,
 	uint64_t late_ns)
 {
@@ -245,6 +265,9 @@ void switch_table_switch(struct switch_table *switches, const struct pending *it
 		thread->since_ns = thread->begin_ns;
 		thread->place = item->flag ? SWITCH_PLACE_ON : SWITCH_PLACE_OFF;
 		thread->flags = SWITCH_OFF_BEFORE;
+		if (!item->flag && map_get(&switches->ready, item->tid))
+			thread->waking_ns = thread->begin_ns;
+		map_remove(&switches->ready, item->tid, 1);
 	}
 	if (thread->place == SWITCH_PLACE_ENDED)
 		return;
@@ -416,7 +439,8 @@ size_t switch_table_size_bytes(const struct switch_table *switches)
 {
 	return switches->threads.capacity * sizeof(struct switch_thread) +
 	       switches->short_blocks.capacity * sizeof(struct short_block) +
-	       map_size_bytes(&switches->by_tid) + map_size_bytes(&switches->short_index);
+	       map_size_bytes(&switches->by_tid) + map_size_bytes(&switches->ready) +
+	       map_size_bytes(&switches->short_index);
 }
 
 void switch_table_done(struct switch_table *switches)
@@ -425,5 +449,6 @@ void switch_table_done(struct switch_table *switches)
 	vec_done(&switches->free_rows);
 	vec_done(&switches->short_blocks);
 	map_done(&switches->by_tid);
+	map_done(&switches->ready);
 	map_done(&switches->short_index);
 }

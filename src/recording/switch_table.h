@@ -2,6 +2,7 @@
  * The context switches that leave the reorder window: pairs them to blocks of threads and writes
  * each as a cswitch event when the thread is back on a CPU.
  *
+ *   switch_table_begin()     once switches are recorded: which threads can run
  *   switch_table_out(), _in(), _waking(), _fork(), _exit()   in time order
  *   switch_table_flush()     at each flush of the file: writes the sums of short blocks
  *   switch_table_end()       once: the threads that live on
@@ -76,10 +77,18 @@ struct switch_table {
 	VEC(uint32_t) free_rows;
 	VEC(struct short_block) short_blocks;
 	struct map by_tid; /* row + 1 */
+	struct map ready;  /* tid -> 1: it could run at the begin, and has had no record so far */
 	struct map short_index;
 	uint64_t count; /* blocks, short ones included */
 	uint64_t short_count;
 };
+
+/*
+ * Reads the states of the threads of these processes. One that can run and is switched to next has
+ * waited for a CPU since the begin; otherwise it would count as blocked.
+ */
+void switch_table_begin(struct switch_table *switches, const uint32_t *pids, size_t count);
+void switch_table_note_ready(struct switch_table *switches, uint32_t tid);
 
 void switch_table_switch(struct switch_table *switches, const struct pending *item,
 	uint64_t late_ns);

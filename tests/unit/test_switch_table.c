@@ -167,6 +167,25 @@ static void test_blocks(void **state)
 	assert_false(thread_time(0).ended);
 }
 
+/* A thread that could run when the recording began, and is switched to first, has waited for a CPU. */
+static void test_ready_at_begin(void **state)
+{
+	(void)state;
+	switch_table_note_ready(&switches, SHOP);
+	switch_table_note_ready(&switches, SHOP + 1);
+	in(SHOP, 1500);
+	out(SHOP, 2000, SWITCH_SLEEPING);
+	in(SHOP, 2100);
+	out(SHOP + 1, 2200, SWITCH_SLEEPING); /* it was on a CPU */
+	in(SHOP + 1, 2300);
+	switch_table_end(&switches, 3000);
+	expect_block(0, 500, 500, SWITCH_UNKNOWN, SWITCH_OFF_BEFORE);
+	expect_block(1, 100, 0, SWITCH_SLEEPING, SWITCH_READY_UNKNOWN);
+	expect_block(2, 100, 0, SWITCH_SLEEPING, SWITCH_READY_UNKNOWN);
+	expect_time(0, BEGIN_NS, 1400, 500, 100);
+	expect_time(1, BEGIN_NS, 1900, 0, 100);
+}
+
 static void test_birth_and_death(void **state)
 {
 	(void)state;
@@ -306,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_blocks, open_machine, close_fixture),
+		cmocka_unit_test_setup_teardown(test_ready_at_begin, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_birth_and_death, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_exec, open_machine, close_fixture),
 		cmocka_unit_test_setup_teardown(test_end, open_machine, close_fixture),
