@@ -151,7 +151,7 @@ static void late_loop_thread_loses_nothing(void **state)
 
 /* ---- Losses and moves ---- */
 
-enum { LOSERS = 4, LOSER_EVENTS = 600000 };
+enum { LOSERS = 4, LOSER_EVENTS = 2000000 };
 
 static void *fire_numbers(void *context)
 {
@@ -177,11 +177,12 @@ static void losses_are_told_at_their_place(void **state)
 	wait_for_large_rings();
 	for (int i = 0; i < LOSERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, fire_numbers, NULL), 0);
-	for (int round = 0; round < 60; round++) {
+	/* The rings are full at the end of each hold. */
+	for (int round = 0; round < 20; round++) {
 		loop_hold();
-		usleep(2000);
+		usleep(20000);
 		sem_post(&go_on);
-		usleep(500);
+		usleep(2000);
 	}
 	for (int i = 0; i < LOSERS; i++)
 		pthread_join(threads[i], NULL);
