@@ -161,10 +161,10 @@ static bool state_map(struct thread_state *state, enum ring_class ring_class, ui
 	return true;
 }
 
-static bool is_populated(const struct thread_state *state)
+static bool is_populated(const struct thread_ring *ring)
 {
-	return __atomic_load_n(&state->main.populated, __ATOMIC_RELAXED) >=
-	       __atomic_load_n(&state->main.populated_end, __ATOMIC_RELAXED);
+	return __atomic_load_n(&ring->populated, __ATOMIC_RELAXED) >=
+	       __atomic_load_n(&ring->populated_end, __ATOMIC_RELAXED);
 }
 
 /*
@@ -178,16 +178,15 @@ static struct thread_state *state_take_if(enum ring_class ring_class, bool popul
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t expected = THREAD_FREE;
 		if (__atomic_load_n(&state->status, __ATOMIC_ACQUIRE) != THREAD_FREE ||
-			(__atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL) !=
-				with_rings ||
+			thread_state_has_rings(state) != with_rings ||
 			(with_rings && state->ring_class != ring_class) ||
-			(populated && !is_populated(state)) ||
+			(populated && !is_populated(&state->main)) ||
 			!__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false,
 				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		/* Another thread may have used it in the meantime, and left it without rings. */
-		bool has_rings = state->main.base != NULL;
-		if (has_rings != with_rings || (with_rings && state->ring_class != ring_class)) {
+		if (thread_state_has_rings(state) != with_rings ||
+			(with_rings && state->ring_class != ring_class)) {
 			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
 			continue;
 		}
@@ -301,11 +300,6 @@ struct thread_state *thread_attach(void)
 	return state;
 }
 
-static bool has_rings(const struct thread_state *state)
-{
-	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
-}
-
 static bool is_empty(const struct thread_ring *ring)
 {
 	return __atomic_load_n(&ring->front->tail, __ATOMIC_ACQUIRE) ==
@@ -313,20 +307,22 @@ static bool is_empty(const struct thread_ring *ring)
 }
 
 /*
- * A state with large rings that this thread has left. Both rings are empty, because the records of a
- * state are read together. Not one that interrupted code has entered (thread_ring.h).
+ * A state with large rings that this thread has left, or one whose large rings were returned since.
+ * Both rings are empty, because the records of a state are read together. Not one that interrupted
+ * code has entered (thread_ring.h).
  */
 static struct thread_state *state_left(struct thread_state *state, bool with_rings)
 {
 	for (struct thread_state *other = state->others; other != state; other = other->others) {
 		uint32_t expected = THREAD_LEFT;
-		if (other->ring_class == RING_LARGE && has_rings(other) == with_rings &&
+		if (other->ring_class == RING_LARGE &&
+			thread_state_has_rings(other) == with_rings &&
 			!(__atomic_load_n(&other->main.front->front.turn, __ATOMIC_RELAXED) & 1) &&
 			is_empty(&other->main) && is_empty(&other->nested) &&
 			__atomic_compare_exchange_n(&other->status, &expected, THREAD_TAKEN, false,
 				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			/* The loop thread may have stripped it in the meantime. */
-			if (has_rings(other) == with_rings)
+			/* The loop thread may have returned them in the meantime. */
+			if (thread_state_has_rings(other) == with_rings)
 				return other;
 			__atomic_store_n(&other->status, THREAD_LEFT, __ATOMIC_RELEASE);
 		}
@@ -338,8 +334,7 @@ static struct thread_state *state_left(struct thread_state *state, bool with_rin
 static void ring_hand_over(struct thread_ring *from, struct thread_ring *to)
 {
 	uint64_t at = to->front->front.published;
-	bool populated = __atomic_load_n(&from->populated, __ATOMIC_RELAXED) >=
-			 __atomic_load_n(&from->populated_end, __ATOMIC_RELAXED);
+	bool populated = is_populated(from);
 
 	to->mask = from->mask;
 	to->before = 0; /* the record before is not in this memory */
@@ -351,13 +346,27 @@ static void ring_hand_over(struct thread_ring *from, struct thread_ring *to)
 	__atomic_store_n(&from->base, NULL, __ATOMIC_RELAXED);
 }
 
-/* The spare's rings for a state of this thread that was stripped. The spare is then free without. */
-static struct thread_state *state_fill(struct thread_state *stripped, struct thread_state *spare)
+/*
+ * A state of this thread with the rings of `spare`: one that it has left, whose rings were returned,
+ * or else the spare itself.
+ */
+static struct thread_state *state_of_spare(struct thread_state *state, struct thread_state *spare)
 {
-	ring_hand_over(&spare->nested, &stripped->nested);
-	ring_hand_over(&spare->main, &stripped->main);
-	__atomic_store_n(&spare->status, THREAD_FREE, __ATOMIC_RELEASE);
-	return stripped;
+	struct thread_state *left = state_left(state, false);
+
+	if (left) {
+		ring_hand_over(&spare->nested, &left->nested);
+		ring_hand_over(&spare->main, &left->main);
+		__atomic_store_n(&spare->status, THREAD_FREE, __ATOMIC_RELEASE);
+		return left;
+	}
+	state_bind(spare, state->thread_id);
+	spare->stack = state->stack;
+	spare->has_destructor = state->has_destructor;
+	spare->others = state->others;
+	state->others = spare;
+	__atomic_store_n(&spare->root, state->root, __ATOMIC_RELAXED);
+	return spare;
 }
 
 struct thread_state *thread_move(struct thread_state *state)
@@ -375,18 +384,7 @@ struct thread_state *thread_move(struct thread_state *state)
 			state->move_failed = passes;
 			return NULL;
 		}
-		to = state_left(state, false);
-		if (to) {
-			(void)state_fill(to, spare);
-		} else {
-			to = spare;
-			state_bind(to, state->thread_id);
-			to->stack = state->stack;
-			to->has_destructor = state->has_destructor;
-			to->others = state->others;
-			state->others = to;
-			__atomic_store_n(&to->root, state->root, __ATOMIC_RELAXED);
-		}
+		to = state_of_spare(state, spare);
 	}
 	state_publish(to, THREAD_LIVE);
 	return to;
@@ -446,8 +444,7 @@ void rings_child(void)
 	memset(&pipe_hot, 0, sizeof(pipe_hot));
 }
 
-/* Unmaps the rings of a state that was taken. */
-static void state_unmap(struct thread_state *state)
+void thread_state_unmap(struct thread_state *state)
 {
 	size_t size = state->main.mask + 1;
 
@@ -465,19 +462,13 @@ void thread_state_release(struct thread_state *state)
 	__atomic_store_n(&state->root, state, __ATOMIC_RELAXED);
 	uint32_t *spares = &rings.spare_count[state->ring_class];
 
-	if (!has_rings(state))
-		; /* it was stripped */
-	else if (rings.settings.map_in_file ||
-		 __atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class])
+	bool is_kept = rings.settings.map_in_file ||
+		       __atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class];
+	if (thread_state_has_rings(state) && is_kept)
 		__atomic_fetch_add(spares, 1, __ATOMIC_RELAXED);
-	else
-		state_unmap(state);
+	else if (thread_state_has_rings(state))
+		thread_state_unmap(state);
 	__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
-}
-
-void thread_state_strip(struct thread_state *state)
-{
-	state_unmap(state);
 }
 
 void thread_state_trim(struct thread_state *state)
@@ -522,10 +513,10 @@ bool rings_prepare(void)
 	for (struct thread_state *other = thread_state_first(); other; other = other->next)
 		populated += __atomic_load_n(&other->status, __ATOMIC_ACQUIRE) == THREAD_FREE &&
 			     __atomic_load_n(&other->main.base, __ATOMIC_RELAXED) &&
-			     other->ring_class == state->ring_class && is_populated(other);
+			     other->ring_class == state->ring_class && is_populated(&other->main);
 	if (populated < SPARE_POPULATED) {
 		ring_populate(&state->main, state->main.populated, PREPARE_BYTES);
-		if (!is_populated(state))
+		if (!is_populated(&state->main))
 			return false;
 	}
 	rings.preparing = NULL;
@@ -540,12 +531,12 @@ void rings_unprepare(void)
 
 	rings.preparing = NULL;
 	if (state) {
-		state_unmap(state);
+		thread_state_unmap(state);
 		state_publish(state, THREAD_FREE);
 	}
 	for (enum ring_class i = 0; i < RING_CLASSES; i++) {
 		while ((state = state_take(i))) {
-			state_unmap(state);
+			thread_state_unmap(state);
 			__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
 		}
 	}

@@ -264,11 +264,16 @@ void thread_state_release(struct thread_state *state);
 /* Returns the memory of the ring's content to the system. Loop thread, when no session exists. */
 void thread_state_trim(struct thread_state *state);
 /*
- * Returns the rings of a state that its thread has left to memory_bytes, so that other threads may
- * get such. The state stays its thread's own, without rings. Loop thread, while the state is taken
+ * Unmaps the rings of a state and returns them to memory_bytes, so that other threads may get such.
+ * A state that its thread has left stays that thread's own. Loop thread, while the state is taken
  * and its rings are empty.
  */
-void thread_state_strip(struct thread_state *state);
+void thread_state_unmap(struct thread_state *state);
+/* False: the state is free without rings, or its thread has left it and they were returned. */
+static inline bool thread_state_has_rings(const struct thread_state *state)
+{
+	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
+}
 /*
  * Makes some rings ready, with their pages, for the threads that need one next. Loop thread, in each
  * pass. False: not all of them are ready yet.

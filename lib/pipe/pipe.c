@@ -479,11 +479,6 @@ static inline void ring_release(struct thread_ring *ring, struct drained *draine
 	(void)wake_waiting();
 }
 
-static bool has_rings(const struct thread_state *state)
-{
-	return __atomic_load_n(&state->main.base, __ATOMIC_RELAXED) != NULL;
-}
-
 static bool is_drained(const struct thread_state *state)
 {
 	return state->main.tail ==
@@ -492,7 +487,7 @@ static bool is_drained(const struct thread_state *state)
 		       __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
 }
 
-/* Has the thread whose first state is `root` another one, with records or without? */
+/* Has the thread whose first state is `root` other states? `with_records`: such with unread records. */
 static bool has_others(const struct thread_state *root, bool with_records)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
@@ -564,15 +559,15 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 }
 
 /* The rings that a thread has left are returned, unless the thread comes back to them. */
-static void left_strip(struct thread_state *state)
+static void left_return(struct thread_state *state)
 {
 	uint32_t status = THREAD_LEFT;
 
 	if (!__atomic_compare_exchange_n(&state->status, &status, THREAD_TAKEN, false,
 		    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	if (has_rings(state) && is_drained(state))
-		thread_state_strip(state);
+	if (thread_state_has_rings(state) && is_drained(state))
+		thread_state_unmap(state);
 	/* Not if the thread has ended meanwhile. */
 	status = THREAD_TAKEN;
 	(void)__atomic_compare_exchange_n(&state->status, &status, THREAD_LEFT, false,
@@ -603,7 +598,7 @@ static void losses_and_ends(uint64_t now_ns)
 		if (status == THREAD_LEFT && drained && !pipe_state.clock_taken &&
 			state->drained_ns && now_ns - state->drained_ns > LEFT_NS) {
 			state->drained_ns = 0;
-			left_strip(state);
+			left_return(state);
 		}
 		if (status != THREAD_DEAD || !drained)
 			continue;
@@ -681,7 +676,8 @@ void pipe_trim(void)
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		/* A record that is being written keeps its memory. */
-		if (status != THREAD_TAKEN && has_rings(state) && !state->held_since_ns &&
+		if (status != THREAD_TAKEN && thread_state_has_rings(state) &&
+			!state->held_since_ns &&
 			state->main.tail == __atomic_load_n(&state->main.front->front.published,
 						    __ATOMIC_ACQUIRE))
 			thread_state_trim(state);
