@@ -46,6 +46,15 @@ void answer_count_cell(struct bytes *out, size_t width, uint64_t count)
 	answer_cell(out, width, &cell);
 }
 
+void answer_durations_cells(struct bytes *out, const struct durations *durations,
+	uint64_t unfinished_ns)
+{
+	answer_duration_cell(out, 8, durations->total_ns + unfinished_ns);
+	answer_duration_cell(out, 8, durations_percentile(durations, 0.5));
+	answer_duration_cell(out, 8, durations_percentile(durations, 0.99));
+	answer_duration_cell(out, 8, durations->longest_ns);
+}
+
 void answer_share_cell(struct bytes *out, uint64_t part, uint64_t whole)
 {
 	bytes_printf(out, "  %5.1f %%", whole ? 100 * (double)part / (double)whole : 0);
@@ -241,6 +250,15 @@ uint64_t answer_observed_ns(const struct answers *answers, uint32_t process)
 
 	activity_spans_get(&answers->activity_spans, process, &from_ns, &to_ns);
 	return to_ns - from_ns;
+}
+
+void answer_json_durations(struct json *j, const struct durations *durations)
+{
+	json_u64(j, "total_ns", durations->total_ns);
+	json_u64(j, "p50_ns", durations_percentile(durations, 0.5));
+	json_u64(j, "p99_ns", durations_percentile(durations, 0.99));
+	json_u64(j, "longest_ns", durations->longest_ns);
+	json_u64(j, "longest_at_ns", durations->longest_at_ns);
 }
 
 void answer_json_stack(struct json *j, const struct answers *answers, const struct report *report,

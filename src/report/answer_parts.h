@@ -11,6 +11,7 @@
 
 struct answers;
 struct bytes;
+struct durations;
 struct json;
 struct report;
 struct tally_process;
@@ -52,6 +53,9 @@ void answer_cell(struct bytes *out, size_t width, const struct bytes *cell);
 void answer_duration_cell(struct bytes *out, size_t width, uint64_t time_ns);
 void answer_size_cell(struct bytes *out, size_t width, uint64_t size_bytes);
 void answer_count_cell(struct bytes *out, size_t width, uint64_t count);
+/* Four cells of 8 columns: the sum, with `unfinished_ns`, the median, 99 %, and the longest. */
+void answer_durations_cells(struct bytes *out, const struct durations *durations,
+	uint64_t unfinished_ns);
 /* "12.1 %" in 7 columns after two spaces. */
 void answer_share_cell(struct bytes *out, uint64_t part, uint64_t whole);
 
@@ -105,6 +109,9 @@ bool answer_has_stacks(const struct answers *answers, const struct tally_process
 void answer_json_process(struct json *j, const struct report *report, uint32_t process);
 void answer_json_timeline(struct json *j, const struct answers *answers,
 	const struct timeline *line);
+
+/* Members "total_ns", "p50_ns", "p99_ns", "longest_ns", "longest_at_ns". */
+void answer_json_durations(struct json *j, const struct durations *durations);
 
 /* Members "method", "module" (of the stack's own function) and "stack", a list of names. */
 void answer_json_stack(struct json *j, const struct answers *answers, const struct report *report,

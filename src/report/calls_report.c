@@ -38,16 +38,12 @@ static uint32_t caller_of(const struct answers *answers, uint32_t stack)
 static void add_row(struct bytes *out, const struct answers *answers, const struct report *report,
 	const struct call_row *row)
 {
-	const struct durations *durations = &row->durations;
 	uint32_t caller = caller_of(answers, stack_of(&answers->calls, row));
 
-	answer_count_cell(out, 7, durations->count);
+	answer_count_cell(out, 7, row->durations.count);
 	answer_count_cell(out, 6, row->failed);
 	answer_count_cell(out, 8, row->unfinished);
-	answer_duration_cell(out, 8, durations->total_ns + row->unfinished_ns);
-	answer_duration_cell(out, 8, durations_percentile(durations, 0.5));
-	answer_duration_cell(out, 8, durations_percentile(durations, 0.99));
-	answer_duration_cell(out, 8, durations->longest_ns);
+	answer_durations_cells(out, &row->durations, row->unfinished_ns);
 	bytes_text(out, "\n             ");
 	text_add_safe_z(out, target_of(&answers->calls, row));
 	if (caller) {
@@ -112,11 +108,7 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 		json_u64(j, "failed", row->failed);
 		json_u64(j, "unfinished_count", row->unfinished);
 		json_u64(j, "unfinished_ns", row->unfinished_ns);
-		json_u64(j, "total_ns", row->durations.total_ns);
-		json_u64(j, "p50_ns", durations_percentile(&row->durations, 0.5));
-		json_u64(j, "p99_ns", durations_percentile(&row->durations, 0.99));
-		json_u64(j, "longest_ns", row->durations.longest_ns);
-		json_u64(j, "longest_at_ns", row->durations.longest_at_ns);
+		answer_json_durations(j, &row->durations);
 		answer_json_stack(j, answers, report, stack_of(calls, row));
 		json_end(j);
 	}

@@ -39,10 +39,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct request_route *row = &requests->rows.items[process->row_at + i];
 		answer_count_cell(out, 10, row->durations.count);
-		answer_duration_cell(out, 8, row->durations.total_ns);
-		answer_duration_cell(out, 8, durations_percentile(&row->durations, 0.5));
-		answer_duration_cell(out, 8, durations_percentile(&row->durations, 0.99));
-		answer_duration_cell(out, 8, row->durations.longest_ns);
+		answer_durations_cells(out, &row->durations, 0);
 		answer_duration_cell(out, 8, row->durations.longest_at_ns);
 		bytes_text(out, "  ");
 		text_add_safe_z(out, route_of(requests, row));
@@ -69,11 +66,7 @@ static int add_json(struct json *j, const struct answers *answers, const struct 
 		json_object(j, NULL);
 		json_z(j, "route", route_of(requests, row));
 		json_u64(j, "count", row->durations.count);
-		json_u64(j, "total_ns", row->durations.total_ns);
-		json_u64(j, "p50_ns", durations_percentile(&row->durations, 0.5));
-		json_u64(j, "p99_ns", durations_percentile(&row->durations, 0.99));
-		json_u64(j, "longest_ns", row->durations.longest_ns);
-		json_u64(j, "longest_at_ns", row->durations.longest_at_ns);
+		answer_json_durations(j, &row->durations);
 		json_end(j);
 	}
 	json_end(j);
