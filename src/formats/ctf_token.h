@@ -21,7 +21,7 @@ struct token {
 	bool is_define;
 };
 
-/* The token at *at, which is moved behind it. The token borrows the text. */
+/* The token at *at, which is set to its end. The token borrows the text. */
 struct token token_next(const char **at, const char *end);
 
 /* Appends a text with the meaning of its escapes, those of C: \" \n \x1b \033. */
