@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 
+#define SIGNATURE       0x424a5342u /* "BSJB" */
 #define STREAMS_MAX     32u
 #define EDITED_ROWS_MAX 65536u /* that are searched one by one */
 #define NESTED_MAX      16u
@@ -153,42 +154,66 @@ static int read_tables(struct metadata *m, struct cursor c)
 	return c.short_read ? -EBADMSG : 0;
 }
 
+struct metadata_streams metadata_streams(const void *data, size_t size)
+{
+	struct metadata_streams streams = { .data = data, .size = size };
+	struct cursor c = cursor_of(data, size);
+
+	bool is_metadata = cursor_u32(&c) == SIGNATURE;
+	cursor_skip(&c, 8);
+	uint32_t version_size = cursor_u32(&c);
+	cursor_skip(&c, version_size);
+	cursor_skip(&c, 2);
+	streams.left = cursor_u16(&c);
+	streams.at = size - cursor_left(&c);
+	if (!is_metadata || c.short_read || streams.left > STREAMS_MAX)
+		streams.error = -EBADMSG;
+	return streams;
+}
+
+bool metadata_next_stream(struct metadata_streams *streams, struct metadata_stream *ret)
+{
+	size_t length;
+
+	if (streams->error || !streams->left)
+		return false;
+	streams->left--;
+	struct cursor c = cursor_of(streams->data + streams->at, streams->size - streams->at);
+	uint32_t offset = cursor_u32(&c);
+	uint32_t size = cursor_u32(&c);
+	ret->name = cursor_stringz(&c, &length);
+	/* The name with its zero is padded to four bytes. */
+	cursor_skip(&c, -(length + 1) & 3u);
+	streams->at = streams->size - cursor_left(&c);
+	if (c.short_read || offset > streams->size || size > streams->size - offset) {
+		streams->error = -EBADMSG;
+		return false;
+	}
+	ret->data = streams->data + offset;
+	ret->size = size;
+	return true;
+}
+
 int metadata_read(struct metadata *m, const void *data, size_t size)
 {
-	struct cursor c = cursor_of(data, size);
+	struct metadata_streams streams = metadata_streams(data, size);
+	struct metadata_stream stream;
 	struct cursor tables = { 0 };
 	bool has_tables = false;
 
 	*m = (struct metadata){ 0 };
-	if (cursor_u32(&c) != 0x424a5342) /* "BSJB" */
-		return -EBADMSG;
-	cursor_skip(&c, 8);
-	uint32_t version_len = cursor_u32(&c);
-	cursor_skip(&c, version_len);
-	cursor_skip(&c, 2);
-	unsigned streams = cursor_u16(&c);
-	if (c.short_read || streams > STREAMS_MAX)
-		return -EBADMSG;
-	for (unsigned i = 0; i < streams; i++) {
-		uint32_t offset = cursor_u32(&c);
-		uint32_t length = cursor_u32(&c);
-		size_t len;
-		const char *name = cursor_stringz(&c, &len);
-		cursor_skip(&c, -(len + 1) & 3u);
-		if (c.short_read || offset > size || length > size - offset)
-			return -EBADMSG;
-		const uint8_t *at = (const uint8_t *)data + offset;
-		if (!strcmp(name, "#Strings")) {
-			m->strings = (struct metadata_heap){ at, length };
-		} else if (!strcmp(name, "#Blob")) {
-			m->blobs = (struct metadata_heap){ at, length };
-		} else if (!strcmp(name, "#~") || !strcmp(name, "#-")) {
-			m->is_edited = name[1] == '-';
-			tables = cursor_of(at, length);
+	while (metadata_next_stream(&streams, &stream)) {
+		if (!strcmp(stream.name, "#Strings")) {
+			m->strings = (struct metadata_heap){ stream.data, stream.size };
+		} else if (!strcmp(stream.name, "#Blob")) {
+			m->blobs = (struct metadata_heap){ stream.data, stream.size };
+		} else if (!strcmp(stream.name, "#~") || !strcmp(stream.name, "#-")) {
+			m->is_edited = stream.name[1] == '-';
+			tables = cursor_of(stream.data, stream.size);
 			has_tables = true;
 		}
 	}
-	return has_tables ? read_tables(m, tables) : -EBADMSG;
+	return streams.error ? streams.error : has_tables ? read_tables(m, tables) : -EBADMSG;
 }
 
 /* Number in column `number` of a row (counted from 1); 0 when there is no such row. */

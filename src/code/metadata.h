@@ -47,6 +47,28 @@ struct metadata {
 	const uint8_t *tables[METADATA_TABLES];
 };
 
+/*
+ * The streams of a metadata root, also that of a portable PDB. metadata_streams() begins,
+ * metadata_next_stream() gives one after the other: false at the end, and when `error` is set
+ * (-EBADMSG: it is not metadata, or it is truncated). Names and bytes are those of `data`.
+ */
+struct metadata_streams {
+	const uint8_t *data;
+	size_t size;
+	size_t at; /* of the next stream's header */
+	unsigned left;
+	int error;
+};
+
+struct metadata_stream {
+	const char *name; /* "#Strings" */
+	const uint8_t *data;
+	size_t size;
+};
+
+struct metadata_streams metadata_streams(const void *data, size_t size);
+bool metadata_next_stream(struct metadata_streams *streams, struct metadata_stream *ret);
+
 /* `data` must outlive the metadata. -EBADMSG: it is not metadata, or its tables are truncated. */
 int metadata_read(struct metadata *metadata, const void *data, size_t size);
 

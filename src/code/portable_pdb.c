@@ -12,14 +12,11 @@
 #include "base/text.h"
 #include "code/metadata.h"
 
-#define SIGNATURE        0x424a5342u /* "BSJB" */
-#define VERSION_SIZE_MAX 255u
-#define STREAMS_MAX      16u
-#define TABLE_DOCUMENT   0x30
-#define TABLE_METHOD     0x31
-#define PATH_SIZE_MAX    4096u
-#define TOKEN_METHOD     0x06000000u
-#define TOKEN_ROW        0x00ffffffu
+#define TABLE_DOCUMENT 0x30
+#define TABLE_METHOD   0x31
+#define PATH_SIZE_MAX  4096u
+#define TOKEN_METHOD   0x06000000u
+#define TOKEN_ROW      0x00ffffffu
 /* Sequence points of one method; a generated one has some ten thousand. */
 #define POINTS_MAX (1u << 20)
 
@@ -87,43 +84,26 @@ static int read_tables(struct portable_pdb *pdb, struct cursor c)
 
 int portable_pdb_read(struct portable_pdb *pdb, const void *data, size_t size)
 {
-	struct cursor c = cursor_of(data, size);
+	struct metadata_streams streams = metadata_streams(data, size);
+	struct metadata_stream stream;
 	struct cursor tables = { .short_read = true };
 	bool has_id = false;
 
 	*pdb = (struct portable_pdb){ 0 };
-	uint32_t signature = cursor_u32(&c);
-	cursor_skip(&c, 8);
-	uint32_t version_size = cursor_u32(&c);
-	if (signature != SIGNATURE || version_size > VERSION_SIZE_MAX + 1)
-		return -EBADMSG;
-	cursor_skip(&c, version_size);
-	cursor_skip(&c, 2);
-	unsigned streams = cursor_u16(&c);
-	if (c.short_read || streams > STREAMS_MAX)
-		return -EBADMSG;
-	for (unsigned i = 0; i < streams; i++) {
-		uint32_t offset = cursor_u32(&c);
-		uint32_t stream_size = cursor_u32(&c);
-		size_t len;
-		const char *name = cursor_stringz(&c, &len);
-		/* The name is padded to four bytes. */
-		cursor_skip(&c, (4 - (len + 1) % 4) % 4);
-		if (c.short_read || offset > size || stream_size > size - offset)
-			return -EBADMSG;
-		struct cursor stream = cursor_of((const uint8_t *)data + offset, stream_size);
-		if (strcmp(name, "#Pdb") == 0) {
-			const uint8_t *id = cursor_take(&stream, sizeof(pdb->id));
-			if (id)
-				memcpy(pdb->id, id, sizeof(pdb->id));
-			has_id = id != NULL;
-		} else if (strcmp(name, "#~") == 0) {
-			tables = stream;
-		} else if (strcmp(name, "#Blob") == 0) {
-			pdb->blobs = (const uint8_t *)data + offset;
-			pdb->blobs_size = stream_size;
+	while (metadata_next_stream(&streams, &stream)) {
+		if (strcmp(stream.name, "#Pdb") == 0) {
+			has_id = stream.size >= sizeof(pdb->id);
+			if (has_id)
+				memcpy(pdb->id, stream.data, sizeof(pdb->id));
+		} else if (strcmp(stream.name, "#~") == 0) {
+			tables = cursor_of(stream.data, stream.size);
+		} else if (strcmp(stream.name, "#Blob") == 0) {
+			pdb->blobs = stream.data;
+			pdb->blobs_size = stream.size;
 		}
 	}
+	if (streams.error)
+		return streams.error;
 	return has_id && pdb->blobs ? read_tables(pdb, tables) : -EBADMSG;
 }
 
