@@ -584,6 +584,19 @@ int profile_fold_unnamed(struct profile *profile, struct symbolmap *names)
 	return 0;
 }
 
+int profile_take_frames(struct profile *profile, struct profile *other, bool completed)
+{
+	struct profile *dropped = completed ? profile : other;
+
+	vec_done(&dropped->functions);
+	vec_done(&dropped->bodies);
+	if (!completed)
+		return -ENOMEM;
+	memcpy(&profile->functions, &other->functions, sizeof(profile->functions));
+	memcpy(&profile->bodies, &other->bodies, sizeof(profile->bodies));
+	return 0;
+}
+
 int profile_add_roles(struct profile *profile, struct symbolmap *names)
 {
 	struct profile grown = { 0 };
@@ -610,16 +623,7 @@ int profile_add_roles(struct profile *profile, struct symbolmap *names)
 		}
 		stack->at = grown.functions.count - stack->frame_count;
 	}
-	if (done) {
-		vec_done(&profile->functions);
-		vec_done(&profile->bodies);
-		memcpy(&profile->functions, &grown.functions, sizeof(profile->functions));
-		memcpy(&profile->bodies, &grown.bodies, sizeof(profile->bodies));
-	} else {
-		vec_done(&grown.functions);
-		vec_done(&grown.bodies);
-	}
-	return done ? 0 : -ENOMEM;
+	return profile_take_frames(profile, &grown, done);
 }
 
 void profile_done(struct profile *profile)

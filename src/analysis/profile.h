@@ -136,6 +136,12 @@ bool profile_wants_process(const struct profile *profile, uint32_t index);
 bool profile_filter_has_process(const struct profile_filter *filter, const struct trace *trace,
 	uint32_t index);
 
+/*
+ * Gives the profile the functions and bodies of another one, to which its stacks refer now; or, if
+ * the other one could not be completed, drops them. 0, or -ENOMEM when not completed.
+ */
+int profile_take_frames(struct profile *profile, struct profile *other, bool completed);
+
 /* Names the stacks and drops those that the filter refuses. Once. */
 int profile_name(struct profile *profile, struct symbolmap *names);
 

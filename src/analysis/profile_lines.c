@@ -135,18 +135,10 @@ int profile_add_lines(struct profile *profile, struct symbolmap *names)
 
 	for (uint32_t i = 0; i < profile->stacks.count && done; i++)
 		done = add_stack(&adding, &profile->stacks.items[i], &grown);
-	if (done) {
-		vec_done(&profile->functions);
-		vec_done(&profile->bodies);
-		memcpy(&profile->functions, &grown.functions, sizeof(profile->functions));
-		memcpy(&profile->bodies, &grown.bodies, sizeof(profile->bodies));
-	} else {
-		vec_done(&grown.functions);
-		vec_done(&grown.bodies);
-	}
+	int error = profile_take_frames(profile, &grown, done);
 	vec_done(&adding.replaced);
 	map_done(&adding.index);
 	vec_done(&adding.functions);
 	vec_done(&adding.bodies);
-	return done ? 0 : -ENOMEM;
+	return error;
 }
