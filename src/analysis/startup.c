@@ -192,24 +192,30 @@ static int take_step(struct startup_process *process, const struct runtime_event
 	return error;
 }
 
+/* The names of a method that is prepared for its first call. False: they are not complete. */
+static bool take_first_call(struct startup_process *process, const struct runtime_event *event,
+	struct cursor *c)
+{
+	struct bytes name = { 0 };
+	bool is_entry;
+
+	bool is_whole = read_method(c, &name, &is_entry);
+	bytes_done(&name);
+	process->has_compiled |= is_whole;
+	if (is_whole && is_entry)
+		reach(process, STARTUP_MAIN, event->at_ns);
+	return is_whole;
+}
+
 /* MethodJittingStarted: u64 method, u64 module, u32 token, u32 size of the IL; names. */
 static int take_jitting(struct startup *startup, struct startup_process *process,
 	const struct runtime_event *event)
 {
 	struct cursor c = event->payload;
-	struct bytes name = { 0 };
-	bool is_entry;
 	uint64_t id = cursor_u64(&c);
 
 	cursor_skip(&c, 8 + 4 + 4);
-	bool is_whole = read_method(&c, &name, &is_entry);
-	bytes_done(&name);
-	if (!is_whole)
-		return 0;
-	process->has_compiled = true;
-	if (is_entry)
-		reach(process, STARTUP_MAIN, event->at_ns);
-	return begin(startup, event, id, STARTUP_JIT);
+	return take_first_call(process, event, &c) ? begin(startup, event, id, STARTUP_JIT) : 0;
 }
 
 /* MethodLoadVerbose: u64 method, u64 module, u64 address, u32 size, u32 token, u32 flags; names. */
@@ -240,18 +246,9 @@ static int take_entry_point(struct startup *startup, struct startup_process *pro
 		.process = event->process, .kind = STARTUP_R2R, .at_ns = event->at_ns
 	};
 	struct cursor c = event->payload;
-	struct bytes name = { 0 };
-	bool is_entry;
 
 	cursor_skip(&c, 8);
-	bool is_whole = read_method(&c, &name, &is_entry);
-	bytes_done(&name);
-	if (!is_whole)
-		return 0;
-	process->has_compiled = true;
-	if (is_entry)
-		reach(process, STARTUP_MAIN, event->at_ns);
-	return add_mark(startup, &mark);
+	return take_first_call(process, event, &c) ? add_mark(startup, &mark) : 0;
 }
 
 /* AssemblyLoadStart: u16 instance, full name, ...: the runtime looks for it. */
