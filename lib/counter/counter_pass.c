@@ -568,11 +568,24 @@ int counter_consumer_add(struct counter_consumer *consumer)
 	return 0;
 }
 
+/* Unlocks the registry. Without a consumer the thread ends, and is waited for if `may_join`. */
+static void unlock_and_join(bool may_join)
+{
+	bool join = may_join && counter_thread_there && !consumers;
+	pthread_t ended = counter_thread;
+
+	if (join) {
+		counter_generation++;
+		counter_thread_there = false;
+		(void)pthread_cond_broadcast(&counter_wake);
+	}
+	counter_registry_unlock();
+	if (join)
+		(void)pthread_join(ended, NULL);
+}
+
 void counter_consumer_remove(struct counter_consumer *consumer)
 {
-	pthread_t ended;
-	bool join = false;
-
 	counter_registry_lock();
 	if (!consumer->memory) { /* it was never added, or belongs to the parent process */
 		counter_registry_unlock();
@@ -587,17 +600,7 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 	while (counter_current == consumer)
 		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
 	counter_consumer_unlink(consumer);
-	/* The last consumer was removed: the thread ends. */
-	if (!consumers && counter_thread_there && !self) {
-		counter_generation++;
-		counter_thread_there = false;
-		ended = counter_thread;
-		join = true;
-		(void)pthread_cond_broadcast(&counter_wake);
-	}
-	counter_registry_unlock();
-	if (join)
-		(void)pthread_join(ended, NULL);
+	unlock_and_join(!self);
 }
 
 void counter_consumer_retire(struct counter_consumer *consumer)
@@ -610,22 +613,10 @@ void counter_consumer_retire(struct counter_consumer *consumer)
 
 void counter_thread_end(void)
 {
-	pthread_t ended;
-	bool join = false;
-
 	counter_registry_lock();
 	while (counter_thread_there && counter_consumer_retired())
 		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
-	if (counter_thread_there && !consumers) {
-		counter_generation++;
-		counter_thread_there = false;
-		ended = counter_thread;
-		join = true;
-		(void)pthread_cond_broadcast(&counter_wake);
-	}
-	counter_registry_unlock();
-	if (join)
-		(void)pthread_join(ended, NULL);
+	unlock_and_join(true);
 }
 
 static void counter_fork_prepare(void)
