@@ -218,11 +218,21 @@ int tally_finish(struct tally *tally, const struct tally_selection *selection)
 int tally_group(const struct tally *tally, const struct tally_process *process, unsigned members,
 	struct tally_rows *ret_rows)
 {
+	return tally_group_some(tally, process, members, NULL, NULL, ret_rows);
+}
+
+int tally_group_some(const struct tally *tally, const struct tally_process *process,
+	unsigned members, bool (*wants)(const void *context, const struct tally_row *row),
+	const void *context, struct tally_rows *ret_rows)
+{
 	int error = 0;
 
 	*ret_rows = (struct tally_rows){ 0 };
-	for (uint32_t i = 0; i < process->row_count && !error; i++)
-		error = merge(ret_rows, &tally->rows.list.items[process->row_at + i], members);
+	for (uint32_t i = 0; i < process->row_count && !error; i++) {
+		const struct tally_row *row = &tally->rows.list.items[process->row_at + i];
+		if (!wants || wants(context, row))
+			error = merge(ret_rows, row, members);
+	}
 	if (ret_rows->list.count > 1)
 		qsort(ret_rows->list.items, ret_rows->list.count, sizeof(ret_rows->list.items[0]),
 			compare_rows);

@@ -108,6 +108,14 @@ int tally_finish(struct tally *tally, const struct tally_selection *selection);
  */
 int tally_group(const struct tally *tally, const struct tally_process *process, unsigned members,
 	struct tally_rows *ret_rows);
+
+/*
+ * The same for the rows of which `wants` says true. Members that are not kept may differ among the
+ * rows that are merged, so what depends on them is decided before.
+ */
+int tally_group_some(const struct tally *tally, const struct tally_process *process,
+	unsigned members, bool (*wants)(const void *context, const struct tally_row *row),
+	const void *context, struct tally_rows *ret_rows);
 void tally_rows_done(struct tally_rows *rows);
 
 /* For qsort(3): the process with the most first. */

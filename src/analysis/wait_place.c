@@ -274,7 +274,8 @@ void wait_place_find(const struct symbolmap *names, const uint32_t *functions, u
 		place.where = functions[own];
 	if (wait && place.cause != BLOCK_PAGE_FAULT) {
 		place.wait = functions[at];
-		place.idle = wait->idle;
+		/* A thread that the program's method calls into the pool has work. */
+		place.idle = wait->idle && own == count;
 		place.cause = managed_cause(wait);
 	} else if (user < own) {
 		/* the library's function that the program called, or of libc what its caller called */

@@ -120,23 +120,17 @@ static void add_longest(struct bytes *out, const struct report *report, struct t
 	}
 }
 
-/* The process's rows without those of idle threads, whose time is added to *ret_idle_ns. */
-static int split_idle(const struct answers *answers, const struct tally_process *process,
-	unsigned members, struct tally_rows *ret_rows, uint64_t *ret_idle_ns)
+static bool is_busy(const void *context, const struct tally_row *row)
 {
-	int error = tally_group(&answers->blocks.blocked, process, members, ret_rows);
-	uint32_t kept = 0;
+	return !blocks_is_idle(context, &row->key);
+}
 
-	*ret_idle_ns = 0;
-	for (uint32_t i = 0; i < ret_rows->list.count; i++) {
-		const struct tally_row *row = &ret_rows->list.items[i];
-		if (blocks_is_idle(&answers->blocks, &row->key))
-			*ret_idle_ns += row->amount;
-		else
-			ret_rows->list.items[kept++] = *row;
-	}
-	ret_rows->list.count = kept;
-	return error;
+/* The process's rows without those of idle threads. */
+static int group_busy(const struct answers *answers, const struct tally_process *process,
+	unsigned members, struct tally_rows *ret_rows)
+{
+	return tally_group_some(&answers->blocks.blocked, process, members, is_busy,
+		&answers->blocks, ret_rows);
 }
 
 static int add_process(struct bytes *out, const struct answers *answers,
@@ -145,11 +139,12 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	const struct tally_process *process = &answers->blocks.blocked.processes.items[at];
 	struct tally_rows rows;
 	struct tally_rows single;
-	uint64_t idle_ns;
-	int error = split_idle(answers, process, TALLY_KIND | TALLY_TEXT | TALLY_PLACE, &rows,
-		&idle_ns);
+	int error = group_busy(answers, process, TALLY_KIND | TALLY_TEXT | TALLY_PLACE, &rows);
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
+	uint64_t idle_ns = process->amount;
 
+	for (uint32_t i = 0; i < rows.list.count; i++)
+		idle_ns -= rows.list.items[i].amount;
 	answer_head(out, report, process->process);
 	bytes_printf(out, "blocked for %s in %s", TEXT_DURATION((double)process->amount / NS_PER_S),
 		TEXT_THINGS(process->count, "wait", "waits"));
@@ -162,7 +157,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	answer_more(out, 8, rows.list.count - shown, "more wait", "more waits");
 	tally_rows_done(&rows);
 	if (!error)
-		error = split_idle(answers, process, TALLY_ID | TALLY_STACK, &single, &idle_ns);
+		error = group_busy(answers, process, TALLY_ID | TALLY_STACK, &single);
 	else
 		return error;
 	add_longest(out, report, &single);

@@ -59,3 +59,11 @@ json out '[.processes[].waits[]] | any(.method == "Waiting.Take()" and .kind == 
 code_of "$spoor" diagnose waits.nettrace
 has out 'lock-contention: threads wait for a lock'
 has out 'Most wait in Waiting\.(Enter|EnterRead)\.'
+
+# Without managed frames at the block, a thread of the program is not called idle because a thread of the runtime waits at the same place.
+code_of timeout 250 "$spoor" record --off-cpu --call-graph fp -p $waits --no-events --duration 3s -o plain.nettrace
+expect_code 0 "recording by frame pointers"
+"$spoor" report plain.nettrace --off-cpu --json >report.json 2>err || fail "no report"
+json report.json '[.processes[].waits[] | select(.cause == "futex")] | any(.idle) and any(.idle | not)'
+"$spoor" report plain.nettrace --off-cpu >out 2>err || fail "no report"
+has out '^ +[0-9.]+ m?s +.* futex: '
