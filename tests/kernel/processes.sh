@@ -3,8 +3,9 @@
 . "$(dirname "$(realpath "$0")")/prelude"
 
 limit_kb=65536
+# Without the pages of files, which the kernel keeps as long as it likes.
 resident() {
-	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status" 2>/dev/null
+	sed -n 's/^RssAnon:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status" 2>/dev/null
 }
 
 for i in 0 1 2 3 4; do
