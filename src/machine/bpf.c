@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +25,37 @@ int bpf_map_new(enum bpf_map_type type, uint32_t value_bytes, uint32_t count, ui
 	attr.max_entries = count;
 	attr.map_flags = flags;
 	return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+void *bpf_map_shared(size_t bytes, int *ret_fd)
+{
+	*ret_fd = bytes > UINT32_MAX
+			  ? -E2BIG
+			  : bpf_map_new(BPF_MAP_TYPE_ARRAY, (uint32_t)bytes, 1, BPF_F_MMAPABLE);
+	if (*ret_fd < 0)
+		return NULL;
+	void *memory =
+		mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
+	if (memory != MAP_FAILED)
+		return memory;
+	int error = -errno;
+
+	(void)close(*ret_fd); /* an empty map */
+	*ret_fd = error;
+	return NULL;
+}
+
+void bpf_map_unshare(void *memory, size_t bytes)
+{
+	if (memory)
+		(void)munmap(memory, whole_pages(bytes)); /* mapped by this module */
 }
 
 int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,

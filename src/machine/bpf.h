@@ -6,6 +6,7 @@
 #define SPOOR_MACHINE_BPF_H
 
 #include <linux/bpf.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* bpf(2): the result of the command, or a negative errno. */
@@ -13,6 +14,16 @@ int bpf_call(int command, union bpf_attr *attr);
 
 /* A map of `count` values: its descriptor, or a negative errno. `flags`: BPF_F_*. */
 int bpf_map_new(enum bpf_map_type type, uint32_t value_bytes, uint32_t count, uint32_t flags);
+
+/*
+ * A map of one value of `bytes` that the program and this process share. Returns the memory, zeroed and
+ * mapped up to the end of its last page, for bpf_map_unshare(); the caller closes *ret_fd. NULL: *ret_fd
+ * is a negative errno, and there is nothing to close.
+ */
+void *bpf_map_shared(size_t bytes, int *ret_fd);
+
+/* `memory` of bpf_map_shared() with the same number of bytes; may be NULL. */
+void bpf_map_unshare(void *memory, size_t bytes);
 
 /* A program that may use all helpers: its descriptor, or a negative errno. */
 int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,

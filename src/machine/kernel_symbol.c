@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,7 +26,6 @@ struct kernel_symbols {
 	int format_fd;
 	int program_fd;
 	struct question *question; /* mapped */
-	size_t mapped_bytes;
 };
 
 /* The format must be in memory that is frozen: the verifier requires it. */
@@ -90,30 +88,18 @@ static int make_program(int question_fd, int format_fd)
 int kernel_symbols_open(struct kernel_symbols **ret_symbols)
 {
 	struct kernel_symbols *symbols = calloc(1, sizeof(*symbols));
-	long page = sysconf(_SC_PAGESIZE);
 	int result;
 
 	if (!symbols)
 		return -ENOMEM;
 	symbols->format_fd = symbols->program_fd = -1;
-	symbols->question_fd =
-		bpf_map_new(BPF_MAP_TYPE_ARRAY, sizeof(struct question), 1, BPF_F_MMAPABLE);
+	symbols->question = bpf_map_shared(sizeof(struct question), &symbols->question_fd);
 	result = symbols->question_fd;
 	if (result >= 0)
 		result = symbols->format_fd = make_format();
 	if (result >= 0)
 		result = symbols->program_fd =
 			make_program(symbols->question_fd, symbols->format_fd);
-	if (result >= 0) {
-		symbols->mapped_bytes =
-			(sizeof(struct question) + (size_t)page - 1) / (size_t)page * (size_t)page;
-		void *memory = mmap(NULL, symbols->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			symbols->question_fd, 0);
-		if (memory == MAP_FAILED)
-			result = -errno;
-		else
-			symbols->question = memory;
-	}
 	if (result < 0) {
 		kernel_symbols_close(symbols);
 		return result;
@@ -177,8 +163,7 @@ void kernel_symbols_close(struct kernel_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	if (symbols->question)
-		(void)munmap(symbols->question, symbols->mapped_bytes); /* mapped by this module */
+	bpf_map_unshare(symbols->question, sizeof(struct question));
 	closep(&symbols->program_fd);
 	closep(&symbols->format_fd);
 	closep(&symbols->question_fd);

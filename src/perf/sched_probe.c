@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -289,18 +288,12 @@ static int open_probe(struct sched_probe *probe, const struct tracepoint *tracep
 
 	if (prev_state->size != sizeof(uint64_t))
 		return -EBADMSG;
-	probe->state_fd =
-		bpf_map_new(BPF_MAP_TYPE_ARRAY, sizeof(struct probe_state), 1, BPF_F_MMAPABLE);
-	if (probe->state_fd < 0)
+	probe->state = bpf_map_shared(sizeof(struct probe_state), &probe->state_fd);
+	if (!probe->state)
 		return probe->state_fd;
 	probe->events_fd = bpf_map_new(BPF_MAP_TYPE_PERF_EVENT_ARRAY, sizeof(uint32_t), slots, 0);
 	if (probe->events_fd < 0)
 		return probe->events_fd;
-	void *memory = mmap(NULL, sizeof(struct probe_state), PROT_READ | PROT_WRITE, MAP_SHARED,
-		probe->state_fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	probe->state = memory;
 	probe->program_fd =
 		load_program(probe, tracepoint->id, prev_state->offset, stack_pointer_offset);
 	if (probe->program_fd < 0)
@@ -405,8 +398,7 @@ void sched_probe_close(struct sched_probe *probe)
 {
 	if (!probe)
 		return;
-	if (probe->state)
-		(void)munmap(probe->state, sizeof(*probe->state)); /* mapped by this module */
+	bpf_map_unshare(probe->state, sizeof(*probe->state));
 	closep(&probe->tracepoint_fd);
 	closep(&probe->program_fd);
 	closep(&probe->events_fd);
