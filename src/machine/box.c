@@ -152,6 +152,17 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag)
 	return 0;
 }
 
+uint32_t box_cpu_numbers(void)
+{
+	struct cpu_list list = { 0 };
+	long count = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (read_cpus("/sys/devices/system/cpu/possible", &list) == 0 && list.cpus.count)
+		count = (long)*vec_last(&list.cpus) + 1;
+	vec_done(&list.cpus);
+	return count > 0 ? (uint32_t)count : 0;
+}
+
 static uint32_t count_cpus(const char *path, int name)
 {
 	struct cpu_list list = { 0 };

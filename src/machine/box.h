@@ -36,6 +36,12 @@ struct cpu_list {
 /* CPUs online now. Ended with vec_done(&list.cpus). */
 int box_read_online_cpus(struct cpu_list *list, struct diag *diag);
 
+/*
+ * One more than the highest number that a CPU of this machine can have, also one that is offline: the
+ * numbers may have gaps. 0: unknown.
+ */
+uint32_t box_cpu_numbers(void);
+
 /* "0-3,8,10-11" */
 int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list);
 

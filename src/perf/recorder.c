@@ -420,7 +420,7 @@ static uint32_t start_events(struct recorder *recorder, int32_t cpu, int *ret_er
 	uint32_t started = 0;
 
 	vec_each(event, &recorder->events) {
-		if ((cpu >= 0 && event->cpu != cpu) || event->anchor ||
+		if ((cpu >= 0 && event->cpu != cpu) || event->anchor || event->retired ||
 			(event->copies && event->small != recorder->small_copies))
 			continue;
 		int r = event_enable(event->fd);
@@ -462,7 +462,7 @@ bool recorder_copy_small(struct recorder *recorder, bool small)
 	/* The other one starts first: a sample twice is better than none. */
 	for (int stops = 0; stops < 2; stops++)
 		vec_each(event, &recorder->events)
-			if (event->copies && (event->small != small) == stops)
+			if (event->copies && !event->retired && (event->small != small) == stops)
 				/* that of an offline CPU fails */
 				(void)(stops ? event_disable(event->fd) : event_enable(event->fd));
 	return true;
@@ -545,46 +545,56 @@ static bool same_cpus(const struct cpu_list *a, const struct cpu_list *b)
 					  a->cpus.count * sizeof(a->cpus.items[0])));
 }
 
+/*
+ * Opens the events of a CPU that came online. *ret_error is the first failure. Returns whether it is online:
+ * the next look finds again one that went offline meanwhile.
+ */
+static bool begin_cpu(struct recorder *recorder, uint32_t cpu, int *added, int *ret_error)
+{
+	int r = recorder_events_open_cpu(recorder, (int32_t)cpu);
+	int error = 0; /* it went offline again */
+
+	if (r < 0 && !*ret_error)
+		*ret_error = r;
+	if (r > 0 && recorder->running && start_events(recorder, (int32_t)cpu, &error))
+		++*added;
+	return r != 0;
+}
+
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
 	struct diag *diag)
 {
 	struct cpu_list now = { 0 };
+	uint32_t count = 0;
 	int added = 0;
+	int error = 0;
 
 	if (!recorder->machine || recorder->options.cpu_count)
 		return 0;
 	int r = box_read_online_cpus(&now, diag);
-	if (r < 0)
-		goto out;
-	const struct cpu_list *before =
-		recorder->online.cpus.count ? &recorder->online : &recorder->cpus;
-	if (same_cpus(&now, before))
-		goto out;
-	for (uint32_t i = 0; i < now.cpus.count; i++) {
-		uint32_t cpu = now.cpus.items[i];
-		if (has_cpu(before, cpu))
-			continue;
-		changed(context, cpu, true);
-		r = recorder_events_open_cpu(recorder, (int32_t)cpu);
-		if (r < 0) {
-			r = diag_set(diag, r,
-				"cannot record CPU %" PRIu32 ", which came online: %m", cpu);
-			goto out;
-		}
-		int error = 0; /* it went offline again */
-		if (r && recorder->running && start_events(recorder, (int32_t)cpu, &error))
-			added++;
+	const struct cpu_list *before = recorder->followed ? &recorder->online : &recorder->cpus;
+	if (r < 0 || same_cpus(&now, before)) {
+		vec_done(&now.cpus);
+		return r < 0 ? r : 0;
 	}
 	for (uint32_t i = 0; i < before->cpus.count; i++)
 		if (!has_cpu(&now, before->cpus.items[i]))
 			changed(context, before->cpus.items[i], false);
+	vec_each(cpu, &now.cpus) {
+		if (!has_cpu(before, *cpu)) {
+			if (!begin_cpu(recorder, *cpu, &added, &error))
+				continue;
+			changed(context, *cpu, true);
+		}
+		now.cpus.items[count++] = *cpu;
+	}
+	now.cpus.count = count;
 	recorder->info.ring_count = recorder->rings.count;
 	recorder->info.event_count = recorder->events.count;
-	recorder->info.cpu_max = highest_cpu(&now);
+	if (highest_cpu(&now) > recorder->info.cpu_max)
+		recorder->info.cpu_max = highest_cpu(&now);
 	vec_done(&recorder->online.cpus);
 	recorder->online = now;
-	return added;
-out:
-	vec_done(&now.cpus);
-	return r < 0 ? r : 0;
+	recorder->followed = true;
+	return error ? diag_set(diag, error, "cannot record a CPU that came online: %m") : added;
 }

@@ -62,7 +62,8 @@ uint32_t recorder_targets_left(const struct recorder *recorder);
 /*
  * Machine-wide: opens events for CPUs that came online, cheaply; once a second. A CPU that comes
  * back keeps its ring. Returns the number of new CPUs; info->ring_count grows, ring pointers stay
- * valid. `changed` is called for each CPU that came online or went offline.
+ * valid. `changed` is called for each CPU that came online or went offline. Negative errno: the events of
+ * a CPU cannot be opened, which is not tried again until it comes online once more. The others are recorded.
  */
 typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,

@@ -94,6 +94,12 @@ static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
 	return NULL;
 }
 
+/* The CPU went offline after it was listed. */
+static bool is_offline(int error)
+{
+	return error == -ENODEV || error == -ENXIO;
+}
+
 bool recorder_divides(const struct recorder *recorder)
 {
 	return recorder->machine && recorder->options.user_stack_small_bytes;
@@ -109,8 +115,8 @@ static int open_sched_event(struct recorder *recorder, int ring_fd, enum sched_e
 	sched_events_attribute(sched, which, &recorder->attr, stack_bytes,
 		recorder->options.user_only, recorder->options.kernel_only, &attr);
 	int fd = event_open(&attr, -1, kind->cpu);
-	if (fd == -ENODEV || fd == -ENXIO)
-		return 0; /* the CPU went offline */
+	if (is_offline(fd))
+		return 0;
 	if (fd < 0) {
 		sched_events_refuse(sched, fd);
 		return 0;
@@ -142,8 +148,8 @@ static int open_probe_events(struct recorder *recorder, int32_t cpu, int ring_fd
 			    &attr))
 			continue;
 		int fd = event_open(&attr, -1, cpu);
-		if (fd == -ENODEV || fd == -ENXIO)
-			return 0; /* the CPU went offline */
+		if (is_offline(fd))
+			return 0;
 		if (fd < 0)
 			return fd;
 		int r = keep_event(recorder, fd, cpu, 0, false);
@@ -196,6 +202,8 @@ static int open_copies(struct recorder *recorder, int32_t cpu, int owner)
 		if (small)
 			sampling.sample_stack_user = recorder->options.user_stack_small_bytes;
 		int fd = event_open(&sampling, -1, cpu);
+		if (is_offline(fd))
+			return 0;
 		if (fd < 0)
 			return fd;
 		int r = keep_event(recorder, fd, cpu, 0, false);
@@ -221,11 +229,32 @@ static int open_first(const struct recorder *recorder, int32_t cpu)
 	return event_open(&sideband, -1, cpu);
 }
 
+/*
+ * For a CPU that came back, with the new event `fd`, which is the last one. The oldest event owns the ring, which
+ * may still hold records. The others ended with the CPU and are closed with the recorder.
+ */
+static int retire_events(struct recorder *recorder, int32_t cpu, int fd)
+{
+	int result = -ENODEV;
+
+	for (uint32_t i = 0; i + 1 < recorder->events.count; i++) {
+		struct recorder_event *old = &recorder->events.items[i];
+		if (old->cpu != cpu)
+			continue;
+		if (result < 0)
+			result = event_redirect(fd, old->fd);
+		if (!old->retired)
+			(void)event_disable(old->fd); /* an event of a CPU that was away fails */
+		old->retired = true;
+	}
+	return result;
+}
+
 int recorder_events_open_cpu(struct recorder *recorder, int32_t cpu)
 {
 	int fd = open_first(recorder, cpu);
 
-	if (fd == -ENODEV || fd == -ENXIO)
+	if (is_offline(fd))
 		return 0;
 	if (fd < 0)
 		return fd;
@@ -241,17 +270,25 @@ int recorder_events_open_cpu(struct recorder *recorder, int32_t cpu)
 			r = open_sched_events(recorder, cpu, fd);
 		return r < 0 ? r : 1;
 	}
-	/* A CPU that came back: its ring, which the old event owns, may still hold records. */
-	for (uint32_t i = 0; i + 1 < recorder->events.count; i++) {
-		const struct recorder_event *old = &recorder->events.items[i];
-		if (old->cpu == cpu && !event_redirect(fd, old->fd))
-			break;
-	}
+	r = retire_events(recorder, cpu, fd);
+	if (r < 0)
+		return r;
 	ring->fd = fd;
 	r = recorder_divides(recorder) ? open_copies(recorder, cpu, fd) : 0;
 	if (r == 0)
 		r = open_sched_events(recorder, cpu, fd);
 	return r < 0 ? r : 1;
+}
+
+/* CPUs that went offline meanwhile are opened when they come back. */
+static void keep_open_cpus(struct recorder *recorder)
+{
+	uint32_t count = 0;
+
+	vec_each(cpu, &recorder->cpus.cpus)
+		if (find_ring(recorder, (int32_t)*cpu))
+			recorder->cpus.cpus.items[count++] = *cpu;
+	recorder->cpus.cpus.count = count;
 }
 
 static int open_machine(struct recorder *recorder)
@@ -261,6 +298,7 @@ static int open_machine(struct recorder *recorder)
 		if (r < 0)
 			return r;
 	}
+	keep_open_cpus(recorder);
 	return recorder->rings.count ? 0 : -ENODEV;
 }
 
@@ -272,6 +310,8 @@ static int open_anchors(struct recorder *recorder)
 	for (uint32_t i = 0; i < recorder->cpus.cpus.count; i++) {
 		int32_t cpu = (int32_t)recorder->cpus.cpus.items[i];
 		int fd = event_open(&attr, 0, cpu);
+		if (is_offline(fd))
+			continue;
 		if (fd < 0)
 			return fd;
 		int r = keep_event(recorder, fd, cpu, 0, true);
@@ -281,7 +321,7 @@ static int open_anchors(struct recorder *recorder)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return recorder->rings.count ? 0 : -ENODEV;
 }
 
 /* One event for each CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
@@ -291,8 +331,8 @@ static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 		const struct ring *ring = recorder->rings.items[i];
 		uint64_t id;
 		int fd = event_open(&recorder->attr, (pid_t)tid, ring->cpu);
-		if (fd == -ENODEV || fd == -ENXIO)
-			continue; /* the CPU went offline */
+		if (is_offline(fd))
+			continue;
 		if (fd < 0)
 			return fd;
 		int r = keep_event(recorder, fd, ring->cpu, tid, false);

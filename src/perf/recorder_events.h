@@ -24,8 +24,9 @@ struct recorder_event {
 	uint32_t tid; /* 0: every process */
 	bool anchor;
 	bool tracepoint;
-	bool copies; /* one of two sampling events, by the size of their copies */
-	bool small;  /* the one with small copies */
+	bool copies;  /* one of two sampling events, by the size of their copies */
+	bool small;   /* the one with small copies */
+	bool retired; /* its CPU went offline and came back with other events */
 };
 
 struct recorder_target {
@@ -52,6 +53,7 @@ struct recorder {
 	uint32_t wait_count;
 	bool small_copies; /* those events run now */
 	bool machine;      /* the rings cover the whole machine */
+	bool followed;     /* `online` is set */
 	bool running;
 	bool started; /* it was running */
 };

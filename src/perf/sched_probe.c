@@ -18,11 +18,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "machine/bpf.h"
+#include "machine/box.h"
 #include "perf/kernel_event.h"
 #include "perf/tracepoint.h"
 
@@ -256,8 +256,11 @@ static int load_program(const struct sched_probe *probe, uint16_t id, uint32_t s
 
 /* ---- opening ---- */
 
-/* An event of the tracepoint that stays disabled: the program runs on all CPUs while it is open. */
-static int attach(uint16_t id, int program_fd)
+/*
+ * An event of the tracepoint that stays disabled: the program runs on all CPUs while it is open. The event
+ * itself needs a CPU that is online, which CPU 0 need not be.
+ */
+static int attach(uint16_t id, uint32_t cpu_count, int program_fd)
 {
 	struct perf_event_attr attr;
 
@@ -267,7 +270,9 @@ static int attach(uint16_t id, int program_fd)
 	attr.config = id;
 	attr.sample_period = 1;
 	attr.disabled = 1;
-	cleanup(closep) int fd = event_open(&attr, -1, 0);
+	cleanup(closep) int fd = -ENODEV;
+	for (uint32_t cpu = 0; cpu < cpu_count && (fd == -ENODEV || fd == -ENXIO); cpu++)
+		fd = event_open(&attr, -1, (int)cpu);
 	if (fd < 0)
 		return fd;
 	int result = event_run_program(fd, program_fd);
@@ -298,7 +303,7 @@ static int open_probe(struct sched_probe *probe, const struct tracepoint *tracep
 		load_program(probe, tracepoint->id, prev_state->offset, stack_pointer_offset);
 	if (probe->program_fd < 0)
 		return probe->program_fd;
-	probe->tracepoint_fd = attach(tracepoint->id, probe->program_fd);
+	probe->tracepoint_fd = attach(tracepoint->id, probe->cpu_count, probe->program_fd);
 	return probe->tracepoint_fd < 0 ? probe->tracepoint_fd : 0;
 }
 
@@ -312,7 +317,7 @@ int sched_probe_open(const struct tracepoint *tracepoint, const struct tracepoin
 		return -ENOMEM;
 	probe->state_fd = probe->events_fd = probe->program_fd = probe->tracepoint_fd = -1;
 	probe->sized = stack_pointer_offset != 0;
-	probe->cpu_count = (uint32_t)get_nprocs_conf();
+	probe->cpu_count = box_cpu_numbers();
 	int result = open_probe(probe, tracepoint, prev_state, stack_pointer_offset);
 	if (result < 0) {
 		sched_probe_close(probe);

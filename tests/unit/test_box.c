@@ -51,6 +51,8 @@ static void test_this_box(void **state)
 	assert_true(box.memory_bytes > 16u << 20);
 	assert_int_equal(box_read_online_cpus(&list, NULL), 0);
 	assert_int_equal(list.cpus.count, box.cpu_online);
+	assert_true(box_cpu_numbers() > *vec_last(&list.cpus));
+	assert_true(box_cpu_numbers() >= box.cpu_possible);
 	vec_done(&list.cpus);
 	rights_read(&rights);
 	assert_int_equal(rights.euid, geteuid());

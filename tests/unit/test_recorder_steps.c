@@ -860,6 +860,126 @@ static void test_switches(void **state)
 	close_and_check(recorder);
 }
 
+static int refused_cpu = -1;
+
+/* Events with a copy of the stack are refused on one CPU, as if it went offline after its first event. */
+static int no_copies_there(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	(void)pid;
+	return cpu == refused_cpu && attr->sample_stack_user ? -ENODEV : 0;
+}
+
+/* No event of one CPU, as long as the rule is set. */
+static int not_there(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	(void)attr;
+	(void)pid;
+	return cpu == refused_cpu ? -ENODEV : 0;
+}
+
+static int no_file_there(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	(void)attr;
+	(void)pid;
+	return cpu == refused_cpu ? -EMFILE : 0;
+}
+
+static unsigned changes_seen;
+
+static void see_change(void *context, uint32_t cpu, bool online)
+{
+	(void)context;
+	assert_int_equal(cpu, refused_cpu);
+	assert_true(online);
+	changes_seen++;
+}
+
+/* With copies of two sizes and tracepoints, a CPU that goes offline between its events is left out. */
+static void test_cpu_goes_while_it_is_opened(void **state)
+{
+	struct recorder_options options = { .scope = RECORD_MACHINE,
+		.frequency_hz = 99,
+		.rights = &group,
+		.user_stack_bytes = 16384,
+		.user_stack_small_bytes = 512,
+		.switch_stack_bytes = 8192,
+		.user_registers = 1,
+		.switches = true,
+		.no_hardware = true };
+	struct diag diag = { 0 };
+
+	(void)state;
+	refused_cpu = (int)*vec_last(&cpus.cpus);
+	fake_events.rule = no_copies_there;
+	struct recorder *recorder = open_or_fail(&options);
+	assert_int_equal(recorder_info(recorder)->ring_count, cpus.cpus.count);
+	assert_int_equal(recorder_start(recorder, &diag), 0);
+	close_and_check(recorder);
+
+	/* Threads one by one: the rings of the other CPUs are used. */
+	uint32_t pid = (uint32_t)getpid();
+	struct recorder_options processes = { .scope = RECORD_PIDS,
+		.frequency_hz = 99,
+		.pids = &pid,
+		.pid_count = 1,
+		.rights = &user };
+	fake_events_reset();
+	fake_events.rule = not_there;
+	if (cpus.cpus.count == 1) {
+		refused(&processes, -ENODEV, "cannot open perf events");
+		return;
+	}
+	recorder = open_or_fail(&processes);
+	assert_int_equal(recorder_info(recorder)->ring_count, cpus.cpus.count - 1);
+	close_and_check(recorder);
+}
+
+/* A CPU that was listed and could not be opened is found when it can be, and has its own ring then. */
+static void test_following(void **state)
+{
+	struct recorder_options options = {
+		.scope = RECORD_MACHINE, .frequency_hz = 99, .rights = &group, .no_hardware = true
+	};
+	uint32_t others = cpus.cpus.count - 1;
+	struct diag diag = { 0 };
+
+	(void)state;
+	if (!others)
+		skip();
+	/* the first, so that the numbers of rings and CPUs differ */
+	refused_cpu = (int)cpus.cpus.items[0];
+	changes_seen = 0;
+	fake_events.rule = not_there;
+	struct recorder *recorder = open_or_fail(&options);
+	const struct recorder_info *info = recorder_info(recorder);
+	assert_int_equal(recorder_start(recorder, &diag), 0);
+	assert_int_equal(info->ring_count, others);
+	assert_int_equal(recorder_ring(recorder, 0)->cpu, cpus.cpus.items[1]);
+	assert_int_equal(recorder_follow_cpus(recorder, see_change, NULL, &diag), 0);
+	assert_int_equal(changes_seen, 0);
+	fake_events.rule = NULL;
+	assert_int_equal(recorder_follow_cpus(recorder, see_change, NULL, &diag), 1);
+	assert_int_equal(changes_seen, 1);
+	assert_int_equal(info->ring_count, others + 1);
+	assert_int_equal(info->cpu_max, *vec_last(&cpus.cpus));
+	assert_int_equal(recorder_ring(recorder, others)->cpu, refused_cpu);
+	assert_int_equal(fake_events.items[fake_events.count - 1].enabled, 1);
+	assert_int_equal(recorder_follow_cpus(recorder, see_change, NULL, &diag), 0);
+	close_and_check(recorder);
+
+	/* One that is refused is reported once, not opened again and again. */
+	fake_events_reset();
+	fake_events.rule = not_there;
+	recorder = open_or_fail(&options);
+	fake_events.rule = no_file_there;
+	assert_int_equal(recorder_follow_cpus(recorder, see_change, NULL, &diag), -EMFILE);
+	assert_int_equal(changes_seen, 2);
+	assert_int_equal(recorder_follow_cpus(recorder, see_change, NULL, &diag), 0);
+	assert_int_equal(changes_seen, 2);
+	assert_int_equal(recorder_info(recorder)->ring_count, others);
+	close_and_check(recorder);
+}
+
 static int tear_down_all(void **state)
 {
 	(void)state;
@@ -890,6 +1010,8 @@ int main(void)
 		TEST(test_start),
 		TEST(test_thread_that_starts_meanwhile),
 		TEST(test_switches),
+		TEST(test_cpu_goes_while_it_is_opened),
+		TEST(test_following),
 	};
 	return cmocka_run_group_tests(tests, NULL, tear_down_all);
 }
