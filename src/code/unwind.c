@@ -64,6 +64,18 @@ void unwind_forget(struct unwind *unwind)
 		unwind->cache[i].key = 0;
 }
 
+void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, uint64_t end)
+{
+	const uint64_t address_mask = (UINT64_C(1) << ADDRESS_BITS) - 1;
+
+	for (uint32_t i = 0; i < CACHE_ENTRIES; i++) {
+		uint64_t key = unwind->cache[i].key;
+		uint64_t address = key & address_mask;
+		if (key >> ADDRESS_BITS == space && address >= begin && address < end)
+			unwind->cache[i].key = 0;
+	}
+}
+
 uint64_t unwind_size_bytes(const struct unwind *unwind)
 {
 	return unwind->cache ? CACHE_ENTRIES * sizeof(*unwind->cache) : 0;

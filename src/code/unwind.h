@@ -11,7 +11,7 @@
  *   unwind_done(&unwind);
  *
  * `space`, not 0, is the caller's number of an address space and its mappings: it takes another one, or
- * calls unwind_forget(), when code at known addresses was replaced. Not thread-safe.
+ * calls unwind_forget_range(), when code at known addresses was replaced. Not thread-safe.
  */
 #ifndef SPOOR_CODE_UNWIND_H
 #define SPOOR_CODE_UNWIND_H
@@ -58,6 +58,9 @@ void unwind_done(struct unwind *unwind);
 
 /* Drops all rows. */
 void unwind_forget(struct unwind *unwind);
+
+/* Drops the rows of the addresses from `begin` to `end` of a space. */
+void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, uint64_t end);
 
 /* The memory of the cache. */
 uint64_t unwind_size_bytes(const struct unwind *unwind);

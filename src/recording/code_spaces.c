@@ -6,6 +6,7 @@
 
 #include "base/clocks.h"
 #include "base/strtab.h"
+#include "code/mapping_kind.h"
 #include "machine/proc.h"
 
 #define MAPPINGS_MAX 262144u /* of all processes, 14 MB; beyond, all are read again when needed */
@@ -31,6 +32,8 @@ static void clear(struct code_spaces *spaces, struct code_space *space)
 	spaces->mapping_count -= space->mappings.count;
 	vec_reset(&space->mappings);
 	space->outer_count = 0;
+	if (spaces->changed)
+		spaces->changed(spaces->user, space, 0, UINT64_MAX);
 	take_number(spaces, space);
 }
 
@@ -45,6 +48,8 @@ static void drop(struct code_spaces *spaces, uint32_t index)
 {
 	struct code_space *space = &spaces->spaces.items[index];
 
+	if (spaces->changed)
+		spaces->changed(spaces->user, space, 0, UINT64_MAX);
 	map_remove(&spaces->by_pid, space->pid, index);
 	spaces->mapping_count -= space->mappings.count;
 	vec_done(&space->mappings);
@@ -100,10 +105,51 @@ static uint32_t first_after(const struct code_space *space, uint64_t address)
 	return low;
 }
 
-static bool is_same(const struct code_mapping *a, const struct code_mapping *b)
+static bool is_same_file(const struct code_mapping *a, const struct code_mapping *b)
+{
+	if (a->path != b->path || a->build_id != b->build_id)
+		return false;
+	return a->build_id || (a->device == b->device && a->inode == b->inode);
+}
+
+static bool is_same_place(const struct code_mapping *a, const struct code_mapping *b)
 {
 	return a->begin == b->begin && a->end == b->end && a->file_offset == b->file_offset &&
 	       a->path == b->path;
+}
+
+/* Whether all its code is unwound by the frame pointer, whatever it is. */
+static bool has_frame_pointers(const struct code_spaces *spaces, const struct code_mapping *mapping)
+{
+	enum mapping_kind kind = mapping_kind_of(strtab_get(spaces->strings, mapping->path));
+
+	return kind == MAPPING_JIT || kind == MAPPING_MANAGED_IMAGE;
+}
+
+/*
+ * Whether the code where `mapping` covers `old` is unwound as before: an mmap record is also written when a
+ * mapping grows, is split, or changes its protection, as heaps of compilers do often.
+ */
+static bool unwinds_alike(const struct code_spaces *spaces, const struct code_mapping *old,
+	const struct code_mapping *mapping)
+{
+	if (is_same_file(old, mapping) &&
+		old->begin - old->file_offset == mapping->begin - mapping->file_offset)
+		return true;
+	return has_frame_pointers(spaces, old) && has_frame_pointers(spaces, mapping);
+}
+
+/* Announces what `mapping` replaces of the mappings from `at` to `end`. */
+static void announce(struct code_spaces *spaces, struct code_space *space, uint32_t at,
+	uint32_t end, const struct code_mapping *mapping)
+{
+	for (; at < end; at++) {
+		const struct code_mapping *old = &space->mappings.items[at];
+		if (spaces->changed && !unwinds_alike(spaces, old, mapping))
+			spaces->changed(spaces->user, space,
+				old->begin > mapping->begin ? old->begin : mapping->begin,
+				old->end < mapping->end ? old->end : mapping->end);
+	}
 }
 
 /* Inserts a mapping; what it covers of others is gone. */
@@ -117,10 +163,12 @@ static void insert(struct code_spaces *spaces, struct code_space *space,
 
 	while (end < space->mappings.count && space->mappings.items[end].begin < mapping->end)
 		end++;
-	if (end == at + 1 && is_same(&space->mappings.items[at], mapping))
+	if (end == at + 1 && is_same_place(&space->mappings.items[at], mapping) &&
+		is_same_file(&space->mappings.items[at], mapping))
 		return;
-	if (end != at || space->shared)
-		take_number(spaces, space);
+	if (space->shared)
+		take_number(spaces, space); /* the others keep their code */
+	announce(spaces, space, at, end, mapping);
 	if (end != at && space->mappings.items[at].begin < mapping->begin) {
 		kept[kept_count] = space->mappings.items[at];
 		kept[kept_count++].end = mapping->begin;
@@ -225,16 +273,21 @@ struct look {
 static int on_mapping(void *user, const struct proc_mapping *mapping)
 {
 	struct look *look = user;
+	const struct code_mapping now = {
+		.begin = mapping->begin,
+		.end = mapping->end,
+		.file_offset = mapping->file_offset,
+		.device = makedev(mapping->device_major, mapping->device_minor),
+		.inode = mapping->inode,
+		.path = strtab_add(look->spaces->strings, mapping->path, mapping->path_len),
+	};
+	uint32_t at = first_after(look->space, now.begin);
 
-	insert(look->spaces, look->space,
-		&(struct code_mapping){
-			.begin = mapping->begin,
-			.end = mapping->end,
-			.file_offset = mapping->file_offset,
-			.device = makedev(mapping->device_major, mapping->device_minor),
-			.inode = mapping->inode,
-			.path = strtab_add(look->spaces->strings, mapping->path, mapping->path_len),
-		});
+	/* A record has told the build id of the same mapping, which /proc does not. */
+	if (at < look->space->mappings.count &&
+		is_same_place(&look->space->mappings.items[at], &now))
+		return 0;
+	insert(look->spaces, look->space, &now);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  * as they leave the reorder window.)
  *
  * A process is read from /proc at its first sample, or follows from its fork and exec records. All zero
- * is an empty table, but for `proc` and `strings`, which the caller sets.
+ * is an empty table, but for `proc` and `strings`, which the caller sets, and `changed` with its `user`.
  */
 #ifndef SPOOR_RECORDING_CODE_SPACES_H
 #define SPOOR_RECORDING_CODE_SPACES_H
@@ -38,9 +38,10 @@ struct outer_frame {
 };
 
 struct code_space {
-	uint32_t pid;    /* 0: a free slot */
-	uint16_t number; /* not 0; another one after each change of what an address holds */
-	bool shared;     /* a child or parent has the same number */
+	uint32_t pid; /* 0: a free slot */
+	/* not 0; another one when all its code changes, and at any change if it is shared */
+	uint16_t number;
+	bool shared; /* a child or parent has the same number */
 	bool ended;
 	uint64_t read_ns;                  /* older records are included already */
 	VEC(struct code_mapping) mappings; /* by address; no two overlap */
@@ -49,9 +50,18 @@ struct code_space {
 	uint32_t outer_count;
 };
 
+/*
+ * Other code may be at the addresses from `begin` to `end` of a process. They had a mapping before: rows for
+ * unwinding that were made for them do not hold any more.
+ */
+typedef void code_change_fn(void *user, const struct code_space *space, uint64_t begin,
+	uint64_t end);
+
 struct code_spaces {
 	struct proc_reader *proc; /* borrowed, as is strings */
 	struct strtab *strings;
+	code_change_fn *changed; /* NULL: nobody needs to know */
+	void *user;
 	VEC(struct code_space) spaces; /* item 0 unused */
 	VEC(uint32_t) free;
 	VEC(uint32_t) ended;   /* dropped after the next pass, */

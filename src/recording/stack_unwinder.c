@@ -59,6 +59,15 @@ static bool locate(void *context, uint64_t address, struct unwind_place *ret_pla
 	return true;
 }
 
+/* A process whose whole code changes takes another number, so its rows need not be sought. */
+static void on_change(void *user, const struct code_space *space, uint64_t begin, uint64_t end)
+{
+	struct stack_unwinder *unwinder = user;
+
+	if (end != UINT64_MAX)
+		unwind_forget_range(&unwinder->unwind, space->number, begin, end);
+}
+
 int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const struct arch *arch,
 	struct stack_unwinder **ret_unwinder)
 {
@@ -71,6 +80,8 @@ int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const s
 	unwinder->arch = arch;
 	unwinder->spaces.proc = proc;
 	unwinder->spaces.strings = strings;
+	unwinder->spaces.changed = on_change;
+	unwinder->spaces.user = unwinder;
 	int result = unwind_init(&unwinder->unwind, arch->unwind, locate, unwinder);
 	if (result == 0)
 		result = unwind_images_new(strings, &unwinder->images);
@@ -329,6 +340,11 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 	}
 	*ret_end = end;
 	return true;
+}
+
+uint64_t stack_unwinder_rows_made(const struct stack_unwinder *unwinder)
+{
+	return unwinder->unwind.rows_made;
 }
 
 uint64_t stack_unwinder_size_bytes(const struct stack_unwinder *unwinder)

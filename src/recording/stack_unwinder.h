@@ -55,6 +55,9 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 	uint64_t *frames, uint32_t kernel_count, uint32_t *count, uint32_t room,
 	enum unwind_end *ret_end, uint64_t *ret_stack_end);
 
+/* How many addresses were prepared for unwinding: each costs more than many frames. */
+uint64_t stack_unwinder_rows_made(const struct stack_unwinder *unwinder);
+
 uint64_t stack_unwinder_size_bytes(const struct stack_unwinder *unwinder);
 
 #endif

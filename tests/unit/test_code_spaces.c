@@ -14,6 +14,22 @@ static struct proc_reader proc;
 static struct strtab strings;
 static struct code_spaces spaces;
 
+/* What was announced. */
+static struct {
+	unsigned count;
+	uint64_t begin;
+	uint64_t end;
+} changes;
+
+static void note_change(void *user, const struct code_space *space, uint64_t begin, uint64_t end)
+{
+	assert_null(user);
+	assert_int_equal(space->pid, PID);
+	changes.count++;
+	changes.begin = begin;
+	changes.end = end;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -62,11 +78,8 @@ static void test_overlap(void **state)
 	code_spaces_exec(&spaces, PID, clock_monotonic_ns());
 	map(PID, 0x1000, 0x9000, "/a");
 	map(PID, 0x10000, 0x11000, "/c");
-	uint16_t number = code_spaces_get(&spaces, PID)->number;
 	map(PID, 0x1000, 0x9000, "/a"); /* the same again */
-	assert_int_equal(code_spaces_get(&spaces, PID)->number, number);
 	map(PID, 0x3000, 0x5000, "/b");
-	assert_int_not_equal(code_spaces_get(&spaces, PID)->number, number);
 	expect(PID, 0xfff, NULL, 0);
 	expect(PID, 0x2fff, "/a", 0x100);
 	expect(PID, 0x3000, "/b", 0x100);
@@ -77,6 +90,67 @@ static void test_overlap(void **state)
 	expect(PID, 0x1fff, "/a", 0x100);
 	expect(PID, 0x5000, "/d", 0x100);
 	expect(PID, 0x10800, "/c", 0x900);
+}
+
+/* Expects that so many ranges were announced, the last one as given. */
+static void changed(unsigned count, uint64_t begin, uint64_t end)
+{
+	assert_int_equal(changes.count, count);
+	assert_int_equal(changes.begin, begin);
+	assert_int_equal(changes.end, end);
+}
+
+/* Only code that is unwound in another way is announced, and only where it was. */
+static void test_changes(void **state)
+{
+	struct code_mapping file = { .begin = 0x1000,
+		.end = 0x9000,
+		.file_offset = 0x1000,
+		.inode = 7,
+		.path = strtab_add_z(&strings, "/a") };
+	struct code_mapping part = file;
+
+	(void)state;
+	code_spaces_exec(&spaces, PID, clock_monotonic_ns());
+	uint16_t number = code_spaces_get(&spaces, PID)->number;
+	spaces.changed = note_change;
+	code_spaces_map(&spaces, PID, &file, clock_monotonic_ns());
+	/* A part changes its protection, then the whole grows. */
+	part.begin = part.file_offset = 0x3000;
+	part.end = 0x4000;
+	code_spaces_map(&spaces, PID, &part, clock_monotonic_ns());
+	file.end = 0xa000;
+	code_spaces_map(&spaces, PID, &file, clock_monotonic_ns());
+	assert_int_equal(changes.count, 0);
+	/* A heap of a compiler grows, is split, and is replaced by another one. */
+	map(PID, 0x10000, 0x14000, "//anon");
+	map(PID, 0x10000, 0x18000, "//anon");
+	map(PID, 0x12000, 0x13000, "/memfd:doublemapper");
+	map(PID, 0x14000, 0x15000, "/app/x.dll");
+	assert_int_equal(changes.count, 0);
+	/* Another offset, another file of the same name, another build id, and code with a table over code without. */
+	part.file_offset = 0x2000;
+	code_spaces_map(&spaces, PID, &part, clock_monotonic_ns());
+	changed(1, 0x3000, 0x4000);
+	part.inode = 8;
+	code_spaces_map(&spaces, PID, &part, clock_monotonic_ns());
+	changed(2, 0x3000, 0x4000);
+	part.build_id = strtab_add_z(&strings, "1234");
+	code_spaces_map(&spaces, PID, &part, clock_monotonic_ns());
+	changed(3, 0x3000, 0x4000);
+	map(PID, 0x17000, 0x19000, "/b");
+	changed(4, 0x17000, 0x18000);
+	map(PID, 0x18000, 0x1a000, "//anon");
+	changed(5, 0x18000, 0x19000);
+	assert_int_equal(code_spaces_get(&spaces, PID)->number, number);
+	/* All of them. */
+	code_spaces_exec(&spaces, PID, clock_monotonic_ns());
+	changed(6, 0, UINT64_MAX);
+	assert_int_not_equal(code_spaces_get(&spaces, PID)->number, number);
+	code_spaces_exit(&spaces, PID);
+	code_spaces_pass(&spaces);
+	code_spaces_pass(&spaces);
+	changed(7, 0, UINT64_MAX);
 }
 
 /* A child has its parent's mappings; a change in one is none in the other. */
@@ -174,7 +248,8 @@ static void test_numbers(void **state)
 	(void)state;
 	code_spaces_exec(&spaces, PID, clock_monotonic_ns());
 	for (uint64_t i = 0; i < 70000; i++) {
-		map(PID, 0x1000 + i % 2, 0x2000, "/a");
+		code_spaces_exec(&spaces, PID, clock_monotonic_ns());
+		map(PID, 0x1000, 0x2000, "/a");
 		assert_int_not_equal(code_spaces_get(&spaces, PID)->number, 0);
 	}
 	assert_true(spaces.numbers_used_up);
@@ -184,6 +259,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_overlap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fork, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_namespace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exit, set_up, tear_down),

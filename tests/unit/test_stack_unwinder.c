@@ -172,6 +172,70 @@ static void test_join(void **state)
 	assert_memory_equal(frames, whole, count * sizeof(*frames));
 }
 
+/* The mapping of the child that holds an address. */
+struct held {
+	uint64_t address;
+	struct proc_mapping mapping;
+};
+
+static int on_mapping(void *user, const struct proc_mapping *mapping)
+{
+	struct held *held = user;
+
+	if (held->address >= mapping->begin && held->address < mapping->end) {
+		held->mapping = *mapping;
+		held->mapping.path = strndup(mapping->path, mapping->path_len);
+		assert_non_null(held->mapping.path);
+	}
+	return 0;
+}
+
+static void note(uint64_t begin, uint64_t end, uint64_t file_offset, uint64_t inode,
+	const struct held *held)
+{
+	const struct perf_record record = { .type = PERF_TYPE_MMAP2,
+		.pid = (uint32_t)child,
+		.tid = (uint32_t)child,
+		.time_ns = UINT64_MAX,
+		.address = begin,
+		.length = end - begin,
+		.file_offset = file_offset,
+		.protection = PERF_PROT_EXEC,
+		.device_major = held->mapping.device_major,
+		.device_minor = held->mapping.device_minor,
+		.inode = inode,
+		.text = held->mapping.path,
+		.text_len = (uint32_t)held->mapping.path_len };
+
+	stack_unwinder_note(unwinder, &record);
+}
+
+/* The rows of a mapping that is split, grows, or has a neighbour stay; those of another file do not. */
+static void test_rows_stay(void **state)
+{
+	struct held held = { .address = whole[whole_count / 2] };
+	uint64_t made = stack_unwinder_rows_made(unwinder);
+	uint64_t frames[FRAMES_MAX];
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(proc_read_maps(&proc, (uint32_t)child, on_mapping, &held), 0);
+	const struct proc_mapping *own = &held.mapping;
+	uint64_t part = held.address & ~UINT64_C(4095);
+	assert_true(own->begin && made > 4);
+	note(part, part + 4096, own->file_offset + part - own->begin, own->inode, &held);
+	note(own->begin, own->end + 4096, own->file_offset, own->inode, &held);
+	assert_int_equal(unwind(UINT32_MAX, frames, &count), UNWIND_START);
+	expect_whole(frames, count);
+	assert_int_equal(stack_unwinder_rows_made(unwinder), made);
+	/* Another file there: only its rows are made again. It cannot be found, so the walk may end there. */
+	note(part, part + 4096, own->file_offset + part - own->begin, own->inode + 1, &held);
+	count = 0;
+	(void)unwind(UINT32_MAX, frames, &count);
+	assert_true(stack_unwinder_rows_made(unwinder) > made);
+	free((void *)(uintptr_t)own->path);
+}
+
 /* The kernel's chain ends where libc has no frame pointers: what comes then was seen before. */
 static void test_outer(void **state)
 {
@@ -219,6 +283,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_outer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rows_stay, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_registers, set_up, tear_down),
 #endif
 	};
