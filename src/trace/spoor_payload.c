@@ -376,6 +376,43 @@ void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
 		bytes_varuint(out, 0);
 }
 
+bool payload_look_stack(struct bytes *out, const struct payload_look_stack *stack)
+{
+	struct coder w = writer_of(out);
+	size_t count = stack->frame_count;
+
+	if (count > PAYLOAD_LOOK_FRAMES_MAX) {
+		count = PAYLOAD_LOOK_FRAMES_MAX;
+		w.cut = true;
+	}
+	bytes_varuint(out, stack->look);
+	bytes_varuint(out, stack->stack);
+	bytes_varuint(out, stack->own);
+	bytes_u16(out, (uint16_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_text(&w, stack->frames[i]);
+	return w.cut;
+}
+
+int payload_read_look_stack(const uint8_t *payload, size_t size, struct strtab *strings,
+	const char **frames, struct payload_look_stack *ret_stack)
+{
+	struct coder r = reader_of(payload, size, strings);
+
+	ret_stack->look = cursor_varuint(&r.c);
+	ret_stack->stack = cursor_varuint(&r.c);
+	ret_stack->own = cursor_varuint(&r.c);
+	size_t count = cursor_u16(&r.c);
+	for (size_t i = 0; i < count && !r.c.short_read; i++) {
+		const char *frame = get_text(&r);
+		if (i < PAYLOAD_LOOK_FRAMES_MAX)
+			frames[i] = frame;
+	}
+	ret_stack->frames = frames;
+	ret_stack->frame_count = count < PAYLOAD_LOOK_FRAMES_MAX ? count : PAYLOAD_LOOK_FRAMES_MAX;
+	return reader_done(&r);
+}
+
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts)
 {
 	struct coder w = writer_of(out);

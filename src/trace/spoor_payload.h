@@ -147,6 +147,34 @@ struct payload_session_end {
 	size_t count_count; /* at most PAYLOAD_COUNTS_MAX are written */
 };
 
+/* payload_process_use.known: which of its numbers are known. */
+enum process_use_known {
+	PROCESS_USE_TIMES = 1 << 0, /* cpu_ns and wait_ns */
+	PROCESS_USE_MEMORY = 1 << 1,
+	PROCESS_USE_DESCRIPTORS = 1 << 2,
+	PROCESS_USE_WRITES = 1 << 3,
+};
+
+/* payload_look_thread.flags */
+enum look_thread_flag {
+	LOOK_THREAD_WORKER = 1 << 0, /* of the thread pool */
+	LOOK_THREAD_FINALIZER = 1 << 1,
+	LOOK_THREAD_IDLE = 1 << 2, /* it waits for something to do */
+	LOOK_THREAD_AT_LOCK = 1 << 3,
+	LOOK_THREAD_AT_TASK = 1 << 4,
+};
+
+#define PAYLOAD_LOOK_FRAMES_MAX 64u
+
+/* A stack of a look, leaf first. */
+struct payload_look_stack {
+	uint64_t look;
+	uint64_t stack; /* number within the look, from 1 */
+	uint64_t own;   /* the first frame of the user's own code, from 1; 0: none */
+	const char *const *frames;
+	size_t frame_count; /* at most PAYLOAD_LOOK_FRAMES_MAX are written */
+};
+
 struct payload_process_facts {
 	int64_t parent_pid;
 	uint64_t uid;
@@ -172,6 +200,7 @@ void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
 bool payload_il_offsets(struct bytes *out, const struct payload_il_offsets *il);
 void payload_code_bytes(struct bytes *out, const struct payload_code_bytes *code);
 bool payload_source_lines(struct bytes *out, const struct payload_source_lines *lines);
+bool payload_look_stack(struct bytes *out, const struct payload_look_stack *stack);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
 
 /* ELF identity as the JSON of payload_mapping_metadata.symbols; debug_link may be NULL. */
@@ -197,6 +226,9 @@ struct line_table;
 /* Reads straight into the table. */
 int payload_read_source_lines(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct line_table *table);
+/* `frames` has room for PAYLOAD_LOOK_FRAMES_MAX; ret_stack->frames points at it. */
+int payload_read_look_stack(const uint8_t *payload, size_t size, struct strtab *strings,
+	const char **frames, struct payload_look_stack *ret_stack);
 /* `arguments` has room for PAYLOAD_ARGUMENTS_MAX; ret_facts->arguments points at it. */
 int payload_read_process_facts(const uint8_t *payload, size_t size, struct strtab *strings,
 	const char **arguments, struct payload_process_facts *ret_facts);

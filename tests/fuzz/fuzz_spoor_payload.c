@@ -51,6 +51,9 @@ AGAIN(process_end)
 AGAIN(wakeup)
 AGAIN(short_blocks)
 AGAIN(thread_time)
+AGAIN(process_use)
+AGAIN(stack_look)
+AGAIN(look_thread)
 
 static bool again_session_end(const uint8_t *data, size_t size, struct strtab *strings,
 	struct bytes *out)
@@ -73,6 +76,18 @@ static bool again_process_facts(const uint8_t *data, size_t size, struct strtab 
 	if (payload_read_process_facts(data, size, strings, arguments, &facts) < 0)
 		return false;
 	(void)payload_process_facts(out, &facts); /* the writer may cut a text */
+	return true;
+}
+
+static bool again_look_stack(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
+{
+	const char *frames[PAYLOAD_LOOK_FRAMES_MAX];
+	struct payload_look_stack stack;
+
+	if (payload_read_look_stack(data, size, strings, frames, &stack) < 0)
+		return false;
+	(void)payload_look_stack(out, &stack); /* the writer may cut a text */
 	return true;
 }
 
@@ -136,7 +151,8 @@ static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_m
 	again_notice, again_runtime, again_thread_name, again_process_info, again_code_added,
 	again_session_end, again_process_facts, again_numbers, again_code_removed,
 	again_thread_clock, again_process_end, again_wakeup, again_short_blocks, again_thread_time,
-	again_event_count, again_il_offsets, again_source_lines, again_code_bytes };
+	again_event_count, again_il_offsets, again_source_lines, again_code_bytes,
+	again_process_use, again_stack_look, again_look_thread, again_look_stack };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

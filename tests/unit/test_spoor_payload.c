@@ -62,6 +62,55 @@ static void test_thread_clock(void **state)
 	}
 }
 
+static void test_looks(void **state)
+{
+	static const char *const frames[] = { "Wait", "Shop.Load" };
+	const struct payload_process_use use = { .time_ns = 1,
+		.known = PROCESS_USE_MEMORY | PROCESS_USE_WRITES,
+		.private_bytes = UINT64_MAX,
+		.written_bytes = 300 };
+	const struct payload_look_thread thread = { .look = 2,
+		.tid = 4711,
+		.stack = 3,
+		.flags = LOOK_THREAD_WORKER | LOOK_THREAD_AT_TASK,
+		.waits_for = "for a task",
+		.io = "" };
+	const struct payload_look_stack stack = {
+		.look = 2, .stack = 3, .own = 2, .frames = frames, .frame_count = 2
+	};
+	const char *read_frames[PAYLOAD_LOOK_FRAMES_MAX];
+	struct payload_process_use use_read;
+	struct payload_look_thread thread_read;
+	struct payload_look_stack stack_read;
+	struct strtab strings = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	payload_process_use(&out, &use);
+	assert_int_equal(payload_read_process_use(out.data, out.len, NULL, &use_read), 0);
+	assert_memory_equal(&use, &use_read, sizeof(use));
+	assert_true(payload_read_process_use(out.data, out.len - 1, NULL, &use_read) < 0);
+
+	bytes_reset(&out);
+	assert_false(payload_look_thread(&out, &thread));
+	assert_int_equal(payload_read_look_thread(out.data, out.len, &strings, &thread_read), 0);
+	assert_int_equal(thread_read.tid, thread.tid);
+	assert_int_equal(thread_read.flags, thread.flags);
+	assert_string_equal(thread_read.waits_for, "for a task");
+
+	bytes_reset(&out);
+	assert_false(payload_look_stack(&out, &stack));
+	assert_int_equal(
+		payload_read_look_stack(out.data, out.len, &strings, read_frames, &stack_read), 0);
+	assert_int_equal(stack_read.own, 2);
+	assert_int_equal(stack_read.frame_count, 2);
+	assert_string_equal(stack_read.frames[1], "Shop.Load");
+	assert_true(payload_read_look_stack(out.data, out.len - 1, &strings, read_frames,
+			    &stack_read) < 0);
+	strtab_done(&strings);
+	bytes_done(&out);
+}
+
 static void test_source_lines(void **state)
 {
 	static const char *const texts[] = { "inner", "/src/a.c", "/src/b.h" };
@@ -181,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symbol_range),
 		cmocka_unit_test(test_thread_clock),
+		cmocka_unit_test(test_looks),
 		cmocka_unit_test(test_source_lines),
 		cmocka_unit_test(test_il_offsets),
 		cmocka_unit_test(test_code_bytes),
