@@ -30,7 +30,7 @@ static bool is_text(const struct trace *trace, uint32_t text, const char *of)
 }
 
 /* Whether the schema has the fields of a level: those of a rate have no Mean. */
-static bool is_level(const struct trace *trace, const struct schema *schema)
+bool runtime_gauges_takes(const struct trace *trace, const struct schema *schema)
 {
 	static const char *const fields[] = { "Name", "DisplayName", "Mean" };
 	uint32_t at = 0;
@@ -88,7 +88,7 @@ int runtime_gauges_event(void *context, const struct event *event)
 
 	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
 		event->thread_index >= trace->threads.count ||
-		!is_level(trace, &trace->schemas.items[event->schema_index]))
+		!runtime_gauges_takes(trace, &trace->schemas.items[event->schema_index]))
 		return 0;
 	struct cursor c = cursor_of(event->payload, event->payload_size);
 	read_name(&c, name);

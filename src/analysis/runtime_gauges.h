@@ -10,11 +10,13 @@
 #ifndef SPOOR_ANALYSIS_RUNTIME_GAUGES_H
 #define SPOOR_ANALYSIS_RUNTIME_GAUGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
 
 struct event;
+struct schema;
 struct trace;
 
 enum gauge {
@@ -40,6 +42,9 @@ struct runtime_gauges {
 	const struct trace *trace;
 	VEC(struct process_gauges) processes;
 };
+
+/* Whether events of this schema have levels. */
+bool runtime_gauges_takes(const struct trace *trace, const struct schema *schema);
 
 /* `context` is the runtime_gauges. Other events are ignored, and broken ones. 0, or -ENOMEM. */
 int runtime_gauges_event(void *context, const struct event *event);

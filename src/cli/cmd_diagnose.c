@@ -2,7 +2,6 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +20,7 @@
 #include "diagnose/facts.h"
 #include "diagnose/facts_gather.h"
 #include "diagnose/findings.h"
+#include "diagnose/look_events.h"
 #include "machine/rights.h"
 
 #define COLUMNS_WITHOUT_TERMINAL 80u
@@ -35,7 +35,7 @@ struct diagnose_run {
 	const struct diagnose_values *values;
 	const struct verb *verb;
 	struct facts facts;
-	struct diagnose_live live;
+	struct look_events looks;
 };
 
 static int check_kinds(const struct diagnose_values *values, const struct verb *self)
@@ -63,6 +63,10 @@ static int check_judged(const struct diagnose_run *run)
 {
 	const struct facts *facts = &run->facts;
 
+	bool observed = false;
+
+	for (uint32_t i = 0; i < facts->processes.count; i++)
+		observed |= facts->processes.items[i].observed;
 	for (uint32_t k = 0; k < run->values->fail_on.list.count; k++) {
 		const char *kind = run->values->fail_on.list.items[k];
 		bool judged = false;
@@ -71,7 +75,7 @@ static int check_judged(const struct diagnose_run *run)
 		if (judged)
 			continue;
 		words_say("--fail-on %s: no process could be judged for it%s", kind,
-			run->live.processes.count
+			observed
 				? ""
 				: " from this recording; spoor diagnose -p PID observes a running process");
 		return EXIT_MISUSED;
@@ -93,10 +97,9 @@ static int code_of(const struct diagnose_run *run, const struct findings *findin
 
 static int print(const struct diagnose_run *run, const struct findings *findings, const char *file)
 {
-	const struct diagnosis diagnosis = { .facts = &run->facts,
-		.findings = findings,
-		.running = run->live.processes.count != 0,
-		.file = file };
+	const struct diagnosis diagnosis = {
+		.facts = &run->facts, .findings = findings, .file = file
+	};
 	struct screen screen;
 	struct bytes out = { 0 };
 
@@ -134,11 +137,7 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 	if (!error)
 		error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);
 	if (!error)
-		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers);
-	if (!error)
-		error = diagnose_live_add_idle(&run->live, &run->facts, &s->report);
-	if (!error)
-		error = diagnose_live_gather(&run->live, &run->facts);
+		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers, &run->looks);
 	competition_settle(&run->facts);
 	set_recording(&run->facts, s->path);
 	if (!error)
@@ -167,50 +166,32 @@ static int read_recording(struct diagnose_run *run, const struct selection_value
 	struct selection selection = { 0 };
 
 	values.answers = &answers;
+	values.looks = &run->looks;
+	run->looks.facts = &run->facts;
 	int code = selection_open(&values, METHOD_NAME_SHORT, arguments, run->verb, &selection);
 	if (code == EXIT_DONE)
 		code = diagnose(run, &selection);
 	selection_close(&selection);
+	look_events_done(&run->looks);
 	answers_done(&answers);
 	return code;
 }
 
-/* The pids of the targets, for the filter of the recording. */
-static int read_own_recording(struct diagnose_run *run, const struct arguments *arguments)
-{
-	struct selection_values values = { .input = run->live.path, .is_own = true };
-	struct bytes texts = { 0 };
-	int code = EXIT_FAILED;
-
-	for (uint32_t i = 0; i < run->live.targets.list.count; i++) {
-		bytes_printf(&texts, "%" PRIu32, run->live.targets.list.items[i].pid);
-		bytes_u8(&texts, 0);
-	}
-	const char *at = bytes_z(&texts);
-	bool complete = !texts.failed;
-	for (uint32_t i = 0; i < run->live.targets.list.count && complete; i++) {
-		complete = vec_add(&values.pids.list, at);
-		at += strlen(at) + 1;
-	}
-	if (complete)
-		code = read_recording(run, &values, arguments);
-	vec_done(&values.pids.list);
-	bytes_done(&texts);
-	return code;
-}
-
+/* The verdict is that of the recording: `spoor diagnose FILE` prints the same. */
 static int diagnose_running(struct diagnose_run *run, const struct arguments *arguments)
 {
 	struct target_choice choice = { 0 };
+	struct diagnose_live live = { .query = &choice.query,
+		.outputs = &run->values->outputs,
+		.duration_ns = run->values->duration_ns };
 	int code = target_options_query(&run->values->targets, run->verb, &choice);
 
-	run->live.query = &choice.query;
-	run->live.outputs = &run->values->outputs;
-	run->live.duration_ns = run->values->duration_ns;
 	if (code == EXIT_DONE)
-		code = diagnose_live_run(&run->live, &run->facts);
+		code = diagnose_live_run(&live);
 	if (code == EXIT_DONE)
-		code = read_own_recording(run, arguments);
+		code = read_recording(run, &(struct selection_values){ .input = live.path },
+			arguments);
+	diagnose_live_done(&live);
 	target_options_done(&choice);
 	return code;
 }
@@ -257,7 +238,6 @@ int cmd_diagnose(const struct verb *self, int argc, char **argv)
 		rights_raise();
 		code = diagnose_running(&run, &arguments);
 	}
-	diagnose_live_done(&run.live);
 	facts_done(&run.facts);
 	options_done(self, &values, &arguments);
 	return code;

@@ -25,6 +25,7 @@
 #include "cli/interrupt.h"
 #include "cli/listen_port.h"
 #include "cli/record_events.h"
+#include "cli/record_observed.h"
 #include "cli/record_outputs.h"
 #include "cli/record_summary.h"
 #include "cli/run_control.h"
@@ -76,6 +77,7 @@ struct recording_run {
 	struct record_outputs outputs;
 	struct listen_port port; /* of the command's runtimes */
 	struct live *live;
+	int looks_fd; /* of record_observed(); 0: none */
 	struct screen screen;
 	struct run_control control;
 	bool timer;          /* the command is not recorded; its end ends the recording */
@@ -567,6 +569,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
+		.looks_fd = run->looks_fd,
 		.command_line = bytes_z(&command_line),
 		.version = SPOOR_VERSION,
 	};
@@ -639,22 +642,16 @@ static bool writes_to_stdout(const struct record_values *values)
 	return false;
 }
 
-/* Failed downloads are printed; the recording stays valid without them. */
-static void complete_names(struct recording_run *run)
+/*
+ * Failed downloads of names are printed, and the recording stays valid without them. Lines are those
+ * that this machine's files give; without any the recording stays as it is.
+ */
+static void complete(struct recording_run *run, char *action, char *option, bool quiet)
 {
 	const struct verb *symbols = verb_find("symbols");
-	char *words[] = { "symbols", "fetch", "--apply", run->outputs.path, "-q", NULL };
+	char *words[] = { "symbols", action, option, run->outputs.path, "-q", NULL };
 
-	(void)symbols->run(symbols, run->values->quiet ? 5 : 4, words);
-}
-
-/* Writes the lines that this machine's files give; without any the recording stays as it is. */
-static void complete_lines(struct recording_run *run)
-{
-	const struct verb *symbols = verb_find("symbols");
-	char *words[] = { "symbols", "apply", "--lines", run->outputs.path, "-q", NULL };
-
-	(void)symbols->run(symbols, 5, words);
+	(void)symbols->run(symbols, quiet ? 5 : 4, words);
 }
 
 /* An option that chooses events, and one that leaves out all of them; NULL: not given. */
@@ -676,8 +673,9 @@ static const char *without_events(const struct record_values *values)
 					   : NULL;
 }
 
-int cmd_record(const struct verb *self, int argc, char **argv)
+int record_observed(int argc, char **argv, int looks_fd)
 {
+	const struct verb *self = verb_find("record");
 	struct record_values values = { .frequency_hz = DEFAULT_HZ,
 		.event_rate = DEFAULT_EVENT_RATE };
 	struct arguments args;
@@ -686,6 +684,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		.values = &values,
 		.query = &choice.query,
 		.args = &args,
+		.looks_fd = looks_fd,
 		.control = { .watched = { { .fd = -1 } } },
 	};
 	struct diag diag = { 0 };
@@ -761,10 +760,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	if (!values.quiet)
 		listen_port_say_missed(&run.port);
 	if (made && values.symbols && run.outputs.path[0] && !writes_to_stdout(&values))
-		complete_names(&run);
+		complete(&run, "fetch", "--apply", values.quiet);
 	if (made && (values.lines || values.code) && run.outputs.path[0] &&
 		!writes_to_stdout(&values))
-		complete_lines(&run);
+		complete(&run, "apply", "--lines", true);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;
@@ -790,4 +789,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;
+}
+
+int cmd_record(const struct verb *self, int argc, char **argv)
+{
+	(void)self;
+	return record_observed(argc, argv, 0);
 }

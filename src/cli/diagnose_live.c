@@ -2,36 +2,38 @@
 #include "cli/diagnose_live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "analysis/own_function.h"
-#include "analysis/runtime_gauges.h"
 #include "base/bytes.h"
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
+#include "cli/record_observed.h"
 #include "cli/record_outputs.h"
+#include "cli/run_control.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "code/managed_wait.h"
-#include "diagnose/facts.h"
-#include "diagnose/process_growth.h"
 #include "dotnet/guard.h"
-#include "pipeline/saved.h"
+#include "machine/process_use.h"
+#include "recording/live_looks.h"
 #include "stacks/lock_owners.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_stacks.h"
 #include "stacks/thread_waits.h"
-#include "trace/report.h"
-#include "trace/trace.h"
+#include "trace/spoor_payload.h"
 
 #define LOOKS           3u /* at the stacks, evenly over the duration */
 #define LOOK_TIMEOUT_NS UINT64_C(2000000000)
@@ -42,23 +44,36 @@
 #define WORKER_NAME    ".NET TP Worker"
 #define WORKER_START   "System.Threading.PortableThreadPool.WorkerThread."
 #define FINALIZER_NAME ".NET Finalizer"
+/* A recorder waits at most 8 s for runtimes that do not answer, and then reads symbol files. */
+#define RECORDER_END_NS UINT64_C(30000000000)
+/* Then it gets a SIGTERM, and this time to write what it has. */
+#define RECORDER_LAST_NS UINT64_C(5000000000)
+#define SEND_TIMEOUT_S   2
+/* Standard streams may be closed, and a recorder's are its own. */
+#define DESCRIPTOR_LEAST 3
 
 struct watching {
 	struct diagnose_live *live;
-	struct facts *facts;
 	struct proc_reader proc;
 	struct guard *guard;
 	struct thread_stacks *stacks;
 	struct thread_dump *dumps;
+	struct bytes payload;
 	struct pollfd watched;
+	struct poll_set set;
+	int to_recorder; /* the socket of live_look_send(); -1: closed */
+	int of_recorder; /* its other end; -1: closed here */
 	pid_t recorder;
-	bool ended; /* the recorder was reaped, with `status` */
+	bool ending; /* the recorder ends */
+	bool ended;  /* it was reaped, with `status` */
+	bool hung;   /* it was killed */
 	int status;
+	uint64_t end_ns; /* when the recorder is expected to end; earlier after a signal */
 };
 
 /* ---- the recorder ---- */
 
-static int run_recorder(const struct diagnose_live *live)
+static int run_recorder(const struct diagnose_live *live, int looks_fd)
 {
 	struct bytes pids = { 0 };
 	char duration[32];
@@ -72,27 +87,66 @@ static int run_recorder(const struct diagnose_live *live)
 		(char *)"--duration", duration, (char *)"-o", (char *)live->path,
 		(char *)"--providers", (char *)COUNTERS, (char *)"--event-stacks",
 		(char *)"--activities", (char *)ACTIVITIES, NULL };
-	int code = verb_find("record")->run(verb_find("record"),
-		(int)(sizeof(words) / sizeof(words[0])) - 1, words);
+	int code = record_observed((int)(sizeof(words) / sizeof(words[0])) - 1, words, looks_fd);
 	bytes_done(&pids);
 	return code;
 }
 
+/* Moves a descriptor above those of the standard streams. -1: it could not be, and is closed. */
+static int move_up(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_LEAST);
+
+	close(fd);
+	return moved;
+}
+
+static int open_socket(struct watching *w, struct diag *diag)
+{
+	const struct timeval timeout = { .tv_sec = SEND_TIMEOUT_S };
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return diag_set(diag, -errno, "cannot make a socket: %m");
+	w->to_recorder = move_up(ends[0]);
+	w->of_recorder = move_up(ends[1]);
+	if (w->to_recorder < 0 || w->of_recorder < 0)
+		return diag_set(diag, -EMFILE, "cannot move a socket: %m");
+	/* A recorder that hangs must not hang its observer. */
+	if (setsockopt(w->to_recorder, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+		return diag_set(diag, -errno, "cannot set up a socket: %m");
+	return 0;
+}
+
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 static int start_recorder(struct watching *w, struct diag *diag)
 {
+	int result = open_socket(w, diag);
+
+	if (result < 0)
+		return result;
 	fflush(stdout);
 	w->recorder = fork();
 	if (w->recorder < 0)
 		return diag_set(diag, -errno, "cannot start the recorder: %m");
-	if (w->recorder == 0)
-		_exit(run_recorder(w->live));
+	if (w->recorder == 0) {
+		close_end(&w->to_recorder);
+		_exit(run_recorder(w->live, w->of_recorder));
+	}
+	close_end(&w->of_recorder);
 	return 0;
 }
 
-static void reap_recorder(struct watching *w, int options)
+static void reap_recorder(struct watching *w)
 {
 	while (!w->ended) {
-		pid_t pid = waitpid(w->recorder, &w->status, options);
+		pid_t pid = waitpid(w->recorder, &w->status, WNOHANG);
 		if (pid == w->recorder || (pid < 0 && errno != EINTR))
 			w->ended = true;
 		else if (pid == 0)
@@ -105,44 +159,112 @@ static void take_signals(struct watching *w)
 {
 	struct interrupt taken;
 
-	while (interrupt_take(&taken))
-		if (taken.signal != SIGCHLD && !taken.from_keyboard && !w->ended)
+	while (interrupt_take(&taken)) {
+		if (taken.signal == SIGCHLD || w->ended)
+			continue;
+		uint64_t end_ns = clock_monotonic_ns() + RECORDER_END_NS;
+		if (end_ns < w->end_ns)
+			w->end_ns = end_ns;
+		if (!taken.from_keyboard)
 			kill(w->recorder, taken.signal);
-	reap_recorder(w, WNOHANG);
+	}
 }
 
-static void wait_until(struct watching *w, uint64_t time_ns)
+/* Until this time, a signal, or word of the recorder. */
+static void wait_a_turn(struct watching *w, uint64_t time_ns)
 {
-	for (uint64_t now_ns; !w->ended && (now_ns = clock_monotonic_ns()) < time_ns;)
-		if (poll_one(w->watched.fd, POLLIN, clock_left_ms(time_ns, now_ns)))
-			take_signals(w);
+	poll_set_begin(&w->set, time_ns);
+	uint32_t signals = poll_set_add(&w->set, w->watched.fd, POLLIN);
+	uint32_t recorder = poll_set_add(&w->set, w->ending ? -1 : w->to_recorder, POLLIN);
+	/* it may have ended before its signal was watched */
+	poll_set_wake(&w->set, clock_monotonic_ns() + RUN_REAP_NS);
+	(void)poll_set_wait(&w->set); /* the loops read the clock */
+	/* It sends nothing, and closes its direction when it ends. */
+	w->ending |= poll_set_revents(&w->set, recorder) != 0;
+	if (poll_set_revents(&w->set, signals))
+		take_signals(w);
+	reap_recorder(w);
+}
+
+/* While there is something to observe. */
+static void observe_until(struct watching *w, uint64_t time_ns)
+{
+	while (!w->ended && !w->ending && clock_monotonic_ns() < time_ns)
+		wait_a_turn(w, time_ns);
+}
+
+static void wait_for_end(struct watching *w, uint64_t time_ns)
+{
+	while (!w->ended && clock_monotonic_ns() < time_ns)
+		wait_a_turn(w, time_ns);
+}
+
+/* Waits once until it should have ended, then kills it. */
+static void wait_for_recorder(struct watching *w)
+{
+	/* a signal brings the time forward */
+	while (!w->ended && clock_monotonic_ns() < w->end_ns)
+		wait_a_turn(w, w->end_ns);
+	if (w->ended)
+		return;
+	kill(w->recorder, SIGTERM);
+	wait_for_end(w, clock_monotonic_ns() + RECORDER_LAST_NS);
+	if (w->ended)
+		return;
+	w->hung = true;
+	kill(w->recorder, SIGKILL);
+	while (waitpid(w->recorder, &w->status, 0) < 0 && errno == EINTR)
+		;
+	w->ended = true;
 }
 
 /* ---- the looks ---- */
 
-static bool copy_frames(struct facts *facts, const struct thread_dump *dump, uint32_t stack,
-	struct stack_looks *looks)
+/* An event of the recording, with the payload in w->payload. After a failure nothing more is sent. */
+static void send_event(struct watching *w, enum known_event known, uint32_t pid)
 {
+	if (w->to_recorder >= 0 && live_look_send(w->to_recorder, known, pid, &w->payload) < 0)
+		close_end(&w->to_recorder); /* the recorder has ended, or hangs */
+	bytes_reset(&w->payload);
+}
+
+static const char *shown_name(const struct thread_dump *dump, const struct dump_frame *frame)
+{
+	return strtab_get(&dump->texts, frame->short_name ? frame->short_name : frame->name);
+}
+
+static bool is_own(const struct thread_dump *dump, const struct dump_frame *frame)
+{
+	return dump_frame_is_managed(frame) && own_method(strtab_get(&dump->texts, frame->name),
+						       strtab_get(&dump->texts, frame->module));
+}
+
+/* The leaf's frames; the first one of the user's own is among them if there is one. */
+static void send_stack(struct watching *w, const struct thread_dump *dump, uint64_t look,
+	uint32_t stack)
+{
+	const char *names[PAYLOAD_LOOK_FRAMES_MAX];
+	struct payload_look_stack payload = { .look = look, .stack = stack, .frames = names };
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&dump->stacks, stack, &count);
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
-		const char *name = strtab_get(&dump->texts, frame->name);
-		const char *shown =
-			frame->short_name ? strtab_get(&dump->texts, frame->short_name) : name;
-		const struct look_frame copy = { .name = facts_add_method(facts, shown),
-			.own = dump_frame_is_managed(frame) &&
-			       own_method(name, strtab_get(&dump->texts, frame->module)) };
-		if (!look_add_frame(looks, copy))
-			return false;
+		bool own = !payload.own && is_own(dump, frame);
+		if (payload.frame_count == PAYLOAD_LOOK_FRAMES_MAX && own)
+			payload.frame_count--;
+		if (payload.frame_count == PAYLOAD_LOOK_FRAMES_MAX)
+			continue;
+		names[payload.frame_count++] = shown_name(dump, frame);
+		if (own)
+			payload.own = payload.frame_count;
 	}
-	return true;
+	(void)payload_look_stack(&w->payload, &payload); /* a name may be cut */
+	send_event(w, SPOOR_LOOK_STACK, dump->pid);
 }
 
-/* The framework's method that the program's own called, if it waits for a file or socket; else 0. */
-static uint32_t find_io(struct facts *facts, const struct thread_dump *dump,
-	const struct dump_thread *thread)
+/* The framework's method that the program's own called, if it waits for a file or socket; else "". */
+static const char *find_io(const struct thread_dump *dump, const struct dump_thread *thread)
 {
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
@@ -150,22 +272,18 @@ static uint32_t find_io(struct facts *facts, const struct thread_dump *dump,
 	bool is_io = false;
 
 	if (thread->state == 'R' || thread->mode != THREAD_NATIVE || thread->moved)
-		return 0;
+		return "";
 	for (uint32_t i = 0; i < count; i++) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
 		const char *name = strtab_get(&dump->texts, frame->name);
 		if (!dump_frame_is_managed(frame))
 			continue;
-		if (managed_wait_is_runner(name) ||
-			own_method(name, strtab_get(&dump->texts, frame->module)))
+		if (managed_wait_is_runner(name) || is_own(dump, frame))
 			break;
 		is_io |= managed_wait_is_io(name);
 		called = frame;
 	}
-	return is_io ? facts_add_method(facts,
-			       strtab_get(&dump->texts,
-				       called->short_name ? called->short_name : called->name))
-		     : 0;
+	return is_io ? shown_name(dump, called) : "";
 }
 
 /*
@@ -188,46 +306,78 @@ static bool is_worker(const struct thread_dump *dump, const struct dump_thread *
 	return !is_managed && strcmp(strtab_get(&dump->texts, thread->name), WORKER_NAME) == 0;
 }
 
-static bool copy_dump(struct facts *facts, const struct thread_dump *dump,
-	struct stack_looks *looks)
+static void send_thread(struct watching *w, const struct thread_dump *dump,
+	const struct dump_thread *thread, uint64_t look)
 {
-	looks->count++;
-	for (uint32_t i = 0; i < dump->threads.count; i++) {
-		const struct dump_thread *thread = &dump->threads.items[i];
-		const char *name = strtab_get(&dump->texts, thread->name);
-		const char *waits = strtab_get(&dump->texts, thread->waits_for);
-		const struct look_thread copy = { .tid = thread->tid,
-			.waits_for = strtab_add_z(&facts->texts, waits),
-			.lock_owner = thread->lock_owner,
-			.cpu_ns = thread->cpu_ns,
-			.is_worker = is_worker(dump, thread),
-			.is_finalizer = strcmp(name, FINALIZER_NAME) == 0 && thread->managed_count,
-			.is_idle = thread->idle,
-			.waits_for_lock = thread->waits_for_lock,
-			.waits_for_task = strcmp(waits, "for a task") == 0,
-			.io = strcmp(waits, "for a task") == 0 ? 0 : find_io(facts, dump, thread) };
-		if (thread->serves_session)
-			continue;
-		if (!look_add_thread(looks, &copy) ||
-			!copy_frames(facts, dump, thread->stack, looks))
-			return false;
-	}
-	return true;
+	const char *name = strtab_get(&dump->texts, thread->name);
+	const char *waits = strtab_get(&dump->texts, thread->waits_for);
+	bool at_task = strcmp(waits, "for a task") == 0;
+	bool finalizes = strcmp(name, FINALIZER_NAME) == 0 && thread->managed_count;
+	const struct payload_look_thread payload = { .look = look,
+		.tid = thread->tid,
+		.stack = thread->stack,
+		.flags = (is_worker(dump, thread) ? LOOK_THREAD_WORKER : 0u) |
+			 (finalizes ? LOOK_THREAD_FINALIZER : 0u) |
+			 (thread->idle ? LOOK_THREAD_IDLE : 0u) |
+			 (thread->waits_for_lock ? LOOK_THREAD_AT_LOCK : 0u) |
+			 (at_task ? LOOK_THREAD_AT_TASK : 0u),
+		.waits_for = waits,
+		.lock_owner = thread->lock_owner,
+		.cpu_ns = thread->cpu_ns,
+		.io = at_task ? "" : find_io(dump, thread) };
+
+	(void)payload_look_thread(&w->payload, &payload); /* a name may be cut */
+	send_event(w, SPOOR_LOOK_THREAD, dump->pid);
 }
 
-static void read_uses(struct watching *w)
+static void send_dump(struct watching *w, const struct thread_dump *dump, uint64_t look)
 {
-	for (uint32_t i = 0; i < w->live->processes.count; i++) {
-		struct live_process *process = &w->live->processes.items[i];
-		if (process->use_count < LIVE_USES_MAX &&
-			process_use_read(&w->proc, w->live->targets.list.items[i].pid,
-				&process->uses[process->use_count]) == 0)
-			process->use_count++;
+	struct map sent = { 0 }; /* stacks */
+
+	payload_stack_look(&w->payload,
+		&(struct payload_stack_look){ .time_ns = clock_monotonic_ns(),
+			.look = look,
+			.threads = dump->threads.count });
+	send_event(w, SPOOR_STACK_LOOK, dump->pid);
+	for (uint32_t i = 0; i < dump->threads.count; i++) {
+		const struct dump_thread *thread = &dump->threads.items[i];
+		if (thread->serves_session)
+			continue;
+		if (thread->stack && !map_get(&sent, thread->stack)) {
+			/* without memory for this note the stack is sent again */
+			(void)map_put(&sent, thread->stack, 1);
+			send_stack(w, dump, look, thread->stack);
+		}
+		send_thread(w, dump, thread, look);
+	}
+	map_done(&sent);
+}
+
+static void send_uses(struct watching *w)
+{
+	for (uint32_t i = 0; i < w->live->targets.list.count; i++) {
+		uint32_t pid = w->live->targets.list.items[i].pid;
+		struct process_use use;
+		if (process_use_read(&w->proc, pid, &use) < 0)
+			continue; /* it has ended */
+		payload_process_use(&w->payload,
+			&(struct payload_process_use){ .time_ns = use.time_ns,
+				.known = (use.has_wait ? PROCESS_USE_TIMES : 0u) |
+					 (use.private_bytes ? PROCESS_USE_MEMORY : 0u) |
+					 (use.has_descriptors ? PROCESS_USE_DESCRIPTORS : 0u) |
+					 (use.has_writes ? PROCESS_USE_WRITES : 0u),
+				.cpu_ns = use.cpu_ns,
+				.wait_ns = use.wait_ns,
+				.private_bytes = use.private_bytes,
+				.descriptors = use.descriptors,
+				.write_calls = use.write_calls,
+				.written_bytes = use.written_bytes });
+		send_event(w, SPOOR_PROCESS_USE, pid);
 	}
 }
 
 /* A process that gives no stacks keeps its other facts. */
-static int look(struct watching *w, struct diag *diag)
+static int look(struct watching *w, uint64_t number, struct diag *diag)
 {
 	struct targets *targets = &w->live->targets;
 	int result = thread_stacks_take(w->stacks, targets->list.items, targets->list.count,
@@ -239,32 +389,36 @@ static int look(struct watching *w, struct diag *diag)
 		if (result == 0 && !dump->unsampled_reason && !no_memory) {
 			no_memory = thread_waits_find(dump) < 0;
 			lock_owners_find(dump);
-			no_memory |= !copy_dump(w->facts, dump, &w->live->processes.items[i].looks);
+			if (!no_memory)
+				send_dump(w, dump, number);
 		}
 		thread_dump_done(dump);
 	}
 	take_signals(w);
-	read_uses(w);
+	reap_recorder(w);
+	send_uses(w);
 	return no_memory ? diag_set(diag, -ENOMEM, "cannot read the stacks: %m") : 0;
 }
 
 static int watch(struct watching *w, struct diag *diag)
 {
 	uint64_t begin_ns = clock_monotonic_ns();
+	uint64_t duration_ns = w->live->duration_ns;
 	int result = 0;
 
-	read_uses(w);
-	for (uint32_t i = 1; i <= LOOKS && result == 0 && !w->ended; i++) {
-		wait_until(w, begin_ns + w->live->duration_ns * i / (LOOKS + 1));
-		if (!w->ended)
-			result = look(w, diag);
+	if (duration_ns > UINT64_MAX - begin_ns - RECORDER_END_NS)
+		duration_ns = UINT64_MAX - begin_ns - RECORDER_END_NS;
+	w->end_ns = begin_ns + duration_ns + RECORDER_END_NS;
+	send_uses(w);
+	for (uint32_t i = 1; i <= LOOKS && result == 0 && !w->ended && !w->ending; i++) {
+		observe_until(w, begin_ns + duration_ns / (LOOKS + 1) * i);
+		if (!w->ended && !w->ending)
+			result = look(w, i, diag);
 	}
-	wait_until(w, begin_ns + w->live->duration_ns);
-	read_uses(w);
-	while (!w->ended) {
-		if (poll_one(w->watched.fd, POLLIN, -1))
-			take_signals(w);
-	}
+	observe_until(w, begin_ns + duration_ns);
+	send_uses(w);
+	close_end(&w->to_recorder); /* the recorder waits for no other look */
+	wait_for_recorder(w);
 	return result;
 }
 
@@ -282,22 +436,26 @@ static int open_watching(struct watching *w, struct diag *diag)
 	if (result == 0)
 		result = thread_stacks_new(&options, &w->stacks, diag);
 	w->dumps = calloc(w->live->targets.list.count, sizeof(*w->dumps));
-	for (uint32_t i = 0; i < w->live->targets.list.count && result == 0; i++)
-		if (!w->dumps || !vec_push(&w->live->processes))
-			result = diag_set(diag, -ENOMEM, "cannot diagnose: %m");
+	if (result == 0 && !w->dumps)
+		result = diag_set(diag, -ENOMEM, "cannot diagnose: %m");
 	return result;
 }
 
 static void close_watching(struct watching *w)
 {
+	close_end(&w->to_recorder);
+	close_end(&w->of_recorder);
 	if (w->recorder > 0 && !w->ended) {
 		kill(w->recorder, SIGTERM);
-		reap_recorder(w, 0);
+		w->end_ns = clock_monotonic_ns() + RECORDER_END_NS;
+		wait_for_recorder(w);
 	}
 	thread_stacks_free(w->stacks);
 	guard_free(w->guard);
 	proc_close(&w->proc);
 	free(w->dumps);
+	bytes_done(&w->payload);
+	poll_set_done(&w->set);
 	interrupt_end(&w->watched);
 }
 
@@ -338,11 +496,13 @@ static void say_begin(const struct diagnose_live *live)
 	bytes_done(&line);
 }
 
-int diagnose_live_run(struct diagnose_live *live, struct facts *facts)
+int diagnose_live_run(struct diagnose_live *live)
 {
-	struct watching w = {
-		.live = live, .facts = facts, .proc = { .fd = -1 }, .watched = { .fd = -1 }
-	};
+	struct watching w = { .live = live,
+		.proc = { .fd = -1 },
+		.watched = { .fd = -1 },
+		.to_recorder = -1,
+		.of_recorder = -1 };
 	struct diag diag = { 0 };
 	int result = choose(live, &diag);
 
@@ -360,74 +520,15 @@ int diagnose_live_run(struct diagnose_live *live, struct facts *facts)
 		return words_fail(&diag);
 	if (WIFEXITED(w.status))
 		return WEXITSTATUS(w.status);
-	words_say("the recorder was killed by signal %d", WTERMSIG(w.status));
+	if (w.hung)
+		words_say("the recorder did not end and was killed; what it wrote is in %s",
+			live->path);
+	else
+		words_say("the recorder was killed by signal %d", WTERMSIG(w.status));
 	return EXIT_FAILED;
-}
-
-/* What the runtimes counted of themselves, which no other analysis reads. */
-static int gather_gauges(const struct diagnose_live *live, struct facts *facts)
-{
-	struct trace trace;
-	struct runtime_gauges gauges = { .trace = &trace };
-	struct diag diag = { 0 };
-
-	if (trace_init(&trace) < 0)
-		return -ENOMEM;
-	/* A damaged file has been reported by its first reader. */
-	int error = saved_read(live->path, &trace, runtime_gauges_event, &gauges, &diag);
-	for (uint32_t i = 0; i < gauges.processes.count && error != -ENOMEM; i++) {
-		const struct process_gauges *process = &gauges.processes.items[i];
-		struct process_facts *row =
-			facts_find(facts, trace.processes.items[process->process].pid);
-		if (row)
-			process_growth_split(row, process);
-	}
-	runtime_gauges_done(&gauges);
-	trace_done(&trace);
-	return error == -ENOMEM ? error : 0;
-}
-
-int diagnose_live_add_idle(const struct diagnose_live *live, struct facts *facts,
-	const struct report *report)
-{
-	for (uint32_t i = 0; i < live->processes.count; i++) {
-		const struct target *target = &live->targets.list.items[i];
-		if (facts_find(facts, target->pid))
-			continue;
-		struct process_facts *row = facts_process(facts, target->pid);
-		if (!row)
-			return -ENOMEM;
-		row->name = strtab_add_z(&facts->texts, target->name);
-		facts_set(row, FACT_span, (double)report->duration_ns / 1e9);
-		facts_set(row, FACT_cpus, 0);
-		facts_set(row, FACT_demand_cpus, 0);
-		if (!report->cpu_count)
-			continue;
-		facts_set(row, FACT_cpu_count, (double)report->cpu_count);
-		facts_set(row, FACT_cpu_share, 0);
-	}
-	return 0;
-}
-
-int diagnose_live_gather(const struct diagnose_live *live, struct facts *facts)
-{
-	int error = 0;
-
-	for (uint32_t i = 0; i < live->processes.count && !error; i++) {
-		const struct live_process *process = &live->processes.items[i];
-		struct process_facts *row = facts_find(facts, live->targets.list.items[i].pid);
-		if (!row)
-			continue;
-		process_growth_gather(row, process->uses, process->use_count);
-		error = stack_looks_gather(facts, row, &process->looks);
-	}
-	return error || !live->processes.count ? error : gather_gauges(live, facts);
 }
 
 void diagnose_live_done(struct diagnose_live *live)
 {
-	for (uint32_t i = 0; i < live->processes.count; i++)
-		stack_looks_done(&live->processes.items[i].looks);
-	vec_done(&live->processes);
 	targets_done(&live->targets);
 }

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "diagnose/look_events.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "pipeline/saved.h"
@@ -163,6 +164,8 @@ static int on_event(void *context, const struct event *event)
 			error = profile_count_events(&s->profile, weighed, counted.count,
 				only_counted);
 	}
+	if (!error && s->looks)
+		error = look_events_event(s->looks, event);
 	return error || !s->answers ? error : answers_event(s->answers, event);
 }
 
@@ -393,6 +396,11 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 
 	s->profile.ignores_samples =
 		(values->weighs_answer && !is_wall) || values->events.list.count;
+	s->looks = values->looks;
+	if (s->looks) {
+		s->looks->trace = &s->trace;
+		s->looks->filter = &s->profile.filter;
+	}
 	if (s->answers) {
 		s->answers->trace = &s->trace;
 		s->answers->filter = &s->profile.filter;
@@ -433,7 +441,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
 		return words_fail(&diag);
 	}
-	bool said = !values->is_own && explain_pids(s);
+	bool said = explain_pids(s);
 	said |= explain_process_names(s);
 	said |= explain_modules(s);
 	said |= explain_time(s);
@@ -445,7 +453,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 								     : REPORT_WAITING;
 	if (s->choice.patterns.count)
 		s->report.weighing = REPORT_EVENTS;
-	if (!said && !values->without_samples && !values->is_own && selection_is_empty(s))
+	if (!said && !values->without_samples && selection_is_empty(s))
 		words_say("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;

@@ -25,6 +25,8 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
+struct look_events;
+
 struct selection_values {
 	const char *input;
 	struct texts pids;
@@ -34,12 +36,12 @@ struct selection_values {
 	uint64_t from_ns;
 	uint64_t to_ns;
 	bool raw_names;
-	bool lines;              /* frames are lines of functions, after inlined ones */
-	bool code;               /* the machine code in the file is kept, for annotate --asm */
-	struct texts events;     /* patterns: these events are counted, and not CPU samples */
-	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
-	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
-	bool is_own; /* recorded by the verb itself: a process that did nothing is not in it */
+	bool lines;                /* frames are lines of functions, after inlined ones */
+	bool code;                 /* the machine code in the file is kept, for annotate --asm */
+	struct texts events;       /* patterns: these events are counted, and not CPU samples */
+	struct answers *answers;   /* gets the recording's events too; NULL: not wanted */
+	bool without_samples;      /* the verb shows `answers` alone: no sample need be selected */
+	struct look_events *looks; /* likewise; its facts are set. NULL: not wanted */
 	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
 	bool weighs_answer;
 	enum answer weighed;
@@ -84,6 +86,7 @@ struct selection {
 	struct trace trace;
 	struct profile profile;
 	struct answers *answers;    /* the caller's */
+	struct look_events *looks;  /* likewise */
 	struct event_choice choice; /* of the events that are counted */
 	struct symbolmap names;
 	struct report report; /* described; not yet counted */

@@ -92,12 +92,11 @@ static void add_wrapped(struct bytes *out, const char *text, size_t used, unsign
 }
 
 /* No finding of such a kind says nothing about the process. */
-static void add_not_judged(const struct diagnosis *diagnosis, const struct process_facts *process,
-	unsigned columns, struct bytes *out)
+static void add_not_judged(const struct process_facts *process, unsigned columns, struct bytes *out)
 {
 	const struct rule *rule = NULL;
 	const char *separator =
-		diagnosis->running ? "not judged: " : "not judged from a recording: ";
+		process->observed ? "not judged: " : "not judged from a recording: ";
 	struct bytes line = { 0 };
 
 	while (findings_are_possible(process) && kind_next_not_judged(process, &rule)) {
@@ -105,7 +104,7 @@ static void add_not_judged(const struct diagnosis *diagnosis, const struct proce
 		separator = ", ";
 	}
 	if (line.len) {
-		if (diagnosis->running)
+		if (process->observed)
 			bytes_text(&line,
 				": its stacks, memory and requests could not be read often enough");
 		else
@@ -198,7 +197,7 @@ void diagnosis_text(const struct diagnosis *diagnosis, unsigned columns, struct 
 		bytes_text(out, "  ");
 		add_verdict(diagnosis, &facts->processes.items[p], count, out);
 		bytes_text(out, "\n");
-		add_not_judged(diagnosis, &facts->processes.items[p], columns, out);
+		add_not_judged(&facts->processes.items[p], columns, out);
 		for (uint32_t i = 0; i < count; i++)
 			add_finding(diagnosis, &diagnosis->findings->items.items[first + i], i + 1,
 				columns, out);

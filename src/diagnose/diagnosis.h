@@ -15,7 +15,6 @@ struct findings;
 struct diagnosis {
 	const struct facts *facts;
 	const struct findings *findings;
-	bool running;     /* the processes were observed, beside the recording */
 	const char *file; /* of the recording, for the commands that show more */
 };
 

@@ -12,6 +12,7 @@
 #include "diagnose/cpu_topics.h"
 #include "diagnose/event_places.h"
 #include "diagnose/facts.h"
+#include "diagnose/look_events.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -89,12 +90,18 @@ static int add_event_rows(struct facts *facts, const struct profile *profile,
 }
 
 static int add_rows(struct facts *facts, const struct profile *profile, const struct report *report,
-	const struct answers *answers)
+	const struct answers *answers, const struct look_events *looks)
 {
 	const struct trace *trace = profile->trace;
 	bool chosen = profile->filter.pids.count || profile->filter.process_names.count;
 	int error = 0;
 
+	/* The processes that `spoor diagnose` was to observe: it records their children too. */
+	for (uint32_t i = 1; i < trace->processes.count && !error && !chosen; i++)
+		if (look_events_has(looks, i))
+			error = add_row(facts, &trace->processes.items[i], profile, report);
+	if (error || facts->processes.count)
+		return error;
 	/* A child that has not replaced its program yet looks like its parent, without a version. */
 	for (uint32_t i = 1; i < trace->processes.count && !error; i++)
 		if (profile_wants_process(profile, i) &&
@@ -122,10 +129,12 @@ static void set_cpu(struct facts *facts, const struct profile *profile, const st
 {
 	double all_s = (double)profile->all_weight_ns / NS_PER_S;
 
-	if (report->weighing == REPORT_THREAD_TIME || !profile->all_count)
+	if (report->weighing == REPORT_THREAD_TIME)
 		return; /* no CPU time is known */
+	/* Without any sample only observed processes are known to have been sampled. */
 	for (uint32_t i = 0; i < facts->processes.count; i++)
-		facts_set(&facts->processes.items[i], FACT_cpus, 0);
+		if (profile->all_count || facts->processes.items[i].observed)
+			facts_set(&facts->processes.items[i], FACT_cpus, 0);
 	for (uint32_t i = 0; i < report->processes.count; i++) {
 		const struct report_process *process = &report->processes.items[i];
 		struct process_facts *row = row_of(facts, profile->trace, process->process);
@@ -137,6 +146,8 @@ static void set_cpu(struct facts *facts, const struct profile *profile, const st
 		struct process_facts *row = &facts->processes.items[i];
 		double span_s = row->numbers[FACT_span];
 		double cpus = row->numbers[FACT_cpus];
+		if (!row->known[FACT_cpus])
+			continue;
 		facts_set(row, FACT_demand_cpus, cpus);
 		if (!report->cpu_count)
 			continue;
@@ -302,12 +313,13 @@ static void set_demand(struct facts *facts, const struct trace *trace,
 }
 
 int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
-	const struct answers *answers)
+	const struct answers *answers, const struct look_events *looks)
 {
-	int error = add_rows(facts, profile, report, answers);
+	int error = add_rows(facts, profile, report, answers, looks);
 
 	if (error)
 		return error;
+	look_events_mark(looks, facts);
 	set_cpu(facts, profile, report);
 	set_throttling(facts, profile->trace);
 	set_demand(facts, profile->trace, &answers->thread_time);
@@ -318,5 +330,7 @@ int facts_gather(struct facts *facts, const struct profile *profile, const struc
 		error = cpu_topics_gather(facts, profile, report->names);
 	if (!error)
 		error = event_places_gather(facts, answers, report->names);
-	return error ? error : activity_facts_gather(facts, answers, report->names);
+	if (!error)
+		error = activity_facts_gather(facts, answers, report->names);
+	return error ? error : look_events_gather(looks, facts);
 }

@@ -4,15 +4,16 @@
 
 struct answers;
 struct facts;
+struct look_events;
 struct profile;
 struct report;
 
 /*
- * Adds a row for each process that the profile's filter selects: without a filter the .NET
- * processes, or, if there are none, those that used CPU time. `report` describes the recording, and
+ * Adds a row for each process that the profile's filter selects: without a filter those that were
+ * observed, or, if there are none, the .NET processes, or those that used CPU time. `report` describes the recording, and
  * `answers` are finished. 0 or -ENOMEM.
  */
 int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
-	const struct answers *answers);
+	const struct answers *answers, const struct look_events *looks);
 
 #endif

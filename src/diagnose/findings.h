@@ -74,7 +74,7 @@ struct findings {
 /* False: it was observed for less than half a second, in which rates mean nothing. */
 bool findings_are_possible(const struct process_facts *process);
 
-/* Whether a rule of this kind had its facts. A recording gives none for rules about stacks. */
+/* Whether a rule of this kind had its facts. Rules about stacks need looks (look_events.h). */
 bool kind_is_judged(const struct process_facts *process, const char *kind);
 
 /* The next kind after *at that was not judged, where NULL begins; false: there is none. */

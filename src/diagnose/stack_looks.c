@@ -42,11 +42,17 @@ static bool is_lock_waiter(const struct look_thread *thread)
 	return thread->waits_for_lock;
 }
 
+static uint64_t key_of(uint32_t look, uint32_t tid)
+{
+	return (uint64_t)look << 32 | tid;
+}
+
 bool look_add_thread(struct stack_looks *looks, const struct look_thread *thread)
 {
 	struct look_thread *added = vec_push(&looks->threads);
 
-	if (!added)
+	if (!added || !map_put(&looks->by_tid, key_of(looks->count - 1, thread->tid),
+			      looks->threads.count))
 		return false;
 	*added = *thread;
 	added->look = looks->count - 1;
@@ -81,16 +87,6 @@ static uint32_t count_threads(const struct stack_looks *looks, thread_test *test
 	return count;
 }
 
-static uint32_t count_in_method(const struct stack_looks *looks, thread_test *test, uint32_t method)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < looks->threads.count; i++)
-		count += test(&looks->threads.items[i]) &&
-			 own_method_of(looks, &looks->threads.items[i]) == method;
-	return count;
-}
-
 static int show_stack(struct facts *facts, const struct stack_looks *looks,
 	const struct look_thread *thread, struct place *place)
 {
@@ -108,23 +104,32 @@ static int show_stack(struct facts *facts, const struct stack_looks *looks,
 static int set_place(struct facts *facts, const struct stack_looks *looks, thread_test *test,
 	struct place *place, const struct look_thread **ret_thread)
 {
+	struct map counts = { 0 }; /* threads by method */
 	const struct look_thread *best = NULL;
 	uint32_t most = 0;
 	uint32_t all = count_threads(looks, test);
+	bool complete = true;
 
+	for (uint32_t i = 0; i < looks->threads.count && complete; i++) {
+		const struct look_thread *thread = &looks->threads.items[i];
+		uint32_t method = test(thread) ? own_method_of(looks, thread) : 0;
+		if (method)
+			complete = map_put(&counts, method, map_get(&counts, method) + 1);
+	}
 	for (uint32_t i = 0; i < looks->threads.count; i++) {
 		const struct look_thread *thread = &looks->threads.items[i];
 		uint32_t method = test(thread) ? own_method_of(looks, thread) : 0;
-		if (!method || (best && own_method_of(looks, best) == method))
-			continue;
-		uint32_t count = count_in_method(looks, test, method);
+		uint32_t count = method ? map_get(&counts, method) : 0;
 		if (count > most) {
 			most = count;
 			best = thread;
 		}
 	}
+	map_done(&counts);
 	if (ret_thread)
 		*ret_thread = best;
+	if (!complete)
+		return -ENOMEM;
 	if (!best)
 		return 0;
 	place->share = (double)most / (double)all;
@@ -173,10 +178,9 @@ static int set_workers(struct facts *facts, struct process_facts *process,
 static const struct look_thread *find_thread(const struct stack_looks *looks, uint32_t look,
 	uint32_t tid)
 {
-	for (uint32_t i = 0; i < looks->threads.count; i++)
-		if (looks->threads.items[i].look == look && looks->threads.items[i].tid == tid)
-			return &looks->threads.items[i];
-	return NULL;
+	uint32_t at = map_get(&looks->by_tid, key_of(look, tid));
+
+	return at ? &looks->threads.items[at - 1] : NULL;
 }
 
 /* The number of threads of a circle of lock owners that begins with this one; 0: none. */
@@ -277,4 +281,5 @@ void stack_looks_done(struct stack_looks *looks)
 {
 	vec_done(&looks->threads);
 	vec_done(&looks->frames);
+	map_done(&looks->by_tid);
 }

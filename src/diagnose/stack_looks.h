@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/vec.h"
 
 struct facts;
@@ -47,6 +48,7 @@ struct stack_looks {
 	uint32_t count;
 	VEC(struct look_thread) threads;
 	VEC(struct look_frame) frames;
+	struct map by_tid; /* look and tid to the position in `threads` + 1 */
 };
 
 /* False: no memory. */

@@ -24,6 +24,7 @@
 #include "recording/intake.h"
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"
+#include "recording/live_looks.h"
 #include "recording/live_lttng.h"
 #include "recording/live_port.h"
 #include "recording/live_state.h"
@@ -312,6 +313,7 @@ static void connect_parts(struct live *live)
 	live->port.table = &live->table;
 	live->port.reverse = live->options.reverse;
 	live->port.table_lags = live->options.instead != NULL;
+	live_looks_open(&live->looks, &live->table, live->options.looks_fd);
 	live->intake.trace = &live->trace;
 	live->intake.window = &live->window;
 	live->intake.filter = &live->table.filter;
@@ -535,6 +537,7 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 		live_lttng_await(&live->lttng, set);
 	if (!live->writer.end_ns)
 		memory_names_await(&live->memory, set);
+	live_looks_await(&live->looks, set);
 	if (live->cpu_clocks)
 		poll_set_wake(set, live_clocks_wake_ns(live->cpu_clocks));
 	poll_set_add_callers(set, fds, fd_count);
@@ -562,6 +565,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	intake_drain(&live->intake);
 
 	live_lttng_look(&live->lttng, now_ns);
+	live_looks_take(&live->looks);
 	advance_port(live, now_ns);
 	if (now_ns >= due_ns) {
 		flush(live, limit_ns(live, now_ns));
@@ -595,6 +599,7 @@ void live_pause(struct live *live)
 	while (!managed_ended(live->managed) && clock_monotonic_ns() < bound_ns) {
 		wait_for(live, NULL, 0, clock_monotonic_ns() + UINT64_C(50000000));
 		managed_advance(live->managed, clock_monotonic_ns());
+		live_looks_take(&live->looks);
 		read_ns = clock_monotonic_ns();
 		intake_drain(&live->intake);
 	}
@@ -619,6 +624,7 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 
 	wait_for(live, fds, fd_count, clock_monotonic_ns() + UINT64_C(100000000));
 	managed_advance(live->managed, clock_monotonic_ns());
+	live_looks_take(&live->looks);
 	for (size_t i = 0; i < fd_count; i++)
 		asked = asked || fds[i].revents;
 	return asked;
@@ -662,6 +668,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 {
 	if (!live->started)
 		return 0;
+	live_looks_stop(&live->looks);
 	recorder_stop(live->recorder);
 	intake_drain(&live->intake);
 	if (live->cpu_clocks)
@@ -678,6 +685,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		give_out(live, live->lttng.last_ns);
 	if (live->cpu_clocks)
 		live_clocks_finish(live->cpu_clocks);
+	live_looks_finish(&live->looks);
 	removed_code_queue(&live->table);
 	give_out(live, UINT64_MAX);
 	if (live->window.watermark_ns < live->writer.end_ns)
@@ -705,6 +713,7 @@ void live_close(struct live *live)
 	live_clocks_close(live->cpu_clocks);
 	live_events_close(&live->events);
 	live_lttng_done(&live->lttng);
+	live_looks_done(&live->looks);
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);

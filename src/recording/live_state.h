@@ -10,6 +10,7 @@
 #include "pipeline/session_writer.h"
 #include "recording/intake.h"
 #include "recording/live_events.h"
+#include "recording/live_looks.h"
 #include "recording/live_lttng.h"
 #include "recording/live_options.h"
 #include "recording/live_port.h"
@@ -44,6 +45,7 @@ struct live {
 	struct switch_table switches; /* without a table: they are not recorded */
 	struct live_events events;
 	struct live_lttng lttng;
+	struct live_looks looks;
 	struct live_port port;
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;

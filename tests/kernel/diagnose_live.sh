@@ -1,7 +1,8 @@
 #!/bin/sh
 # spoor diagnose of running processes finds what needs more than a recording: blocked pool threads, locks, growing memory and descriptors, a slow finalizer, small
 # writes, and what requests await: delays, slow servers, name lookups, TLS handshakes;
-# it names the user's method, leaves a recording for the commands that it proposes, and no session.
+# it names the user's method, leaves a recording for the commands that it proposes, and no session. The recording alone gives the same verdict, byte for
+# byte. A recorder that hangs does not hang the verb.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 . "$here/faults_prelude"
@@ -17,6 +18,9 @@ diagnosed() {
 		! first "$1" "$2" || break
 	done
 	first "$1" "$2" || fail "the first finding is not $1 in $2"
+	code_of "$spoor" diagnose x.nettrace --json
+	expect_code 0 "diagnose of the recording"
+	cmp out x.json || fail "$1: the recording gives another verdict"
 	json x.json '.processes[0].findings[0] | .confidence > 0.4 and .confidence <= 1 and (.evidence | length) > 0 and .advice != ""'
 	until_true no_session $subject || fail "a session is left"
 	kill -9 $subject
@@ -70,7 +74,29 @@ sleep 1
 kill -INT $verb
 wait $verb || fail "interrupted: exit code $?: $(cat verb.err)"
 has verb.out "^Managed \($subject\)  "
+code_of "$spoor" diagnose y.nettrace
+cmp out verb.out || fail "the recording gives another text"
 until_true no_session $subject || fail "a session is left"
+
+# The recorder hangs: it is killed, and the verb ends.
+rm -f y.nettrace
+start verb "$spoor" diagnose -p $subject --duration 2s -o y.nettrace >verb.out 2>verb.err
+until_true test -s y.nettrace || fail "the recording does not begin: $(cat verb.err)"
+recorder=$(cut -d ' ' -f 1 /proc/$verb/task/$verb/children)
+kill -STOP "$recorder"
+code=0
+wait $verb || code=$?
+[ $code = 1 ] || fail "a recorder that hangs: exit code $code: $(cat verb.err)"
+has verb.err 'the recorder did not end and was killed'
+! kill -0 "$recorder" 2>/dev/null || fail "the recorder runs on"
+until_true no_session $subject || fail "a session is left"
+
+# Without standard streams, whose numbers other descriptors then get.
+rm -f y.nettrace
+"$spoor" diagnose -p $subject --duration 1s -o y.nettrace --json <&- 2>&- >y.json || fail "diagnose without standard input"
+"$spoor" diagnose y.nettrace --json >out
+cmp out y.json || fail "without standard input: the recording gives another verdict"
+json y.json '.processes[0].facts | .workers >= 0 and .descriptors > 0'
 
 # A native process that does nothing has no samples.
 start sleeper sleep 1000
@@ -79,6 +105,9 @@ code_of "$spoor" diagnose -p $sleeper --duration 2s -o x.nettrace
 expect_code 0 "diagnose of an idle native process"
 has out "^sleep \($sleeper\)  no finding: CPU 0.0 % of [0-9]+ CPUs, "
 has_no err 'not in this recording'
+cp out x.txt
+code_of "$spoor" diagnose x.nettrace
+cmp out x.txt || fail "an idle native process: the recording gives another verdict"
 kill $sleeper
 
 # Options that exclude each other, and a process that does not exist.

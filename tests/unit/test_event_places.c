@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "diagnose/facts.h"
 #include "diagnose/facts_gather.h"
+#include "diagnose/look_events.h"
 #include "trace/clr_event.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
@@ -20,6 +21,7 @@ struct fixture {
 	struct symbolmap names;
 	struct report report;
 	struct facts facts;
+	struct look_events looks; /* none */
 };
 
 /* An exception of this type, thrown in Burn, which Main called. */
@@ -67,7 +69,8 @@ static void gather(struct fixture *f)
 	assert_int_equal(answers_finish(&f->answers, &f->profile, &f->names, f->report.duration_ns),
 		0);
 	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
-	assert_int_equal(facts_gather(&f->facts, &f->profile, &f->report, &f->answers), 0);
+	assert_int_equal(facts_gather(&f->facts, &f->profile, &f->report, &f->answers, &f->looks),
+		0);
 }
 
 static void tear_down(struct fixture *f)
@@ -205,7 +208,7 @@ static double growth_of(const unsigned *sizes, uint32_t count)
 	assert_true(vec_add(&collections->processes, process));
 	facts_done(&f.facts);
 	f.facts = (struct facts){ 0 };
-	assert_int_equal(facts_gather(&f.facts, &f.profile, &f.report, &f.answers), 0);
+	assert_int_equal(facts_gather(&f.facts, &f.profile, &f.report, &f.answers, &f.looks), 0);
 	double growth = facts_find(&f.facts, 4711)->numbers[FACT_heap_growth] / 1e6;
 	tear_down(&f);
 	return growth;

@@ -1,0 +1,12 @@
+/* `spoor record` for a verb that observes the recorded processes meanwhile. */
+#ifndef SPOOR_CLI_RECORD_OBSERVED_H
+#define SPOOR_CLI_RECORD_OBSERVED_H
+
+/*
+ * Runs the verb with these arguments, argv[0] included, in a process of its own. The observer sends
+ * its events on the other end of the socket `looks_fd`, which is above 2 (recording/live_looks.h).
+ * The exit code.
+ */
+int record_observed(int argc, char **argv, int looks_fd);
+
+#endif
