@@ -145,7 +145,9 @@ named
 rm -rf cache
 mkdir -p config/spoor && printf '# ours\n%s\n' "$url/good # near" >config/spoor/symbols.conf
 "$spoor" symbols fetch -q x.nettrace 2>err || fail "servers of symbols.conf"
-[ ! -s err ] || fail "-q prints $(cat err)"
+# A sample may be of a library that has no symbols on this machine.
+! grep -v ': no server has its symbols\.$' err || fail "-q prints more than what is missing"
+has_no err '^bare'
 named
 chmod 666 config/spoor/symbols.conf
 rm -rf cache
