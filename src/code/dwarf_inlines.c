@@ -317,7 +317,8 @@ uint32_t dwarf_inlines_calls(const struct dwarf_inlines *inlines, uint32_t query
 	while (low + count < inlines->calls.count && count < DEPTH_MAX &&
 		inlines->calls.items[low + count].query == query)
 		count++;
-	*ret_calls = inlines->calls.items + low;
+	/* a hostile file may cause no call at all, and NULL has no elements to point to */
+	*ret_calls = count ? &inlines->calls.items[low] : NULL;
 	return count;
 }
 
