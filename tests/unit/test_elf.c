@@ -63,6 +63,30 @@ static void test_both_classes(void **state)
 	check(false);
 }
 
+/* Of two build ids the first in the file counts, and every reader of the file sees the same one. */
+static void test_two_build_ids(void **state)
+{
+	static const uint8_t second[] = { 4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0 };
+	struct bytes file = { 0 };
+	struct image_file image;
+	struct elf elf;
+	char id[2 * ELF_BUILD_ID_MAX + 1];
+
+	(void)state;
+	elf_build(&file, true);
+	/* The text becomes a section of notes that stands before the one of the file's build id. */
+	memcpy(file.data + ELF_BUILD_OFFSET, second, sizeof(second));
+	memset(file.data + ELF_BUILD_OFFSET + sizeof(second), 0xee, 20);
+	size_t text = file.len - (BUILD_COUNT - BUILD_TEXT) * (size_t)64;
+	bytes_set_u32(&file, text + 4, ELF_SECTION_NOTE);
+	image_file_from_memory(&image, file.data, file.len);
+	assert_int_equal(elf_read(&elf, &image, NULL), 0);
+	elf_build_id_text(&elf, id);
+	assert_string_equal(id, "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
+	elf_done(&elf);
+	bytes_done(&file);
+}
+
 static void test_refused(void **state)
 {
 	uint8_t big_endian[64] = { 0x7f, 'E', 'L', 'F', 2, 2, 1 };
@@ -131,6 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_classes),
+		cmocka_unit_test(test_two_build_ids),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_from_fd),
 		cmocka_unit_test(test_real),
