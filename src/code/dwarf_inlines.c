@@ -4,6 +4,11 @@
  * The unit's entries are read once in order. The call of an outer function comes before the calls
  * inside it, so appending each call to the queries in its ranges keeps outer calls first, and no
  * tree is built. Functions without a query are skipped as a whole.
+ *
+ * A function may be an entry inside another one that has none of its code: a lambda inside an inlined
+ * function, a member function of a local class. So queries without a function are searched in a
+ * second pass that skips nothing. Padding between functions has none either, but continues a line
+ * that begins in the function before it.
  */
 #include "code/dwarf_inlines.h"
 
@@ -26,9 +31,10 @@ struct walk {
 	struct dwarf_inlines *inlines;
 	struct dwarf *dwarf;
 	const struct dwarf_unit *unit;
-	const struct dwarf_line_query *queries;
+	struct dwarf_line_query *queries;
 	uint32_t count;
 	struct strtab *strings;
+	bool whole; /* no entry is skipped */
 };
 
 /* The attributes of one entry that are used here. */
@@ -145,6 +151,7 @@ static uint32_t name_of(struct walk *walk, uint64_t offset)
 struct covered {
 	const struct walk *walk;
 	const struct dwarf_inline_call *call; /* NULL: only whether a query is covered */
+	bool function;                        /* marks the queries: they are of a function */
 	bool any;
 	bool no_memory;
 };
@@ -164,13 +171,31 @@ static uint32_t lower_bound(const struct walk *walk, uint64_t address)
 	return low;
 }
 
+/* Marks the queries of a function's range, and those in the padding after it. */
+static void mark_range(const struct walk *walk, uint32_t from, uint64_t begin, uint64_t end)
+{
+	for (uint32_t i = from; i < walk->count; i++) {
+		struct dwarf_line_query *query = &walk->queries[i];
+		bool padding = query->row >= begin && query->row < end;
+		if (query->address >= end && !padding)
+			break;
+		query->has_function = true;
+		walk->dwarf->work++;
+	}
+}
+
 static bool on_range(void *context, uint64_t begin, uint64_t end)
 {
 	struct covered *covered = context;
 	const struct walk *walk = covered->walk;
+	uint32_t from = lower_bound(walk, begin);
 
-	for (uint32_t i = lower_bound(walk, begin);
-		i < walk->count && walk->queries[i].address < end; i++) {
+	if (covered->function) {
+		covered->any |= from < walk->count && walk->queries[from].address < end;
+		mark_range(walk, from, begin, end);
+		return walk->dwarf->work <= DWARF_WORK_MAX;
+	}
+	for (uint32_t i = from; i < walk->count && walk->queries[i].address < end; i++) {
 		covered->any = true;
 		if (!covered->call)
 			return false; /* one is enough */
@@ -195,7 +220,7 @@ static bool has_code(const struct dwarf_code *code)
 /* 1: the entry's children matter; 0: they do not; or -ENOMEM. */
 static int take_entry(struct walk *walk, const struct entry *entry)
 {
-	struct covered covered = { .walk = walk };
+	struct covered covered = { .walk = walk, .function = entry->tag == DW_TAG_SUBPROGRAM };
 	struct dwarf_inline_call call;
 
 	if (entry->tag != DW_TAG_SUBPROGRAM && entry->tag != DW_TAG_INLINED_SUBROUTINE &&
@@ -260,6 +285,7 @@ static int walk_unit(struct walk *walk)
 		}
 		if (wanted < 0)
 			return wanted;
+		wanted |= walk->whole;
 		if (!abbrev->has_children)
 			continue;
 		if (!wanted && entry.sibling > (uint64_t)(c.at - info) &&
@@ -284,16 +310,42 @@ static int compare_calls(const void *left, const void *right)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* Searches the queries that no function was found for. */
+static int walk_nested(struct walk *walk)
+{
+	struct dwarf_inlines *inlines = walk->inlines;
+	struct walk nested = *walk;
+
+	vec_reset(&inlines->nested);
+	for (uint32_t i = 0; i < walk->count; i++)
+		if (!walk->queries[i].has_function && walk->queries[i].file != UINT32_MAX &&
+			!vec_add(&inlines->nested, walk->queries[i]))
+			return -ENOMEM;
+	if (!inlines->nested.count)
+		return 0;
+	nested.queries = inlines->nested.items;
+	nested.count = inlines->nested.count;
+	nested.whole = true;
+	return walk_unit(&nested);
+}
+
 int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
-	const struct dwarf_unit *unit, const struct dwarf_line_query *queries, uint32_t count,
+	const struct dwarf_unit *unit, struct dwarf_line_query *queries, uint32_t count,
 	struct strtab *strings)
 {
-	struct walk walk = { inlines, dwarf, unit, queries, count, strings };
+	struct walk walk = { .inlines = inlines,
+		.dwarf = dwarf,
+		.unit = unit,
+		.queries = queries,
+		.count = count,
+		.strings = strings };
 
 	vec_reset(&inlines->calls);
 	int result = dwarf_abbrevs_load(&inlines->abbrevs, dwarf, unit);
 	if (result == 0)
 		result = walk_unit(&walk);
+	if (result == 0)
+		result = walk_nested(&walk);
 	if (inlines->calls.count > 1)
 		qsort(inlines->calls.items, inlines->calls.count, sizeof(*inlines->calls.items),
 			compare_calls);
@@ -325,6 +377,7 @@ uint32_t dwarf_inlines_calls(const struct dwarf_inlines *inlines, uint32_t query
 void dwarf_inlines_done(struct dwarf_inlines *inlines)
 {
 	vec_done(&inlines->calls);
+	vec_done(&inlines->nested);
 	map_done(&inlines->names);
 	dwarf_abbrevs_done(&inlines->abbrevs);
 	dwarf_abbrevs_done(&inlines->foreign);

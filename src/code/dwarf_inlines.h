@@ -25,13 +25,17 @@ struct dwarf_inlines {
 	VEC(struct dwarf_inline_call) calls; /* by query, then order */
 	struct map names;                    /* offset of an entry -> strtab, or NO_NAME */
 	struct dwarf_abbrevs abbrevs;
-	struct dwarf_abbrevs foreign; /* of other units that entries refer to */
+	struct dwarf_abbrevs foreign;        /* of other units that entries refer to */
+	VEC(struct dwarf_line_query) nested; /* queries of the second pass */
 	struct bytes text;
 };
 
-/* Finds the calls of all queries, which are sorted by address. 0, -EBADMSG, or -ENOMEM. */
+/*
+ * Finds the calls of all queries, which are sorted by address and have their lines. 0, -EBADMSG, or
+ * -ENOMEM.
+ */
 int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
-	const struct dwarf_unit *unit, const struct dwarf_line_query *queries, uint32_t count,
+	const struct dwarf_unit *unit, struct dwarf_line_query *queries, uint32_t count,
 	struct strtab *strings);
 
 /* The calls around a query of the last unit, outermost first: their number. */

@@ -227,6 +227,7 @@ static void take_row(struct line_run *run, bool ends)
 			/* Of two sequences for one address, which no linker makes, the first. */
 			if (query->file != UINT32_MAX || query->address < run->row_address)
 				continue;
+			query->row = run->row_address;
 			query->file = run->row_file;
 			query->line = run->row_line;
 		}
