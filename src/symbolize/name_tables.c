@@ -624,7 +624,6 @@ struct name_question *name_question_copy(const struct name_question *question)
 		return NULL;
 	*copy = *question;
 	copy->next = NULL;
-	copy->spent = NULL;
 	copy->path = question->path ? strdup(question->path) : NULL;
 	copy->build_id = question->build_id ? strdup(question->build_id) : NULL;
 	if (!copy->path == !question->path && !copy->build_id == !question->build_id)
@@ -637,11 +636,6 @@ void name_question_free(struct name_question *question)
 {
 	if (!question)
 		return;
-	while (question->spent) {
-		struct name_answer *answer = question->spent;
-		question->spent = answer->next;
-		name_answer_free(answer);
-	}
 	free(question->path);
 	free(question->build_id);
 	free(question);

@@ -30,8 +30,6 @@ enum name_question_kind {
 
 struct name_question {
 	struct name_question *next;
-	/* used by symbol_worker.c: answers on their way back to the thread that allocated them */
-	struct name_answer *spent;
 	enum name_question_kind kind;
 	/* the caller's number of the file: equal numbers mean the same file */
 	uint32_t image;

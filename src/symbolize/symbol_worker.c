@@ -1,10 +1,17 @@
 /*
- * See symbol_worker.h. The two threads pass pointers through two pipes; the thread that has read a
- * pointer owns the object. There is no lock, because a thread at idle priority could be preempted
- * for long while it holds one. Questions and answers that the worker holds are in slots that both
- * threads can empty atomically, so that a worker that gets no CPU time does not keep them. At most
- * IN_FLIGHT_MAX questions are sent at a time, so that neither pipe is ever full; the others wait in
- * a list of the caller's thread.
+ * See symbol_worker.h. The two threads share a ring of slots. A question stays in its slot until the
+ * answer is in it, whatever happens to the thread meanwhile, and the slot's state says which thread may
+ * touch its contents:
+ *
+ *   EMPTY      caller   ask       -> ASKED
+ *   ASKED      thread   begins    -> WORKED     caller  takes it back -> EMPTY
+ *   WORKED     thread   finishes  -> ANSWERED   caller  withdraws it  -> WITHDRAWN
+ *   ANSWERED   caller   takes it  -> EMPTY
+ *   WITHDRAWN  thread   frees question and answer
+ *
+ * Each change is one atomic operation. There is no lock, because a thread at idle priority could be
+ * preempted for long while it holds one. The questions that find no free slot wait in a list of the
+ * caller's thread.
  *
  * The tables belong to the running worker. When it leaves, they pass to the next worker.
  */
@@ -18,6 +25,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,10 +37,8 @@
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
 
-#define IN_FLIGHT_MAX 250u /* pointers; the smallest pipe holds one page */
-/* pointers written or read at a time, so that a cheap answer does not cost four system calls */
-#define BATCH_MAX 64u
-/* an answer waits at most this long to be sent with others */
+#define SLOT_COUNT 256u /* a power of two */
+/* an answer waits at most this long until the caller is woken */
 #define BATCH_NS         UINT64_C(2000000)
 #define LEAVE_BOUND_NS   UINT64_C(1000000000)
 #define REPLACE_BOUND_NS UINT64_C(20000000) /* during a recording, whose rings must be read */
@@ -52,26 +58,30 @@ enum clerk_state {
 	CLERK_ABANDONED, /* no worker uses it; it frees itself */
 };
 
+enum slot_state { SLOT_EMPTY, SLOT_ASKED, SLOT_WORKED, SLOT_ANSWERED, SLOT_WITHDRAWN };
+
+struct slot {
+	atomic_int state; /* enum slot_state */
+	struct name_question *question;
+	struct name_answer *answer; /* NULL in ANSWERED: there was no memory for it */
+	struct name_answer
+		*spent; /* list of answers on their way back to the thread that frees them */
+};
+
 /* One worker thread and the data that it shares with the worker. */
 struct clerk {
-	int questions[2]; /* pipes of pointers, non-blocking */
-	int answers[2];
-	atomic_int state;                /* enum clerk_state */
-	atomic_int tid;                  /* 0: has not started */
-	atomic_bool leave;               /* it must leave after the current question */
-	atomic_bool room_wanted;         /* it must drop most of its tables */
+	struct slot slots[SLOT_COUNT];
+	uint32_t next;           /* the thread's: number of the question that it begins next */
+	int asked_fd;            /* eventfds, non-blocking: there are questions, */
+	int done_fd;             /* and answers */
+	atomic_int state;        /* enum clerk_state */
+	atomic_int tid;          /* 0: has not started */
+	atomic_bool leave;       /* it must leave after the current question */
+	atomic_bool room_wanted; /* it must drop most of its tables */
 	atomic_uint_fast64_t size_bytes; /* of the tables */
 	struct name_tables *tables;      /* owned by the thread until it has left */
 	bool idle;                       /* starts at idle priority */
 	bool replaced; /* has replaced a thread whose priority could not be raised */
-	/*
-	 * hand: questions read but not started. done: answers not sent. The thread that takes an
-	 * entry out owns it; the worker does so when it abandons the worker.
-	 */
-	_Atomic(struct name_question *) hand[BATCH_MAX];
-	_Atomic(struct name_answer *) done[BATCH_MAX];
-	/* the question being answered; not sent back while this points to it */
-	_Atomic(struct name_question *) current;
 };
 
 struct symbol_worker {
@@ -85,7 +95,9 @@ struct symbol_worker {
 	struct name_tables *spare;
 	struct clerk *clerk; /* NULL: none now */
 	uint32_t queued;
-	uint32_t in_flight;
+	/* numbers of questions, whose slots are their remainders: those from `taken` to `sent` are in flight */
+	uint32_t sent;
+	uint32_t taken;
 	/* Questions are answered in order, so one time stamp detects one that waits too long. */
 	uint64_t asked; /* number of questions so far */
 	uint64_t answered;
@@ -101,74 +113,70 @@ struct symbol_worker {
 	bool raise_forbidden;
 };
 
-/*
- * Reads up to `max` pointers and returns their number. Writes of up to PIPE_BUF bytes are atomic,
- * so no pointer is ever split.
- */
-static size_t read_pointers(int fd, void *ret_pointers, size_t max)
+static struct slot *slot_of(struct clerk *clerk, uint32_t number)
 {
-	ssize_t got;
-
-	do
-		got = read(fd, ret_pointers, max * sizeof(void *));
-	while (got < 0 && errno == EINTR);
-	return got > 0 ? (size_t)got / sizeof(void *) : 0;
+	return &clerk->slots[number & (SLOT_COUNT - 1)];
 }
 
-static bool write_pointers(int fd, const void *pointers, size_t count)
+static bool slot_change(struct slot *slot, int from, int to)
 {
-	ssize_t put;
+	return atomic_compare_exchange_strong(&slot->state, &from, to);
+}
 
-	do
-		put = write(fd, pointers, count * sizeof(void *));
-	while (put < 0 && errno == EINTR);
-	return put == (ssize_t)(count * sizeof(void *));
+/* Makes the descriptor readable; a full counter is readable already. */
+static void notify(int fd)
+{
+	(void)!write(fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+/* Before the slots are looked at: a later change makes it readable again. */
+static void take_notice(int fd)
+{
+	uint64_t count;
+
+	(void)!read(fd, &count, sizeof(count));
+}
+
+static void free_answers(struct name_answer *first)
+{
+	while (first) {
+		struct name_answer *answer = first;
+		first = answer->next;
+		name_answer_free(answer);
+	}
 }
 
 /* ---- the worker thread ---- */
 
-/* Frees a worker that no thread uses any more, with the unread contents of its pipes. */
+/* Frees a worker that no thread uses any more; the slots have nothing but answers to be freed. */
 static void free_clerk(struct clerk *clerk)
 {
-	struct name_question *question;
-	struct name_answer *answer;
-
-	while (clerk->questions[0] >= 0 && read_pointers(clerk->questions[0], &question, 1))
-		name_question_free(question);
-	while (clerk->answers[0] >= 0 && read_pointers(clerk->answers[0], &answer, 1))
-		name_answer_free(answer);
-	for (int i = 0; i < 2; i++) {
-		closep(&clerk->questions[i]);
-		closep(&clerk->answers[i]);
-	}
+	for (uint32_t i = 0; i < SLOT_COUNT; i++)
+		free_answers(clerk->slots[i].spent);
+	closep(&clerk->asked_fd);
+	closep(&clerk->done_fd);
 	name_tables_free(clerk->tables);
 	free(clerk);
 }
 
-/*
- * Allocates the answer. Returns NULL without memory; the question is freed then. Also frees the
- * answers that come back with the question, because this thread allocated them.
- */
-static struct name_answer *new_answer(struct name_question *question)
+/* The answer, to which the question belongs from now on. NULL without memory. */
+static struct name_answer *look_up(struct name_tables *tables, struct name_question *question)
 {
 	struct name_answer *answer = calloc(1, sizeof(*answer));
 
-	while (question->spent) {
-		struct name_answer *spent = question->spent;
-		question->spent = spent->next;
-		name_answer_free(spent);
-	}
 	if (!answer)
-		name_question_free(question);
+		return NULL;
+	name_tables_answer(tables, question, answer);
+	answer->question = question;
 	return answer;
 }
 
-/* Fills in the answer and attaches the question, which its allocating thread frees. */
-static void look_up(struct name_tables *tables, struct name_question *question,
-	struct name_answer *answer)
+static void free_both(struct name_question *question, struct name_answer *answer)
 {
-	name_tables_answer(tables, question, answer);
-	answer->question = question;
+	if (answer)
+		answer->question = NULL;
+	name_answer_free(answer);
+	name_question_free(question);
 }
 
 /*
@@ -181,57 +189,38 @@ static void become_idle(void)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-/* Sends the finished answers. The pipe has room for them, see IN_FLIGHT_MAX. */
-static void send_answers(struct clerk *clerk)
+/* Answers the next question; false: there is none. */
+static bool answer_next(struct clerk *clerk)
 {
-	struct name_answer *answers[BATCH_MAX];
-	size_t count = 0;
+	struct slot *slot = slot_of(clerk, clerk->next);
 
-	for (size_t i = 0; i < BATCH_MAX; i++) {
-		struct name_answer *answer = atomic_exchange(&clerk->done[i], NULL);
-		if (answer)
-			answers[count++] = answer;
-	}
-	if (count && !write_pointers(clerk->answers[1], answers, count))
-		for (size_t i = 0; i < count; i++)
-			name_answer_free(answers[i]);
+	if (!slot_change(slot, SLOT_ASKED, SLOT_WORKED))
+		return false;
+	clerk->next++;
+	free_answers(TAKE(slot->spent)); /* this thread allocated them */
+	slot->answer = look_up(clerk->tables, slot->question);
+	if (!slot_change(slot, SLOT_WORKED, SLOT_ANSWERED))
+		free_both(slot->question, slot->answer);
+	return true;
 }
 
-static void serve(struct clerk *clerk, struct name_question *const *questions, size_t count)
+static void serve(struct clerk *clerk)
 {
 	uint64_t begin_ns = clock_monotonic_ns();
-	size_t rest = 0;
+	bool silent = false; /* there are answers that the caller was not woken for */
 
 	if (atomic_exchange(&clerk->room_wanted, false))
 		name_tables_make_room(clerk->tables);
-	for (size_t i = 0; i < count; i++)
-		atomic_store(&clerk->hand[i], questions[i]); /* NULL: only wakes the thread */
-	for (size_t i = 0; i < count && !atomic_load(&clerk->leave); i++) {
-		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
-		struct name_answer *answer = question ? new_answer(question) : NULL;
-		if (!answer)
+	while (!atomic_load(&clerk->leave) && answer_next(clerk)) {
+		silent = clock_monotonic_ns() < begin_ns + BATCH_NS;
+		if (silent)
 			continue;
-		atomic_store(&clerk->current, question);
-		look_up(clerk->tables, question, answer);
-		atomic_store(&clerk->current, NULL);
-		atomic_store(&clerk->done[i], answer);
-		if (clock_monotonic_ns() < begin_ns + BATCH_NS)
-			continue;
-		send_answers(clerk);
+		notify(clerk->done_fd);
 		begin_ns = clock_monotonic_ns();
 	}
 	atomic_store(&clerk->size_bytes, name_tables_size_bytes(clerk->tables));
-	send_answers(clerk);
-	struct name_question *left[BATCH_MAX];
-
-	for (size_t i = 0; i < count; i++) {
-		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
-		if (question)
-			left[rest++] = question;
-	}
-	if (rest)
-		/* there is room: they were just read from this pipe */
-		(void)write_pointers(clerk->questions[1], left, rest);
+	if (silent)
+		notify(clerk->done_fd);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -262,18 +251,16 @@ static void count_abandoned(int change)
 static void *clerk_main(void *argument)
 {
 	struct clerk *clerk = argument;
-	struct name_question *questions[BATCH_MAX];
 
 	if (clerk->idle)
 		become_idle();
 	atomic_store(&clerk->tid, (int)syscall(SYS_gettid));
 	while (!atomic_load(&clerk->leave)) {
-		size_t count = read_pointers(clerk->questions[0], questions, BATCH_MAX);
-		if (count)
-			serve(clerk, questions, count);
-		else
-			/* after a wake-up without data the loop polls again */
-			(void)poll_one(clerk->questions[0], POLLIN, -1);
+		take_notice(clerk->asked_fd);
+		serve(clerk);
+		/* after a wake-up without questions the loop polls again */
+		if (!atomic_load(&clerk->leave))
+			(void)poll_one(clerk->asked_fd, POLLIN, -1);
 	}
 	if (atomic_exchange(&clerk->state, CLERK_LEFT) == CLERK_ABANDONED) {
 		free_clerk(clerk);
@@ -313,59 +300,44 @@ static void put_ready(struct symbol_worker *worker, struct name_answer *answer)
 	worker->ready_last = &answer->next;
 }
 
-static void take_ready(struct symbol_worker *worker, const struct clerk *clerk)
+/* Takes what the thread left in an answered slot. */
+static void take_slot(struct symbol_worker *worker, struct slot *slot)
 {
-	struct name_answer *answers[BATCH_MAX];
-	size_t count;
-
-	while (worker->in_flight &&
-		(count = read_pointers(clerk->answers[0], answers, BATCH_MAX))) {
-		for (size_t i = 0; i < count; i++)
-			put_ready(worker, answers[i]);
-		worker->in_flight -= (uint32_t)count;
-	}
+	if (!slot->answer)
+		name_question_free(slot->question);
+	put_ready(worker, TAKE(slot->answer));
+	slot->question = NULL;
+	atomic_store(&slot->state, SLOT_EMPTY);
 }
 
-/* Moves the questions that the worker has not read back to the list. */
-static void take_back(struct symbol_worker *worker, const struct clerk *clerk)
-{
-	struct name_question *question;
-
-	while (read_pointers(clerk->questions[0], &question, 1)) {
-		if (!question)
-			continue;
-		worker->in_flight--;
-		queue(worker, question);
-	}
-}
-
-/* Reads the answers, and sends as many questions as the pipe has room for. */
+/* Takes the answers, and puts as many questions into slots as are free. */
 static void transfer(struct symbol_worker *worker)
 {
 	struct clerk *clerk = worker->clerk;
+	uint32_t before = worker->sent;
 
 	if (!clerk)
 		return;
-	take_ready(worker, clerk);
-	while (worker->first && worker->in_flight < IN_FLIGHT_MAX) {
-		struct name_question *batch[BATCH_MAX];
-		struct name_question *question = worker->first;
-		size_t count = 0;
-		for (; question && count < BATCH_MAX && worker->in_flight + count < IN_FLIGHT_MAX;
-			question = question->next)
-			batch[count++] = question;
-		if (!batch[0]->spent) {
-			batch[0]->spent = worker->spent;
-			worker->spent = NULL;
-		}
-		if (!write_pointers(clerk->questions[1], batch, count))
-			break; /* they stay in the list */
-		worker->first = question;
+	if (worker->taken != worker->sent)
+		take_notice(clerk->done_fd);
+	for (; worker->taken != worker->sent; worker->taken++) {
+		struct slot *slot = slot_of(clerk, worker->taken);
+		if (atomic_load(&slot->state) != SLOT_ANSWERED)
+			break;
+		take_slot(worker, slot);
+	}
+	for (; worker->first && worker->sent - worker->taken < SLOT_COUNT; worker->sent++) {
+		struct slot *slot = slot_of(clerk, worker->sent);
+		slot->question = worker->first;
+		worker->first = slot->question->next;
 		if (!worker->first)
 			worker->last = &worker->first;
-		worker->queued -= (uint32_t)count;
-		worker->in_flight += (uint32_t)count;
+		worker->queued--;
+		slot->spent = TAKE(worker->spent);
+		atomic_store(&slot->state, SLOT_ASKED);
 	}
+	if (worker->sent != before)
+		notify(clerk->asked_fd);
 }
 
 static struct clerk *new_clerk(struct symbol_worker *worker)
@@ -374,9 +346,9 @@ static struct clerk *new_clerk(struct symbol_worker *worker)
 
 	if (!clerk)
 		return NULL;
-	clerk->questions[0] = clerk->questions[1] = clerk->answers[0] = clerk->answers[1] = -1;
-	if (pipe2(clerk->questions, O_CLOEXEC | O_NONBLOCK) < 0 ||
-		pipe2(clerk->answers, O_CLOEXEC | O_NONBLOCK) < 0) {
+	clerk->asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	clerk->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (clerk->asked_fd < 0 || clerk->done_fd < 0) {
 		free_clerk(clerk);
 		return NULL;
 	}
@@ -413,6 +385,7 @@ static void employ(struct symbol_worker *worker)
 	}
 	worker->tables = NULL;
 	worker->clerk = clerk;
+	worker->sent = worker->taken = 0;
 }
 
 /* True if the thread only waits for a CPU. One that hangs in reading a file would hang again. */
@@ -429,24 +402,25 @@ static bool is_starved(const struct clerk *clerk)
 	return got > 0 && proc_parse_stat(text, (size_t)got, &thread) && thread.state == 'R';
 }
 
-/* A copy of the question that the thread is answering. NULL if there is none, or without memory. */
-static struct name_question *current_again(struct clerk *clerk)
+/*
+ * Empties a slot of a thread that is to be abandoned. The question that it is answering is withdrawn, and with
+ * `again` asked once more.
+ */
+static void empty_slot(struct symbol_worker *worker, struct slot *slot, bool again)
 {
-	const struct name_question *current = atomic_load(&clerk->current);
-
-	return current ? name_question_copy(current) : NULL;
-}
-
-/* Takes the answers and the questions out of the worker's slots. */
-static void take_out_of_hand(struct symbol_worker *worker, struct clerk *clerk)
-{
-	for (size_t i = 0; i < BATCH_MAX; i++) {
-		struct name_answer *answer = atomic_exchange(&clerk->done[i], NULL);
-		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
-		if (answer)
-			put_ready(worker, answer);
-		if (question)
-			queue(worker, question);
+	if (slot_change(slot, SLOT_ASKED, SLOT_EMPTY)) {
+		queue(worker, TAKE(slot->question));
+		return;
+	}
+	/* Until it is withdrawn, the thread only reads the question and does not free it. */
+	struct name_question *copy = again && atomic_load(&slot->state) == SLOT_WORKED
+					     ? name_question_copy(slot->question)
+					     : NULL;
+	if (!slot_change(slot, SLOT_WORKED, SLOT_WITHDRAWN)) {
+		name_question_free(copy); /* the thread has answered it */
+		take_slot(worker, slot);
+	} else if (copy) {
+		queue(worker, copy);
 	}
 }
 
@@ -456,53 +430,37 @@ static void take_out_of_hand(struct symbol_worker *worker, struct clerk *clerk)
  */
 static void dismiss(struct symbol_worker *worker, uint64_t bound_ns)
 {
-	struct name_question *const wake = NULL;
 	struct clerk *clerk = worker->clerk;
 	uint64_t until_ns = clock_monotonic_ns() + bound_ns;
 
 	if (!clerk)
 		return;
 	atomic_store(&clerk->leave, true);
-	/* if the pipe is full, the thread is awake */
-	(void)write_pointers(clerk->questions[1], &wake, 1);
+	notify(clerk->asked_fd);
 	while (atomic_load(&clerk->state) == CLERK_SERVES && clock_monotonic_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
-	struct name_question *again =
-		atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk)
-			? current_again(clerk)
-			: NULL;
+	bool starved = atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk);
 
-	/* Before the worker is abandoned; the worker does not read its later answers. */
-	take_ready(worker, clerk);
-	take_back(worker, clerk);
-	take_out_of_hand(worker, clerk);
-	take_ready(worker, clerk); /* sent since the first call */
-	/* take_back() may have removed the first wake-up */
-	(void)write_pointers(clerk->questions[1], &wake, 1);
+	for (; worker->taken != worker->sent; worker->taken++)
+		empty_slot(worker, slot_of(clerk, worker->taken), starved);
 	worker->clerk = NULL;
 	count_abandoned(1);
 	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
 		count_abandoned(-1);
-		take_ready(worker, clerk);
-		take_back(worker, clerk);
 		worker->tables = TAKE(clerk->tables);
 		free_clerk(clerk);
-		name_question_free(TAKE(again)); /* the thread has answered it */
 	} else {
 		worker->tables = worker->spare;
 		worker->spare = NULL;
 	}
-	worker->in_flight = 0;
-	if (again)
-		queue(worker, again);
 }
 
 static void answer_here(struct symbol_worker *worker, struct name_question *question)
 {
-	struct name_answer *answer = new_answer(question);
+	struct name_answer *answer = look_up(worker->tables, question);
 
-	if (answer)
-		look_up(worker->tables, question, answer);
+	if (!answer)
+		name_question_free(question);
 	put_ready(worker, answer);
 }
 
@@ -572,7 +530,7 @@ static void watch(struct symbol_worker *worker)
 	uint64_t now = clock_monotonic_ns();
 
 	if (!symbol_worker_open_count(worker)) {
-		worker->answered = worker->asked; /* includes questions whose answer was lost */
+		worker->answered = worker->asked; /* includes those that a hanging thread had */
 		worker->watched = 0;
 		if (worker->raised && !worker->hurried)
 			lower(worker);
@@ -664,7 +622,7 @@ void symbol_worker_give_back(struct symbol_worker *worker, struct name_answer *a
 
 uint32_t symbol_worker_open_count(const struct symbol_worker *worker)
 {
-	return worker->queued + worker->in_flight;
+	return worker->queued + (worker->sent - worker->taken);
 }
 
 bool symbol_worker_wait(struct symbol_worker *worker, uint64_t until_ns)
@@ -675,7 +633,7 @@ bool symbol_worker_wait(struct symbol_worker *worker, uint64_t until_ns)
 		if (!symbol_worker_open_count(worker) || !worker->clerk || now >= until_ns)
 			break;
 		/* the loop above checks the cause */
-		(void)poll_one(worker->clerk->answers[0], POLLIN, clock_left_ms(until_ns, now));
+		(void)poll_one(worker->clerk->done_fd, POLLIN, clock_left_ms(until_ns, now));
 	}
 	return !symbol_worker_open_count(worker);
 }
@@ -694,16 +652,13 @@ void symbol_worker_hurry(struct symbol_worker *worker)
 
 void symbol_worker_make_room(struct symbol_worker *worker)
 {
-	struct name_question *nothing = NULL;
-
 	if (!worker->clerk) {
 		if (worker->tables)
 			name_tables_make_room(worker->tables);
 		return;
 	}
 	atomic_store(&worker->clerk->room_wanted, true);
-	/* if the pipe is full, the thread is awake */
-	(void)write_pointers(worker->clerk->questions[1], &nothing, 1);
+	notify(worker->clerk->asked_fd);
 }
 
 uint64_t symbol_worker_size_bytes(const struct symbol_worker *worker)
@@ -724,11 +679,7 @@ void symbol_worker_free(struct symbol_worker *worker)
 	free_list(worker);
 	for (struct name_answer *answer; (answer = symbol_worker_take(worker));)
 		symbol_worker_give_back(worker, answer);
-	while (worker->spent) {
-		struct name_answer *answer = worker->spent;
-		worker->spent = answer->next;
-		name_answer_free(answer);
-	}
+	free_answers(worker->spent);
 	name_tables_free(worker->tables);
 	name_tables_free(worker->spare);
 	free(worker);
