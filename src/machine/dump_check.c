@@ -68,21 +68,6 @@ static int check_folder(const struct target_root *root, const char *folder,
 	return 0;
 }
 
-/* Translates a path from /proc, which may begin above the target's root in its mount namespace. */
-static const char *below_root(const struct target_root *root, const char *file)
-{
-	char path[64];
-	char top[TEXT_ROOM];
-
-	text_set(path, "/proc/%u/root", root->pid);
-	ssize_t len = readlink(path, top, sizeof(top));
-
-	return len > 1 && (size_t)len < sizeof(top) && strncmp(file, top, (size_t)len) == 0 &&
-			       file[len] == '/'
-		       ? file + len
-		       : file;
-}
-
 /* Whether `name` is missing beside `file`; *ret is its path. False if the folder is unreadable. */
 static bool is_missing_beside(const struct target_root *root, const char *file, const char *name,
 	char ret_path[TEXT_ROOM])
@@ -102,7 +87,8 @@ static int check_writer(const struct target_root *root, const char *runtime_path
 {
 	char path[TEXT_ROOM];
 
-	if (!is_missing_beside(root, below_root(root, runtime_path), "createdump", path))
+	if (!is_missing_beside(root, target_path_in_root(root->pid, runtime_path), "createdump",
+		    path))
 		return 0;
 	return diag_set(diag, -ENOENT,
 		"process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
@@ -121,7 +107,8 @@ static int check_dac_library(const struct target_root *root, struct diag *diag)
 	ssize_t len = readlink(path, program, sizeof(program) - 1);
 
 	program[len > 0 ? len : 0] = '\0';
-	if (!is_missing_beside(root, below_root(root, program), "libmscordaccore.so", path))
+	if (!is_missing_beside(root, target_path_in_root(root->pid, program), "libmscordaccore.so",
+		    path))
 		return 0;
 	diag_set(diag, -ENOENT,
 		"process %u is a single file: only --type full can be had of it without '%s'",

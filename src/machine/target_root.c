@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
@@ -156,6 +157,48 @@ int target_root_open_file(const struct target_root *root, const char *path, uint
 	return r < 0 ? refuse(r, path, root->pid, diag) : 0;
 }
 
+/* Reads a link of the process in /proc, terminated. False: it cannot be read, or is too long. */
+static bool read_link(uint32_t pid, const char *name, char *ret_text, size_t room)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	ssize_t n = readlink(path, ret_text, room);
+	if (n < 0 || (size_t)n >= room)
+		return false;
+	ret_text[n] = 0;
+	return true;
+}
+
+const char *target_path_in_root(uint32_t pid, const char *path)
+{
+	char root[PATH_MAX];
+	size_t len;
+
+	if (!read_link(pid, "root", root, sizeof(root)))
+		return path;
+	len = strlen(root);
+	return len > 1 && !strncmp(path, root, len) && path[len] == '/' ? path + len : path;
+}
+
+/* The program of the process, if that is the path: its link leads to the file even if it was unlinked. */
+static int open_program(uint32_t pid, const char *path, uint64_t size_max, int *ret_fd,
+	uint64_t *ret_size_bytes)
+{
+	char link[PATH_MAX + 16];
+	bool deleted;
+
+	if (!read_link(pid, "exe", link, sizeof(link)))
+		return -ENOENT;
+	size_t len = proc_strip_deleted(link, strlen(link), &deleted);
+	link[len] = 0;
+	if (strcmp(path, link) != 0 && strcmp(path, target_path_in_root(pid, link)) != 0)
+		return -ENOENT;
+	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	int place = open(link, O_PATH | O_CLOEXEC);
+	return place < 0 ? -errno : open_looked_at(place, size_max, ret_fd, ret_size_bytes);
+}
+
 int target_file_open(uint32_t pid, const char *path, uint64_t size_max, int *ret_fd,
 	uint64_t *ret_size_bytes, struct diag *diag)
 {
@@ -165,6 +208,14 @@ int target_file_open(uint32_t pid, const char *path, uint64_t size_max, int *ret
 	if (result < 0)
 		return result;
 	result = target_root_open_file(&root, path, size_max, ret_fd, ret_size_bytes, diag);
+	if (pid && (result == -ENOENT || result == -ENOTDIR)) {
+		const char *inner = target_path_in_root(pid, path);
+		if (inner != path)
+			result = target_root_open_file(&root, inner, size_max, ret_fd,
+				ret_size_bytes, diag);
+		if (result < 0 && open_program(pid, path, size_max, ret_fd, ret_size_bytes) == 0)
+			result = 0;
+	}
 	target_root_close(&root);
 	return result;
 }

@@ -34,9 +34,19 @@ bool target_root_is_ours(const struct target_root *root);
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
-/* The same in one step, for one file of a target (pid 0: of our own root). */
+/*
+ * The same in one step, for one file of a target (pid 0: of our own root). /proc/PID/maps prints paths
+ * from our root and perf events print them from the target's, so where the path does not exist it is
+ * tried without the target's root. The target's program is found by its link in /proc as well.
+ */
 int target_file_open(uint32_t pid, const char *path, uint64_t size_max, int *ret_fd,
 	uint64_t *ret_size_bytes, struct diag *diag);
+
+/*
+ * A path of /proc/PID/maps or /proc/PID/exe as the target sees it: without the target's root, if that is
+ * a folder in our own (chroot). Else the same path.
+ */
+const char *target_path_in_root(uint32_t pid, const char *path);
 
 /* *ret_fd is an O_PATH descriptor, which the caller closes. */
 int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd,

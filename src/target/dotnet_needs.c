@@ -251,21 +251,14 @@ static bool provider_of_target(const struct target *target, char *ret_name, size
 {
 	char path[4096];
 	const char *slash = strrchr(target->runtime_path, '/');
-	struct target_root root;
 	uint64_t size;
 	cleanup(closep) int fd = -1;
 
-	if (!slash ||
-		(size_t)snprintf(path, sizeof(path), "%.*s/" LTTNG_PROVIDER,
-			(int)(slash - target->runtime_path),
-			target->runtime_path) >= sizeof(path) ||
-		target_root_open(&root, target->pid, NULL) < 0)
-		return false;
-	bool found = target_root_open_file(&root, path, LIBRARY_MAX, &fd, &size, NULL) == 0 &&
-		     needed_of(fd, ret_name, room);
-
-	target_root_close(&root);
-	return found;
+	return slash &&
+	       (size_t)snprintf(path, sizeof(path), "%.*s/" LTTNG_PROVIDER,
+		       (int)(slash - target->runtime_path), target->runtime_path) < sizeof(path) &&
+	       target_file_open(target->pid, path, LIBRARY_MAX, &fd, &size, NULL) == 0 &&
+	       needed_of(fd, ret_name, room);
 }
 
 /* The LTTng provider in the folder of the newest runtime that is installed here. */

@@ -345,6 +345,100 @@ static void test_swapped_under_us(void **state)
 	remove_folder(place.folder);
 }
 
+/* A child with this root, or with this program if `root` is NULL. */
+static pid_t start_child(const char *root, const char *program)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (root && (chroot(root) < 0 || write(ready[1], "r", 1) != 1))
+			_exit(1);
+		if (program)
+			execl(program, "sleep", "1000", NULL);
+		else
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	/* The end of the pipe: the child is running the program, or has failed. */
+	ssize_t n = read(ready[0], &byte, 1);
+	close(ready[0]);
+	assert_int_equal(n, root ? 1 : 0);
+	return pid;
+}
+
+static void stop_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int open_of(pid_t pid, const char *path, uint64_t *size)
+{
+	int fd = -1;
+	int result = target_file_open((uint32_t)pid, path, UINT64_MAX, &fd, size, NULL);
+
+	if (result == 0)
+		close(fd);
+	return result;
+}
+
+/* Paths of /proc/PID/maps are those of our root, paths of perf events those of the target's. */
+static void test_other_root(void **state)
+{
+	struct place place = { .folder = "/tmp/spoor-test-XXXXXX" };
+	char path[256], other[256];
+	uint64_t size = 0;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(mkdtemp(place.folder));
+	put(place.folder, "file", "12345");
+	at(&place, "file", path);
+	pid_t pid = start_child(place.folder, NULL);
+	assert_int_equal(open_of(pid, path, &size), 0);
+	assert_int_equal(size, 5);
+	assert_int_equal(open_of(pid, "/file", &size), 0);
+	assert_string_equal(target_path_in_root((uint32_t)pid, path), "/file");
+	assert_string_equal(target_path_in_root((uint32_t)pid, "/file"), "/file");
+	/* A folder whose name only begins like that of the root. */
+	snprintf(other, sizeof(other), "%s2/file", place.folder);
+	assert_string_equal(target_path_in_root((uint32_t)pid, other), other);
+	assert_int_equal(open_of(pid, other, &size), -ENOENT);
+	at(&place, "none", path);
+	assert_int_equal(open_of(pid, path, &size), -ENOENT);
+	stop_child(pid);
+	remove_folder(place.folder);
+}
+
+/* Also without the right to use /proc/PID/map_files. */
+static void test_unlinked_program(void **state)
+{
+	struct place place = { .folder = "/tmp/spoor-test-XXXXXX" };
+	char path[256], command[600];
+	uint64_t size = 0;
+	struct stat status;
+
+	(void)state;
+	assert_non_null(mkdtemp(place.folder));
+	at(&place, "program", path);
+	snprintf(command, sizeof(command), "cp \"$(command -v sleep)\" %s", path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(stat(path, &status), 0);
+	pid_t pid = start_child(NULL, path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(open_of(pid, path, &size), 0);
+	assert_int_equal(size, status.st_size);
+	at(&place, "another", path);
+	assert_int_equal(open_of(pid, path, &size), -ENOENT);
+	stop_child(pid);
+	remove_folder(place.folder);
+}
+
 static void test_own_word(void **state)
 {
 	struct place place = { .folder = "/tmp/spoor-test-XXXXXX" };
@@ -501,6 +595,8 @@ int main(void)
 		cmocka_unit_test(test_links_stay_inside),
 		cmocka_unit_test(test_devices_and_sizes),
 		cmocka_unit_test(test_swapped_under_us),
+		cmocka_unit_test(test_other_root),
+		cmocka_unit_test(test_unlinked_program),
 		cmocka_unit_test(test_own_word),
 		cmocka_unit_test(test_without_openat2),
 		cmocka_unit_test(test_file_of_a_mapping),
