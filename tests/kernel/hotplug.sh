@@ -10,7 +10,12 @@ command -v taskset >/dev/null || skip "there is no taskset"
 last=$(sed 's/.*[-,]//' $list)
 taskset -c "$last" true 2>/dev/null || skip "CPU $last cannot be used here"
 
-echo 0 >online
+# online LIST: changes the list in one write of a fixed length. The recorder must not find the file while it is empty, and it is mounted, so it cannot be replaced.
+online() {
+	printf '%s\n%*s' "$1" $((16 - ${#1})) '' | tr ' ' '\n' 1<>online
+}
+: >online
+online 0
 start load taskset -c "$last" "$target" spin 100000000
 start recorder unshare -m sh -c 'mount --bind online "$1" && shift && exec "$@"' sh $list "$spoor" record -q -a -F 199 --off-cpu --call-graph dwarf --no-dotnet --no-symbols -o x.nettrace
 
@@ -28,12 +33,12 @@ utc_now() {
 }
 
 until_true "$spoor" report x.nettrace || fail "no recording"
-echo "0,$last" >online
+online "0,$last"
 until_true changed 1 || fail "the CPU that came is not noticed"
 until_true busy_since 2000 || fail "the CPU that came has no samples"
-echo 0 >online
+online 0
 until_true changed 2 || fail "the CPU that went is not noticed"
-echo "0,$last" >online
+online "0,$last"
 until_true changed 3 || fail "the CPU that came back is not noticed"
 until_true busy_since "$(utc_now)" || fail "the CPU that came back has no samples"
 kill -INT "$recorder"

@@ -15,7 +15,7 @@ is_sampled() {
 	[ -e x.nettrace ] && "$spoor" events x.nettrace --event cpu --json 2>/dev/null | grep -q '"event":"cpu"'
 }
 
-# compare NAME MOST command...: at most MOST of the stacks differ.
+# compare NAME MOST command...: at most MOST of the stacks differ. eu-stack walks some stacks not at all, most of them on a busy machine: these are left out.
 compare() {
 	what=$1 most=$2
 	shift 2
@@ -41,12 +41,14 @@ compare() {
 	"$spoor" events x.nettrace --event cswitch --json | tee x.json | value_lines /dev/stdin '.[] | select(.fields.State == 4 or .fields.State == 5)
 		| [(.stack // [])[] | select(.module != "kernel").address | "0x" + ("0000000000000000" + ltrimstr("0x"))[-16:]] | join(" ")' | sort -u >ours
 	wrong=0
+	grep . theirs >walked
 	while read -r stack; do
 		# eu-stack may end earlier, where there is no table
 		grep -q "^$stack\\( \\|\$\\)" ours || { wrong=$((wrong + 1)) && echo "$stack" >>differ; }
-	done <theirs
-	echo "$what: $(wc -l <theirs) stacks, $(awk '{ n += NF } END { print n }' theirs) frames, $wrong differ"
-	[ "$(awk '{ n += NF } END { print n + 0 }' theirs)" -ge $((stops * 3)) ] || fail "eu-stack walks no stacks of $what: $(cat eu.err)"
+	done <walked
+	echo "$what: $(wc -l <walked) of $stops stacks, $(awk '{ n += NF } END { print n + 0 }' walked) frames, $wrong differ"
+	[ "$(wc -l <walked)" -ge $((stops / 5)) ] || fail "eu-stack walks too few stacks of $what: $(cat eu.err)"
+	[ "$(awk '{ n += NF } END { print n + 0 }' walked)" -ge $(($(wc -l <walked) * 3)) ] || fail "eu-stack walks only the first frames of $what: $(cat eu.err)"
 	[ $wrong -le "$most" ] || fail "$what: $wrong of $stops differ, such as $(tail -n 1 differ), among $(head -n 3 ours)"
 }
 
