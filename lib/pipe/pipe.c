@@ -235,22 +235,11 @@ static inline struct session_thread *thread_in(struct session *session, struct t
 	return thread;
 }
 
-/* The sink has taken `count` events of this thread. */
+/* The sink has taken `count` events of a run. */
 static inline void delivered(struct session *session, struct session_thread *thread, uint32_t count)
 {
 	session->run = pipe_state.run;
-	thread->sequence += count;
-	thread->lost_pending = 0;
-	thread->known = true;
-	__atomic_store_n(&session->written, session->written + count, __ATOMIC_RELAXED);
-}
-
-static void not_delivered(struct session *session, struct session_thread *thread, uint32_t count,
-	uint64_t first_ns, uint64_t last_ns, int error)
-{
-	session_lose(session, thread, count, first_ns, last_ns);
-	if (error && error != -ENOBUFS && error != -EMSGSIZE)
-		session->failure = session->failure ? session->failure : error;
+	session_delivered(session, thread, count);
 }
 
 static void deliver_whole(struct session *session, struct session_thread *thread,
@@ -262,7 +251,7 @@ static void deliver_whole(struct session *session, struct session_thread *thread
 	if (run->count < count)
 		delivered(session, thread, count - run->count);
 	if (__builtin_expect(run->count > 0, 0))
-		not_delivered(session, thread, run->count, record_run_first_ns(run),
+		session_not_delivered(session, thread, run->count, record_run_first_ns(run),
 			record_run_last_ns(run), r);
 }
 
@@ -279,7 +268,7 @@ static void deliver_single(struct session *session, struct session_thread *threa
 		if (__builtin_expect(r == 0, 1))
 			delivered(session, thread, 1);
 		else
-			not_delivered(session, thread, 1, event.time_ns, event.time_ns, r);
+			session_not_delivered(session, thread, 1, event.time_ns, event.time_ns, r);
 	}
 }
 
@@ -290,7 +279,8 @@ static void deliver(struct session *session, struct thread_state *state,
 	struct record_run own = *run;
 
 	if (!thread) {
-		__atomic_fetch_add(&session->lost, run->count, __ATOMIC_RELAXED);
+		session_not_delivered(session, NULL, run->count, record_run_first_ns(run),
+			record_run_last_ns(run), 0);
 		return;
 	}
 	own.sequence = thread->sequence + 1;
@@ -422,12 +412,15 @@ static inline void deliver_to_sessions(struct thread_state *state, const struct 
 	uint64_t sessions)
 {
 	state->last_ns = record_run_last_ns(run);
-	if (__builtin_expect(!run->entry, 0))
-		return;
 	for (uint64_t left = sessions; left; left &= left - 1) {
 		struct session *session = session_active[__builtin_ctzll(left)];
-		if (session)
+		if (__builtin_expect(!session, 0))
+			continue;
+		if (__builtin_expect(run->entry != NULL, 1))
 			deliver(session, state, run);
+		else /* the event is not one that was registered */
+			session_not_delivered(session, thread_in(session, state), run->count,
+				record_run_first_ns(run), record_run_last_ns(run), 0);
 	}
 }
 

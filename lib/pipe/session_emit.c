@@ -6,19 +6,14 @@
 #include "lib/pipe/pipe.h"
 #include "lib/pipe/session_state.h"
 
-int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns,
-	uint64_t thread_id, const void *payload, uint32_t payload_size)
-{
-	return session_emit_stack(session, entry, time_ns, thread_id, payload, payload_size, NULL,
-		0);
-}
-
-int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+static int emit(struct session *session, const struct event_entry *entry, uint64_t time_ns,
 	uint64_t thread_id, const void *payload, uint32_t payload_size, const uint64_t *frames,
-	uint32_t frame_count)
+	uint32_t frame_count, bool is_counted)
 {
 	struct session_thread *thread = session_thread_of(session, thread_id);
 
+	if (!thread && is_counted)
+		session_not_delivered(session, NULL, 1, time_ns, time_ns, 0);
 	if (!thread)
 		return -ENOMEM;
 	/*
@@ -45,15 +40,30 @@ int session_emit_stack(struct session *session, const struct event_entry *entry,
 		.sorted = true,
 	};
 	int r = session->sink->ops->event(session->sink, &event);
-	if (r == -ENOBUFS)
+	if (r && is_counted)
+		session_not_delivered(session, thread, 1, time_ns, time_ns, r);
+	if (r)
 		return r;
-	if (r == 0) {
-		thread->sequence++;
-		thread->lost_pending = 0;
-		thread->gone = false;
-		thread->known = true;
-		session->run = 0;
-		session->last_emit_ns = time_ns;
-	}
-	return r;
+	thread->gone = false;
+	session->run = 0;
+	session->last_emit_ns = time_ns;
+	if (is_counted)
+		session_delivered(session, thread, 1);
+	else
+		session_thread_advance(thread, 1);
+	return 0;
+}
+
+int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+	uint64_t thread_id, const void *payload, uint32_t payload_size)
+{
+	return emit(session, entry, time_ns, thread_id, payload, payload_size, NULL, 0, false);
+}
+
+int session_emit_counted(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+	uint64_t thread_id, const void *payload, uint32_t payload_size, const uint64_t *frames,
+	uint32_t frame_count)
+{
+	return emit(session, entry, time_ns, thread_id, payload, payload_size, frames, frame_count,
+		true);
 }

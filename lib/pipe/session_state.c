@@ -104,6 +104,14 @@ void session_lose(struct session *session, struct session_thread *thread, uint64
 	loss_add(&session->loss_notice, count, first_ns, last_ns);
 }
 
+void session_not_delivered(struct session *session, struct session_thread *thread, uint64_t count,
+	uint64_t first_ns, uint64_t last_ns, int error)
+{
+	session_lose(session, thread, count, first_ns, last_ns);
+	if (error && error != -ENOBUFS && error != -EMSGSIZE)
+		session->failure = session->failure ? session->failure : error;
+}
+
 void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns,
 	uint64_t last_ns)
 {

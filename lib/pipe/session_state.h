@@ -101,6 +101,29 @@ struct session_thread *session_thread_of(struct session *session, uint64_t threa
 void session_lose(struct session *session, struct session_thread *thread, uint64_t count,
 	uint64_t first_ns, uint64_t last_ns);
 
+/* `count` more events of this thread are in the session's stream. */
+static inline void session_thread_advance(struct session_thread *thread, uint32_t count)
+{
+	thread->sequence += count;
+	thread->lost_pending = 0;
+	thread->known = true;
+}
+
+/* The sink has taken `count` events of this thread. Those of the library itself are not counted. */
+static inline void session_delivered(struct session *session, struct session_thread *thread,
+	uint32_t count)
+{
+	session_thread_advance(thread, count);
+	__atomic_store_n(&session->written, session->written + count, __ATOMIC_RELAXED);
+}
+
+/*
+ * The sink has refused `count` events of this thread: they are lost. NULL: no memory for the thread's
+ * entry. Ends the session if `error` is that of a sink that has failed.
+ */
+void session_not_delivered(struct session *session, struct session_thread *thread, uint64_t count,
+	uint64_t first_ns, uint64_t last_ns, int error);
+
 /*
  * Counts events as lost that the sink had taken (overwritten, or not written before the disk was
  * full). `tell`: report them in the stream and to the program.

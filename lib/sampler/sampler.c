@@ -208,7 +208,8 @@ static void sampler_external(struct sampler_slot *slot, uint64_t now_ns)
 		struct session *session = sessions >> bit & 1 ? session_active[bit] : NULL;
 		const struct event_entry *entry = registry_entry(sample_event.index);
 		if (session && entry)
-			(void)session_emit_stack(session, entry, now_ns, slot->thread_id, &kind,
+			/* One that the sink refuses is counted as lost. */
+			(void)session_emit_counted(session, entry, now_ns, slot->thread_id, &kind,
 				sizeof(kind), frames, count);
 	}
 	slot->external_ns = now_ns;
