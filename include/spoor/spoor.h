@@ -386,7 +386,8 @@ SPOOR_API int spoor_session_start_file(const struct spoor_session_options *optio
 /*
  * Ends a session: events fired before are written and the file is closed. Waits for that (a few
  * ms), except on the library's thread and in a callback of this session, where it returns before
- * the end. -ETIMEDOUT: nothing could be written for 5 s, and the rest counts as lost. Returns the
+ * the end. -ETIMEDOUT: nothing could be written, or no callback has returned, for 5 s, and the rest
+ * counts as lost. Returns the
  * error of the sink, if it failed. The handle stays valid until
  * spoor_session_free(), which may be called directly afterwards.
  */
@@ -456,7 +457,9 @@ struct spoor_event_view {
 /*
  * Called on the listener's dispatch thread, without a lock held. Events of one thread arrive in
  * order; events of different threads arrive in batches of a few milliseconds. If it blocks, only
- * this session is delayed.
+ * this session is delayed. If it does not return within 5 s after the session was stopped,
+ * spoor_session_stop() returns -ETIMEDOUT; the event that it has counts as written, those that wait
+ * for it are lost. `context` must stay valid as long as it runs.
  */
 typedef void spoor_listener_function(const struct spoor_event_view *event, void *context);
 

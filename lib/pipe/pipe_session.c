@@ -424,6 +424,24 @@ static void update_stall(struct session *session)
 	slow_path_slot(session->slot, is || session->config.options.stacks);
 }
 
+static uint64_t progress_of(const struct session *session)
+{
+	const struct sink *sink = session->sink;
+
+	return sink->ops->progress ? sink->ops->progress(sink) : 0;
+}
+
+/* Has the session's end not progressed for END_MAX_NS? */
+static bool end_is_late(struct session *session, uint64_t now_ns)
+{
+	uint64_t progress = progress_of(session);
+
+	if (progress != session->end_progress)
+		session->end_since_ns = now_ns;
+	session->end_progress = progress;
+	return now_ns - session->end_since_ns > END_MAX_NS;
+}
+
 static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 {
 	bool aborted = session->error || __atomic_load_n(&session->aborted, __ATOMIC_RELAXED);
@@ -441,7 +459,7 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 		session->end_since_ns = now_ns;
 		__atomic_store_n(&session->status, SESSION_RUNDOWN, __ATOMIC_RELEASE);
 	}
-	bool late = now_ns - session->end_since_ns > END_MAX_NS;
+	bool late = end_is_late(session, now_ns);
 	if (status_of(session) == SESSION_RUNDOWN) {
 		if (session->config.rundown && !aborted && !late &&
 			session->config.rundown(session, session->config.context) == 1)
@@ -450,10 +468,9 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 		session->end_since_ns = now_ns;
 	}
 	report_losses(session);
-	int r = session->sink->ops->end
-			? session->sink->ops->end(session->sink,
-				  aborted || now_ns - session->end_since_ns > END_MAX_NS)
-			: 0;
+	int r = session->sink->ops->end ? session->sink->ops->end(session->sink,
+						  aborted || end_is_late(session, now_ns))
+					: 0;
 	if (r > 0)
 		return NAP_NS;
 	if (r < 0 && !session->error)
@@ -530,13 +547,6 @@ int session_wait(struct session *session, uint64_t timeout_ns)
 		r = 0;
 	sessions_unlock();
 	return r;
-}
-
-static uint64_t progress_of(const struct session *session)
-{
-	const struct sink *sink = session->sink;
-
-	return sink->ops->progress ? sink->ops->progress(sink) : 0;
 }
 
 void sessions_stop_all(void)

@@ -73,7 +73,8 @@ struct session {
 	uint32_t quiet_passes;
 	/* at its end a thread was inside a record that it began before */
 	bool slot_held;
-	uint64_t end_since_ns;
+	uint64_t end_since_ns; /* time of the last progress of its end */
+	uint64_t end_progress; /* what sink_ops.progress() returned then */
 	int failure; /* first error of the sink in this pass; session_turn() stops the session */
 	int error;   /* why it has stopped; 0: no error */
 

@@ -6,6 +6,10 @@
  * chunks are moved, never while a function is called. A slow listener only makes its own queue
  * grow: beyond the session's buffer events are lost, the oldest are dropped, or firing threads
  * wait, as the policy says.
+ *
+ * A session whose function does not return ends without it. The dispatch thread counts each event
+ * before it calls the function, so that the loop thread knows which events were delivered. It makes
+ * no fence for that: the loop thread makes the barrier.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/event/thread_ring.h"
 #include "lib/pipe/pipe_session.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
@@ -32,9 +37,15 @@ struct queue_sink {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool has_thread;
-	bool done;      /* the dispatch thread has called the function for the last time */
-	bool closing;   /* no further event will be appended */
-	bool abandoned; /* do not call the function again */
+	bool done;    /* the dispatch thread has called the function for the last time */
+	bool closing; /* no further event will be appended */
+	/*
+	 * only the first `delivered` events are passed to the function; atomic, set under the lock
+	 */
+	bool abandoned;
+	uint64_t delivered; /* of an abandoned queue */
+	uint64_t taken;     /* events of the chunks that the reader has taken */
+	uint64_t claimed;   /* of these: passed to the function; atomic */
 	struct store_chunk *first, *last;
 	size_t bytes; /* of chunks in the queue, until they are read; atomic for reading */
 
@@ -104,6 +115,7 @@ static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pi
 					      &deadline);
 		if (queue->first && !queue->abandoned) {
 			queue->reading = queue->first;
+			queue->taken += queue->reading->events;
 			queue->first = queue->first->next;
 			if (!queue->first)
 				queue->last = NULL;
@@ -135,6 +147,27 @@ static void view_of(struct queue_sink *queue, const struct pipe_event *event,
 	};
 }
 
+/*
+ * Counts the next event as passed to the function. False: it is lost, because the session has ended
+ * before. The store of `claimed` precedes the load of `abandoned`, as the barrier in abandon() shows
+ * to the loop thread.
+ */
+static inline bool claim(struct queue_sink *queue)
+{
+	uint64_t number = queue->claimed + 1;
+
+	__atomic_store_n(&queue->claimed, number, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED), 0))
+		platform_fence();
+	if (__builtin_expect(!__atomic_load_n(&queue->abandoned, __ATOMIC_ACQUIRE), 1))
+		return true;
+	pthread_mutex_lock(&queue->lock);
+	bool is_delivered = number <= queue->delivered;
+	pthread_mutex_unlock(&queue->lock);
+	return is_delivered;
+}
+
 static void *dispatch_main(void *context)
 {
 	struct queue_sink *queue = context;
@@ -143,7 +176,7 @@ static void *dispatch_main(void *context)
 
 	dispatching = queue;
 	platform_thread_name("spoor-listener");
-	while (queue_next(queue, UINT64_MAX, &event)) {
+	while (queue_next(queue, UINT64_MAX, &event) && claim(queue)) {
 		view_of(queue, &event, &view);
 		queue->function(&view, queue->context);
 	}
@@ -301,6 +334,22 @@ static int queue_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, un
 	return 0;
 }
 
+/*
+ * Ends without the function, which does not return: the event that it has is delivered, the others
+ * are lost. Returns how many. The lock is held.
+ */
+static uint64_t abandon(struct queue_sink *queue)
+{
+	__atomic_store_n(&queue->abandoned, true, __ATOMIC_RELEASE);
+	if (!platform_barrier_everywhere())
+		platform_fence();
+	queue->delivered = __atomic_load_n(&queue->claimed, __ATOMIC_RELAXED);
+	uint64_t left = queue->taken - queue->delivered;
+	for (const struct store_chunk *chunk = queue->first; chunk; chunk = chunk->next)
+		left += chunk->events;
+	return left;
+}
+
 static int queue_end(struct sink *sink, bool aborted)
 {
 	struct queue_sink *queue = of(sink);
@@ -310,20 +359,21 @@ static int queue_end(struct sink *sink, bool aborted)
 	pthread_mutex_lock(&queue->lock);
 	queue->closing = true;
 	bool done = !queue->has_thread || queue->done;
-	if (!done && aborted) {
-		/*
-		 * The function does not return: its current event is delivered, the others are
-		 * lost.
-		 */
-		queue->abandoned = true;
-		for (const struct store_chunk *chunk = queue->first; chunk; chunk = chunk->next)
-			left += chunk->events;
-	}
+	if (!done && aborted)
+		left = abandon(queue);
 	pthread_cond_broadcast(&queue->changed);
 	pthread_mutex_unlock(&queue->lock);
 	if (left)
 		session_unwrite(queue->session, left, true, 0, 0);
-	return done || aborted ? 0 : 1;
+	if (done)
+		return 0;
+	return aborted ? -ETIMEDOUT : 1;
+}
+
+static uint64_t queue_progress(const struct sink *sink)
+{
+	return __atomic_load_n(&((const struct queue_sink *)(const void *)sink)->claimed,
+		__ATOMIC_RELAXED);
 }
 
 static void queue_free(struct sink *sink)
@@ -341,6 +391,7 @@ static const struct sink_ops queue_ops = {
 	.full = queue_full,
 	.turn = queue_turn,
 	.end = queue_end,
+	.progress = queue_progress,
 	.free = queue_free,
 	.is_own_thread = queue_is_own_thread,
 };

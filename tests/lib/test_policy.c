@@ -4,6 +4,7 @@
  */
 #include "lib/read_back.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -227,6 +228,101 @@ static void a_callback_may_stop_its_session(void **state)
 	spoor_session_free(session);
 }
 
+/* Waits until the dispatch threads of all callbacks have ended. */
+static void dispatch_threads_end(void)
+{
+	for (unsigned left = 1, tries = 0; left && tries < 60000; tries++) {
+		DIR *folder = opendir("/proc/self/task");
+		const struct dirent *entry;
+		char path[300], name[32];
+
+		assert_non_null(folder);
+		left = 0;
+		while ((entry = readdir(folder))) {
+			snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+			FILE *file = fopen(path, "r");
+			if (!file)
+				continue;
+			if (fgets(name, sizeof(name), file))
+				left += strcmp(name, "spoor-listener\n") == 0;
+			fclose(file);
+		}
+		closedir(folder);
+		if (!left)
+			return;
+		usleep(1000);
+	}
+	fail_msg("a dispatch thread has not ended");
+}
+
+struct hang {
+	bool let_go;    /* atomic */
+	unsigned calls; /* atomic */
+	unsigned hangs_at;
+};
+
+static void hangs(const struct spoor_event_view *event, void *context)
+{
+	struct hang *hang = context;
+
+	(void)event;
+	if (__atomic_add_fetch(&hang->calls, 1, __ATOMIC_RELAXED) != hang->hangs_at)
+		return;
+	while (!__atomic_load_n(&hang->let_go, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+/* The session's end does not wait for a function that never returns, and counts what it did not get. */
+static void a_hung_callback_is_left(void **state)
+{
+	static struct hang hangs_at[] = { { .hangs_at = 1 }, { .hangs_at = 300 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hangs_at) / sizeof(hangs_at[0]); i++) {
+		struct spoor_session_options options = options_of(SPOOR_DROP_NEWEST, 0);
+		struct hang *hang = &hangs_at[i];
+		struct spoor_session *session = NULL;
+
+		options.buffer_bytes = 16 << 20;
+		assert_int_equal(spoor_session_start_callback(&options, hangs, hang, &session), 0);
+		for (uint64_t k = 0; k < 10000; k++)
+			room_number(k, "not wanted any more");
+		assert_int_equal(spoor_session_stop(session), -ETIMEDOUT);
+		assert_int_equal(counts_of(session).written, hang->hangs_at);
+		assert_int_equal(counts_of(session).lost, 10000 - hang->hangs_at);
+		assert_int_equal(spoor_session_stop(session), -ETIMEDOUT);
+		spoor_session_free(session);
+		/* When it returns after all, it is not called for events that were lost. */
+		__atomic_store_n(&hang->let_go, true, __ATOMIC_RELEASE);
+		dispatch_threads_end();
+		assert_int_equal(__atomic_load_n(&hang->calls, __ATOMIC_RELAXED), hang->hangs_at);
+	}
+}
+
+/* A function that is slow, but returns, gets all events, however long that takes. */
+static void is_slow(const struct spoor_event_view *event, void *context)
+{
+	*(unsigned *)context += 1;
+	(void)event;
+	usleep(70000);
+}
+
+static void a_slow_callback_is_waited_for(void **state)
+{
+	struct spoor_session_options options = options_of(SPOOR_DROP_NEWEST, 0);
+	struct spoor_session *session = NULL;
+	unsigned calls = 0;
+
+	(void)state;
+	assert_int_equal(spoor_session_start_callback(&options, is_slow, &calls, &session), 0);
+	for (uint64_t i = 0; i < 100; i++)
+		room_number(i, "one after the other");
+	assert_int_equal(spoor_session_stop(session), 0);
+	assert_int_equal(calls, 100);
+	assert_int_equal(counts_of(session).written, 100);
+	spoor_session_free(session);
+}
+
 /* ---- Sockets ---- */
 
 struct end {
@@ -361,6 +457,8 @@ int main(void)
 		cmocka_unit_test(waiting_has_a_bound),
 		cmocka_unit_test(a_stuck_callback_delays_its_session_alone),
 		cmocka_unit_test(a_callback_may_stop_its_session),
+		cmocka_unit_test(a_hung_callback_is_left),
+		cmocka_unit_test(a_slow_callback_is_waited_for),
 		cmocka_unit_test(a_socket_gets_a_whole_stream),
 		cmocka_unit_test(a_dead_peer_ends_its_session),
 	};
