@@ -16,8 +16,10 @@
  * Rules.
  * - Ownership: a meter and a series exist until they are closed. Names, tags and options are
  *   copied.
- * - Errors: the open functions of meters and counters never return NULL. If memory runs out or a
- *   limit is reached, errno is set, and the returned object accepts values that are not shown.
+ * - Errors: the functions that open and tag counters never return NULL. If memory runs out, a limit
+ *   is reached or an argument is wrong, errno is set, and the returned object accepts values that
+ *   are not shown. spoor_meter_open() then returns NULL, which spoor_counter_open() accepts.
+ *   Functions that add, set and record do not check for NULL; the others do nothing with it.
  * - Threads: all functions may be called from any thread. Opening and closing takes a lock and
  *   allocates; adding, setting and recording does not.
  * - Signal handlers: only spoor_counter_add(), spoor_gauge_set() and spoor_histogram_record() are
@@ -84,7 +86,8 @@ struct spoor_counter {
 };
 
 /*
- * Opens a meter. Two meters of one name are one object. `version` may be NULL. Never returns NULL.
+ * Opens a meter. Two meters of one name are one object. `version` may be NULL. NULL and errno: it has
+ * no name, or there is no memory.
  */
 SPOOR_API struct spoor_meter *spoor_meter_open(const char *name, const char *version);
 

@@ -20,6 +20,9 @@
  * - Signal handlers: only firing is safe there (shop_order(), shop_order_enabled(), spoor_fire(),
  *   spoor_fire_begin() with spoor_fire_end()).
  * - Errors: it returns 0 or a negative errno.
+ * - NULL where an object, a view or a place for a result is needed is -EINVAL; functions without a
+ *   result for errors return 0 or do nothing. Firing (spoor_fire(), spoor_event_enabled()) does not
+ *   check its event.
  * - Ownership: the caller keeps what it passes; texts and tables are copied. Providers and events
  *   are not copied: they exist until they are unregistered.
  * - fork(): the child has no sessions and no library thread until it calls spoor_start(). Handles
@@ -599,7 +602,8 @@ SPOOR_API void spoor_source_cancel(struct spoor_writer *writer);
 /* Sets the event's opcode, which is SPOOR_OPCODE_INFO otherwise. */
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
-	writer->opcode = (uint8_t)opcode;
+	if (writer)
+		writer->opcode = (uint8_t)opcode;
 }
 
 /*

@@ -96,6 +96,8 @@ static int counter_tags_check(const struct spoor_tag *tags, size_t count)
 {
 	size_t bytes = 0;
 
+	if (count && !tags)
+		return -EINVAL;
 	if (count > COUNTER_TAGS_MAX)
 		return -E2BIG;
 	for (size_t i = 0; i < count; i++) {
@@ -433,7 +435,7 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 struct spoor_counter *spoor_counter_tagged(struct spoor_counter *counter,
 	const struct spoor_tag *tags, size_t tag_count)
 {
-	int error = counter_tags_check(tags, tag_count);
+	int error = counter ? counter_tags_check(tags, tag_count) : -EINVAL;
 
 	if (error < 0)
 		return counter_give(NULL, -error);

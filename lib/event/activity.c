@@ -139,6 +139,8 @@ int spoor_activity_start(struct spoor_activity *activity, const char *name, cons
 	bool has_related = true;
 	int error = 0;
 
+	if (!activity)
+		return -EINVAL;
 	memset(activity, 0, sizeof(*activity));
 	if (given && !traceparent_read(traceparent, activity->trace_id, activity->parent_span_id,
 			     &activity->trace_flags)) {
@@ -183,6 +185,8 @@ void spoor_activity_stop(struct spoor_activity *activity)
 {
 	const struct spoor_activity *now = current_activity;
 
+	if (!activity)
+		return;
 	/*
 	 * The activity was stopped on another thread or out of order. Its stop event still carries
 	 * its own id.
@@ -196,13 +200,16 @@ void spoor_activity_stop(struct spoor_activity *activity)
 
 void spoor_activity_enter(const struct spoor_activity *activity, struct spoor_activity_scope *scope)
 {
+	if (!scope)
+		return;
 	scope->before = current_activity;
 	activity_carry(activity, NULL);
 }
 
 void spoor_activity_leave(struct spoor_activity_scope *scope)
 {
-	activity_carry(scope->before, NULL);
+	if (scope)
+		activity_carry(scope->before, NULL);
 }
 
 const struct spoor_activity *spoor_activity_current(void)
@@ -213,6 +220,11 @@ const struct spoor_activity *spoor_activity_current(void)
 void spoor_activity_traceparent(const struct spoor_activity *activity,
 	char ret_text[SPOOR_TRACEPARENT_SIZE])
 {
+	static const struct spoor_activity none;
+
+	if (!ret_text)
+		return;
+	activity = activity ? activity : &none;
 	memcpy(ret_text, "00-", 3);
 	hex_write(ret_text + 3, activity->trace_id, 16);
 	ret_text[35] = '-';

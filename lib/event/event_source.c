@@ -116,6 +116,8 @@ void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_fun
 	/*
 	 * Registered again, so that the provider's enable callback is called for running sessions.
 	 */
+	if (!source)
+		return;
 	spoor_provider_unregister(&source->provider);
 	source->provider.enable = function;
 	source->provider.enable_context = context;
@@ -195,8 +197,10 @@ bool spoor_source_begin(struct spoor_event_source *source, const char *name, enu
 	uint64_t keywords, struct spoor_writer *ret_writer)
 {
 	name = name ? name : "";
+	if (!source || !ret_writer)
+		return false;
 	if (!spoor_source_enabled(source, level, keywords) &&
-		(!source || !registry_is_announcing() ||
+		(!registry_is_announcing() ||
 			is_announced(source, announced_hash(name, (uint32_t)level, keywords))))
 		return false;
 	ret_writer->source = source;
@@ -216,6 +220,8 @@ bool spoor_source_begin(struct spoor_event_source *source, const char *name, enu
 
 static void add_field(struct spoor_writer *writer, const char *name, uint32_t type)
 {
+	if (!writer)
+		return;
 	if (writer->field_count == SPOOR_WRITER_FIELDS) {
 		writer->failed = 1;
 		return;
@@ -230,7 +236,7 @@ static void add_field(struct spoor_writer *writer, const char *name, uint32_t ty
 /* Room for `size` more bytes of payload; NULL: the event has failed. */
 static uint8_t *room_for(struct spoor_writer *writer, size_t size)
 {
-	if (writer->failed)
+	if (!writer || writer->failed)
 		return NULL;
 	if (size > SPOOR_PAYLOAD_MAX || writer->payload_size + size > SPOOR_PAYLOAD_MAX) {
 		writer->failed = 1;
@@ -337,7 +343,7 @@ void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor
 	uint8_t *at = size ? room_for(writer, 2 + size * count) : NULL;
 	if (at)
 		(void)spoor_put_array(at, elements, size, count);
-	else
+	else if (writer)
 		writer->failed = 1;
 	add_field(writer, name, (uint32_t)type | SPOOR_TYPE_ARRAY);
 }
@@ -361,6 +367,8 @@ void spoor_write_text_array(struct spoor_writer *writer, const char *name, const
 
 void spoor_write_struct_begin(struct spoor_writer *writer, const char *name)
 {
+	if (!writer)
+		return;
 	if (++writer->depth > SPOOR_WRITER_DEPTH)
 		writer->failed = 1;
 	add_field(writer, name, SPOOR_TYPE_STRUCT);
@@ -368,6 +376,8 @@ void spoor_write_struct_begin(struct spoor_writer *writer, const char *name)
 
 void spoor_write_struct_end(struct spoor_writer *writer)
 {
+	if (!writer)
+		return;
 	if (!writer->depth)
 		writer->failed = 1;
 	else
@@ -469,6 +479,8 @@ static int kind_make(struct spoor_event_source *source, const struct spoor_write
 
 int spoor_source_end(struct spoor_writer *writer)
 {
+	if (!writer)
+		return -EINVAL;
 	struct spoor_event_source *source = writer->source;
 	int r = writer->failed || writer->depth ? -EINVAL : 0;
 	bool is_new = false;
@@ -512,6 +524,7 @@ int spoor_source_end(struct spoor_writer *writer)
 
 void spoor_source_cancel(struct spoor_writer *writer)
 {
-	writer->failed = true;
+	if (writer)
+		writer->failed = true;
 	(void)spoor_source_end(writer); /* -EINVAL, as wanted */
 }

@@ -185,6 +185,8 @@ static int next_in(const struct spoor_field *fields, uint32_t count, const uint8
 int spoor_event_next_field(const struct spoor_event_view *event, size_t *position,
 	struct spoor_value *ret_value)
 {
+	if (!event || !event->info || !position || !ret_value)
+		return -EINVAL;
 	size_t index = *position & 0xffff;
 	size_t offset = *position >> 16;
 	int r = next_in(event->info->fields, event->info->field_count, event->payload,
@@ -198,8 +200,9 @@ int spoor_event_next_field(const struct spoor_event_view *event, size_t *positio
 int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *offset,
 	struct spoor_value *ret_value)
 {
+	if (!value || !value->field || !position || !offset || !ret_value)
+		return -EINVAL;
 	const uint8_t *bytes = value->bytes;
-
 	if (value->is_array) {
 		struct bytes_left b = { bytes + *offset, bytes + value->byte_count };
 		if (*position >= value->count)
@@ -222,10 +225,12 @@ int spoor_event_field(const struct spoor_event_view *event, const char *name,
 {
 	struct spoor_value value;
 	size_t position = 0;
-	const char *dot = strchr(name, '.');
-	size_t length = dot ? (size_t)(dot - name) : strlen(name);
 	int r;
 
+	if (!name || !ret_value)
+		return -EINVAL;
+	const char *dot = strchr(name, '.');
+	size_t length = dot ? (size_t)(dot - name) : strlen(name);
 	while ((r = spoor_event_next_field(event, &position, &value)) == 1)
 		if (strncmp(value.field->name, name, length) == 0 && !value.field->name[length])
 			break;

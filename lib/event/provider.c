@@ -575,7 +575,7 @@ int registry_add_unlogged(struct spoor_provider *provider)
 
 void spoor_provider_conflict(char *ret_text, size_t size)
 {
-	if (!size)
+	if (!ret_text || !size)
 		return;
 	registry_lock();
 	size_t length = strlen(registry.conflict);

@@ -372,8 +372,14 @@ void spoor_sink_count(const struct spoor_sink *sink, struct spoor_sink_counts *r
 {
 	struct spoor_session_counts session = { .size = sizeof(session) };
 
-	if (sink->session)
-		spoor_session_count(sink->session, &session);
+	if (!ret_counts)
+		return;
+	if (!sink) {
+		struct spoor_sink_counts none = { .size = ret_counts->size };
+		memcpy(ret_counts, &none, none.size < sizeof(none) ? none.size : sizeof(none));
+		return;
+	}
+	spoor_session_count(sink->session, &session);
 	struct spoor_sink_counts counts = {
 		.size = ret_counts->size,
 		.events = __atomic_load_n(&sink->events, __ATOMIC_RELAXED),

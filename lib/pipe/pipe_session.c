@@ -694,17 +694,20 @@ int spoor_session_snapshot(struct spoor_session *handle, const char *path)
 
 uint64_t spoor_session_id(const struct spoor_session *session)
 {
-	return of(session)->id;
+	return session ? of(session)->id : 0;
 }
 
 void spoor_session_count(const struct spoor_session *session,
 	struct spoor_session_counts *ret_counts)
 {
-	struct spoor_session_counts counts = {
-		.size = ret_counts->size,
-		.written = __atomic_load_n(&of(session)->written, __ATOMIC_RELAXED),
-		.lost = __atomic_load_n(&of(session)->lost, __ATOMIC_RELAXED),
-	};
+	struct spoor_session_counts counts = { 0 };
 
+	if (!ret_counts)
+		return;
+	counts.size = ret_counts->size;
+	if (session) {
+		counts.written = __atomic_load_n(&of(session)->written, __ATOMIC_RELAXED);
+		counts.lost = __atomic_load_n(&of(session)->lost, __ATOMIC_RELAXED);
+	}
 	memcpy(ret_counts, &counts, counts.size < sizeof(counts) ? counts.size : sizeof(counts));
 }

@@ -1,10 +1,15 @@
 /*
  * NULL is an empty value for every type of field that is a pointer: as a parameter of a fire
  * function, as a member of a struct, and with the functions that describe an event while it is
- * written.
+ * written. Objects that are NULL are refused, or have no effect.
  */
 #include "unit/test.h"
 
+#include <errno.h>
+
+#include <spoor/activity.h>
+#include <spoor/counter.h>
+#include <spoor/sink.h>
 #include <spoor/spoor.h>
 
 SPOOR_PROVIDER(null, "Null")
@@ -137,6 +142,117 @@ static void at_run_time(void **state)
 	spoor_source_free(source);
 }
 
+/* NULL in place of an object, a view or a result: -EINVAL, or no effect. */
+static void sessions(void **state)
+{
+	struct spoor_session_counts counts = { .size = sizeof(counts), .written = 7, .lost = 7 };
+	struct spoor_value value, part;
+	struct spoor_event_view none = { .size = sizeof(none) };
+	struct spoor_session_options options = { .size = sizeof(options) };
+	struct spoor_file_options file = { .size = sizeof(file), .path = "/nonexistent" };
+	size_t position = 0, offset = 0;
+
+	(void)state;
+	assert_int_equal(spoor_session_start_file(NULL, &file, &session), -EINVAL);
+	assert_int_equal(spoor_session_start_file(&options, NULL, &session), -EINVAL);
+	assert_int_equal(spoor_session_start_file(&options, &file, NULL), -EINVAL);
+	assert_int_equal(spoor_session_start_callback(&options, NULL, NULL, &session), -EINVAL);
+	assert_int_equal(spoor_session_start_listener(&options, NULL), -EINVAL);
+	assert_int_equal(spoor_session_start_rings(NULL, &session), -EINVAL);
+	assert_int_equal(spoor_session_stop(NULL), -EINVAL);
+	assert_int_equal(spoor_session_flush(NULL, 1), -EINVAL);
+	assert_int_equal(spoor_session_snapshot(NULL, "x"), -EINVAL);
+	assert_int_equal(spoor_session_snapshot(session, NULL), -EINVAL);
+	assert_int_equal(spoor_session_id(NULL), 0);
+	spoor_session_free(NULL);
+	spoor_session_count(NULL, &counts);
+	assert_int_equal(counts.written + counts.lost, 0);
+	spoor_session_count(session, NULL);
+	assert_int_equal(spoor_listener_read(NULL, &view, 0), -EINVAL);
+	assert_int_equal(spoor_listener_read(session, NULL, 0), -EINVAL);
+
+	null_text(1, "text", 2);
+	assert_int_equal(spoor_listener_read(session, &view, 10000), 1);
+	assert_int_equal(spoor_event_next_field(NULL, &position, &value), -EINVAL);
+	assert_int_equal(spoor_event_next_field(&none, &position, &value), -EINVAL);
+	assert_int_equal(spoor_event_next_field(&view, NULL, &value), -EINVAL);
+	assert_int_equal(spoor_event_next_field(&view, &position, NULL), -EINVAL);
+	assert_int_equal(spoor_event_field(NULL, "it", &value), -EINVAL);
+	assert_int_equal(spoor_event_field(&view, NULL, &value), -EINVAL);
+	assert_int_equal(spoor_event_field(&view, "it", NULL), -EINVAL);
+	assert_int_equal(spoor_event_field(&view, "it", &value), 0);
+	assert_int_equal(spoor_value_next(NULL, &position, &offset, &part), -EINVAL);
+	assert_int_equal(spoor_value_next(&value, NULL, &offset, &part), -EINVAL);
+	assert_int_equal(spoor_value_next(&value, &position, NULL, &part), -EINVAL);
+	assert_int_equal(spoor_value_next(&value, &position, &offset, NULL), -EINVAL);
+	assert_int_equal(spoor_provider_register(NULL), -EINVAL);
+	spoor_provider_unregister(NULL);
+	spoor_provider_conflict(NULL, 10);
+}
+
+static void writers(void **state)
+{
+	struct spoor_event_source *source = spoor_source_new("Null");
+	struct spoor_writer w;
+
+	(void)state;
+	assert_null(spoor_source_new(NULL));
+	spoor_source_free(NULL);
+	spoor_source_set_enable(NULL, NULL, NULL);
+	assert_false(spoor_source_enabled(NULL, SPOOR_INFO, 0));
+	assert_false(spoor_source_begin(NULL, "x", SPOOR_INFO, 0, &w));
+	assert_false(spoor_source_begin(source, "x", SPOOR_INFO, 0, NULL));
+	assert_int_equal(spoor_source_end(NULL), -EINVAL);
+	spoor_source_cancel(NULL);
+	spoor_writer_set_opcode(NULL, SPOOR_OPCODE_START);
+	spoor_write_boolean(NULL, "x", true);
+	spoor_write_u64(NULL, "x", 1);
+	spoor_write_text(NULL, "x", "text");
+	spoor_write_text16(NULL, "x", NULL);
+	spoor_write_array(NULL, "x", SPOOR_TYPE_TEXT, NULL, 1);
+	spoor_write_text_array(NULL, "x", NULL, 1);
+	spoor_write_struct_begin(NULL, "x");
+	spoor_write_struct_end(NULL);
+	spoor_source_free(source);
+}
+
+static void activities_and_counters(void **state)
+{
+	static const char zeroes[] = "00-00000000000000000000000000000000-0000000000000000-00";
+	char text[SPOOR_TRACEPARENT_SIZE];
+	struct spoor_activity activity;
+	struct spoor_activity_scope scope;
+	struct spoor_sink_counts counts = { .size = sizeof(counts), .sent = 7 };
+
+	(void)state;
+	assert_int_equal(spoor_activity_start(NULL, "x", NULL), -EINVAL);
+	assert_int_equal(spoor_activity_start(&activity, NULL, NULL), 0);
+	spoor_activity_stop(NULL);
+	spoor_activity_enter(&activity, NULL);
+	spoor_activity_enter(NULL, &scope);
+	spoor_activity_leave(NULL);
+	spoor_activity_leave(&scope);
+	assert_ptr_equal(spoor_activity_current(), &activity);
+	spoor_activity_traceparent(NULL, text);
+	assert_string_equal(text, zeroes);
+	spoor_activity_traceparent(&activity, NULL);
+	spoor_activity_stop(&activity);
+
+	assert_null(spoor_meter_open(NULL, NULL));
+	spoor_meter_close(NULL);
+	struct spoor_counter *counter = spoor_counter_open(NULL, SPOOR_COUNTER, "x", NULL);
+	assert_non_null(counter);
+	assert_ptr_equal(spoor_counter_tagged(NULL, NULL, 0), counter);
+	assert_ptr_equal(spoor_counter_tagged(counter, NULL, 1), counter);
+	spoor_counter_add(counter, 1);
+	spoor_counter_close(NULL);
+	assert_null(spoor_counter_listener_open(NULL));
+	spoor_counter_listener_close(NULL);
+	spoor_sink_count(NULL, &counts);
+	assert_int_equal(counts.sent, 0);
+	spoor_sink_close(NULL, &counts);
+}
+
 static int set_up(void **state)
 {
 	struct spoor_want want = {
@@ -167,6 +283,9 @@ int main(void)
 		cmocka_unit_test(arrays),
 		cmocka_unit_test(objects),
 		cmocka_unit_test(at_run_time),
+		cmocka_unit_test(sessions),
+		cmocka_unit_test(writers),
+		cmocka_unit_test(activities_and_counters),
 	};
 
 	return cmocka_run_group_tests_name("null", tests, set_up, tear_down);
