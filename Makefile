@@ -50,7 +50,9 @@ amalgamation:
 abi: all
 	tests/lib/abi.sh --record build
 
+# With the prefix of the packages, so that libraries go into the folder of the architecture.
 deb:
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >/dev/null
 	@$(MAKE) --no-print-directory preset PRESET=release
 	cd build-release && cpack && ls -l *.deb
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # packages.sh COMPILER: the library is built, packed and used without the program's dependencies: libspoor0 has the shared library alone, libspoor-dev what
-# builds need, and a program that is built with the unpacked packages, wherever they are, runs.
+# builds need, and a program that is built with the unpacked packages, wherever they are, runs. Packages of several architectures fit beside each other, and
+# dpkg-shlibdeps names libspoor0 for a program.
 set -eu
 cc=$(command -v "$1")
 top=$(realpath "$(dirname "$0")/../..")
-for tool in dpkg-deb dpkg-shlibdeps cpack pkg-config ninja; do
+for tool in dpkg-deb dpkg-shlibdeps dpkg-architecture cpack pkg-config ninja; do
 	command -v $tool >/dev/null || {
 		echo "skipped: $tool is not installed"
 		exit 77
@@ -40,6 +41,15 @@ done
 dpkg-deb --field "$2" Depends | grep -q 'libspoor0 (= ' || fail "libspoor-dev does not depend on its libspoor0: $(dpkg-deb --field "$2" Depends)"
 dpkg-deb --field "$1" Depends | grep -q libc6 || fail "libspoor0 names no libc: $(dpkg-deb --field "$1" Depends)"
 
+# Packages of several architectures fit beside each other: libraries are in the folder of the architecture, and other files are the same.
+triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+for package in "$1" "$2"; do
+	[ "$(dpkg-deb --field "$package" Multi-Arch)" = same ] || fail "$package: Multi-Arch is '$(dpkg-deb --field "$package" Multi-Arch)'"
+	if dpkg-deb --contents "$package" | grep ' \./usr/lib/' | grep -v "/usr/lib/\($triplet/\|\$\)"; then
+		fail "$package has files in /usr/lib that are not in $triplet"
+	fi
+done
+
 mkdir elsewhere
 dpkg-deb --extract "$1" elsewhere
 dpkg-deb --extract "$2" elsewhere
@@ -57,6 +67,13 @@ END
 # shellcheck disable=SC2046 # a list of words
 "$cc" program.c $(PKG_CONFIG_PATH=$folder/pkgconfig pkg-config --cflags --libs spoor) -o program || fail "pkg-config: $(PKG_CONFIG_PATH=$folder/pkgconfig pkg-config --cflags --libs spoor)"
 LD_LIBRARY_PATH=$folder ./program || fail "the program ends with $?"
+
+# dpkg-shlibdeps finds the package that the program needs.
+mkdir -p source/debian
+printf 'Source: program\n\nPackage: program\nArchitecture: any\n' >source/debian/control
+dpkg-deb --raw-extract "$1" source/libspoor0
+(cd source && dpkg-shlibdeps -O -Slibspoor0 ../program) >needs 2>log || fail "dpkg-shlibdeps: $(cat log)"
+grep -q '[:= ]libspoor0 (>= 0\.[0-9]*)' needs || fail "dpkg-shlibdeps names: $(cat needs)"
 
 mkdir user
 cp program.c user/
