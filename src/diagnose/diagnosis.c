@@ -2,6 +2,8 @@
 #include "diagnose/diagnosis.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -10,7 +12,8 @@
 #include "diagnose/facts.h"
 #include "diagnose/findings.h"
 
-#define COLUMNS_LEAST 40u
+/* With fewer, a line for each word or two would be no help. */
+#define COLUMNS_LEAST 20u
 #define INDENT        9u /* of the texts of a finding */
 
 /* Parts of a verdict's first line; those whose facts are unknown are left out. */
@@ -74,19 +77,22 @@ static void add_verdict(const struct diagnosis *diagnosis, const struct process_
 /* Words, broken into lines; the first line has `used` columns already. */
 static void add_wrapped(struct bytes *out, const char *text, size_t used, unsigned columns)
 {
+	bool begins = true;
+
 	while (*text) {
 		size_t len = strcspn(text, " ");
 		size_t width = text_columns(text, len);
-		if (used > INDENT && used + 1 + width > columns) {
+		if (used > INDENT && used + !begins + width > columns) {
 			bytes_printf(out, "\n%*s", INDENT, "");
 			used = INDENT;
-		} else if (used > INDENT) {
+		} else if (!begins) {
 			bytes_text(out, " ");
 			used++;
 		}
 		bytes_add(out, text, len);
 		used += width;
 		text += len + strspn(text + len, " ");
+		begins = false;
 	}
 	bytes_text(out, "\n");
 }
@@ -133,15 +139,16 @@ static void add_lines(const struct diagnosis *diagnosis, const struct process_fa
 	bytes_done(&line);
 }
 
+/* `separator` is before the options. */
 static void add_command(const struct diagnosis *diagnosis, const struct finding *finding,
-	struct bytes *out)
+	const char *separator, struct bytes *out)
 {
 	bytes_printf(out, "spoor %s", finding->rule->see[0]);
 	if (strcmp(finding->rule->see[0], "report") == 0) {
 		bytes_text(out, " ");
 		text_add_shell_word(out, diagnosis->file);
 	}
-	bytes_printf(out, " -p %" PRIu32 "%s",
+	bytes_printf(out, "%s-p %" PRIu32 "%s", separator,
 		diagnosis->facts->processes.items[finding->process].pid, finding->rule->see[1]);
 }
 
@@ -161,47 +168,63 @@ static void add_finding(const struct diagnosis *diagnosis, const struct finding 
 	const struct rule *rule = finding->rule;
 	const struct process_facts *process = &diagnosis->facts->processes.items[finding->process];
 	struct bytes head = { 0 };
-
-	bytes_printf(&head, "%" PRIu32 "  %s: %s", number, rule->kind, rule->title);
-	bytes_printf(out, "\n%s", bytes_z(&head));
 	struct bytes tail = { 0 };
+	struct bytes command = { 0 };
+
+	bytes_printf(&head, "%s: %s", rule->kind, rule->title);
 	if (finding->cost > 0)
 		add_cost(&tail, finding);
 	bytes_printf(&tail, "confidence %.2f", finding->confidence);
-	if (text_columns((const char *)head.data, head.len) + 3 + tail.len > columns)
-		bytes_printf(out, "\n   ");
-	else
-		bytes_printf(out, "   ");
-	bytes_add(out, tail.data, tail.len);
-	bytes_text(out, "\n");
+	char mark[16];
+	size_t used = (size_t)snprintf(mark, sizeof(mark), "%" PRIu32 "  ", number); /* fits */
+	bytes_printf(out, "\n%s", mark);
+	if (used + head.len + 3 + tail.len > columns) {
+		add_wrapped(out, bytes_z(&head), used, columns);
+		bytes_text(out, "   ");
+		used = 3;
+	} else {
+		bytes_printf(out, "%s   ", bytes_z(&head));
+		used += head.len + 3;
+	}
+	add_wrapped(out, bytes_z(&tail), used, columns);
 	add_lines(diagnosis, process, "", rule->evidence, columns, out);
 	add_lines(diagnosis, process, "do", rule->advice, columns, out);
-	bytes_printf(out, "   %-6s", "see");
-	add_command(diagnosis, finding, out);
-	bytes_text(out, "\n");
+	add_command(diagnosis, finding, " ", &command);
+	if (INDENT + text_columns(bytes_z(&command), command.len) > columns) {
+		/* a shell takes it with its end on the next line */
+		bytes_reset(&command);
+		add_command(diagnosis, finding, " \\\n           ", &command);
+	}
+	bytes_printf(out, "   %-6s%s\n", "see", bytes_z(&command));
 	bytes_done(&head);
 	bytes_done(&tail);
+	bytes_done(&command);
 }
 
 void diagnosis_text(const struct diagnosis *diagnosis, unsigned columns, struct bytes *out)
 {
 	const struct facts *facts = diagnosis->facts;
+	struct bytes line = { 0 };
 
 	if (columns < COLUMNS_LEAST)
-		columns = COLUMNS_LEAST;
+		columns = UINT_MAX; /* no line is broken */
 	for (uint32_t p = 0; p < facts->processes.count; p++) {
 		uint32_t first = 0;
 		uint32_t count = count_findings(diagnosis, p, &first);
 		bytes_text(out, p ? "\n" : "");
+		size_t before = out->len;
 		add_process(diagnosis, &facts->processes.items[p], out);
 		bytes_text(out, "  ");
-		add_verdict(diagnosis, &facts->processes.items[p], count, out);
-		bytes_text(out, "\n");
+		add_verdict(diagnosis, &facts->processes.items[p], count, &line);
+		add_wrapped(out, bytes_z(&line),
+			text_columns((const char *)out->data + before, out->len - before), columns);
+		bytes_reset(&line);
 		add_not_judged(&facts->processes.items[p], columns, out);
 		for (uint32_t i = 0; i < count; i++)
 			add_finding(diagnosis, &diagnosis->findings->items.items[first + i], i + 1,
 				columns, out);
 	}
+	bytes_done(&line);
 }
 
 static void json_line(struct json *j, const char *name, struct bytes *line)
@@ -246,7 +269,7 @@ static void json_finding(const struct diagnosis *diagnosis, const struct finding
 	at = rule->advice;
 	(void)rule_line(facts, process, &at, &line); /* without the facts it is empty */
 	json_line(j, "advice", &line);
-	add_command(diagnosis, finding, &line);
+	add_command(diagnosis, finding, " ", &line);
 	json_line(j, "see", &line);
 	json_array(j, "stacks");
 	if (place->frame_count) {

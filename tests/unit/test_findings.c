@@ -290,6 +290,49 @@ static void test_page(void **state)
 	tear_down(&f);
 }
 
+/* No row is longer than the screen, unless a single word is; below 20 columns no line is broken. */
+static void test_columns(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+	const struct diagnosis diagnosis = {
+		.facts = &f.facts, .findings = &f.findings, .file = "shop_20261121_083012.nettrace"
+	};
+
+	(void)state;
+	facts_set(process, FACT_pause_share, 0.021);
+	facts_set(process, FACT_private, 14100000);
+	facts_set(process, FACT_blocked_per_cpu, 4);
+	facts_set(process, FACT_blocked_share, 1);
+	facts_set(process, FACT_workers, 14);
+	facts_set(process, FACT_blocked_workers, 14);
+	facts_set(process, FACT_induced_rate, 5);
+	facts_set(process, FACT_induced_pause_share, 0.031);
+	find(&f);
+	assert_int_equal(f.findings.items.count, 2);
+	for (unsigned columns = 0; columns <= 100; columns++) {
+		bytes_reset(&f.out);
+		diagnosis_text(&diagnosis, columns, &f.out);
+		assert_false(f.out.failed);
+		const char *line = bytes_z(&f.out);
+		for (const char *end; (end = strchr(line, '\n')); line = end + 1)
+			assert_true((size_t)(end - line) <= columns || columns < 54);
+	}
+	bytes_reset(&f.out);
+	diagnosis_text(&diagnosis, 80, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out),
+		"memory 14.1 MB without\n         files, over 10.0 s\n"));
+	bytes_reset(&f.out);
+	diagnosis_text(&diagnosis, 50, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out),
+		"   see   spoor report shop_20261121_083012.nettrace \\\n"
+		"           -p 4711 --gc\n"));
+	bytes_reset(&f.out);
+	diagnosis_text(&diagnosis, 1, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out), "memory 14.1 MB without files, over 10.0 s\n"));
+	tear_down(&f);
+}
+
 /* Figures are not cut off, and commands can be used as they are printed. */
 static void test_printed(void **state)
 {
@@ -337,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_judged),
 		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_printed),
 	};
 
