@@ -238,6 +238,17 @@ static int add_stack(struct gathering *g, uint32_t index, bool managed_process)
 	return 0;
 }
 
+/*
+ * Whether native code without frame pointers hides who calls this: no method of the user's is on the
+ * stack, and the recording has no stacks that were unwound.
+ */
+static bool lacks_callers(const struct gathering *g, const struct process_facts *process,
+	const struct topic_sum *sum)
+{
+	return process->managed && !sum->method &&
+	       trace_options_say(g->profile->trace, "\"call_graph\":\"fp\"");
+}
+
 static int set_place(struct gathering *g, struct process_facts *process, enum topic topic)
 {
 	const struct topic_sum *most = NULL;
@@ -263,6 +274,8 @@ static int set_place(struct gathering *g, struct process_facts *process, enum to
 		is_unnamed(&g->names->functions.items[most->leaf]))
 		process->words[WORD_unnamed] = strtab_add_z(&g->facts->texts,
 			module_of(g, &g->names->functions.items[most->leaf]));
+	if (topic == TOPIC_NATIVE && lacks_callers(g, process, most))
+		process->words[WORD_callers] = strtab_add_z(&g->facts->texts, "--call-graph auto");
 	int error = facts_set_place(g->facts, place, g->names, &shown);
 	place->share = (double)most->weight_ns / (double)g->topic_ns[topic];
 	return error;

@@ -7,6 +7,7 @@
 
 #include "analysis/answers.h"
 #include "analysis/collections.h"
+#include "analysis/collector_cpu.h"
 #include "analysis/profile.h"
 #include "diagnose/activity_facts.h"
 #include "diagnose/cpu_topics.h"
@@ -243,6 +244,27 @@ static int set_collections(struct facts *facts, const struct collections *collec
 	return 0;
 }
 
+/*
+ * Collections of several causes may run in one sampling period, so the causes share the CPU time by
+ * their pauses; it is all of one cause in most programs.
+ */
+static void set_collector_cpu(struct facts *facts, const struct trace *trace,
+	const struct collector_cpu *cpu)
+{
+	for (uint32_t i = 0; i < cpu->processes.count; i++) {
+		const struct collector_cpu_process *process = &cpu->processes.items[i];
+		struct process_facts *row = row_of(facts, trace, process->process);
+		if (!row || !process->all_ns || !row->known[FACT_collections])
+			continue;
+		double share = (double)(process->pauses_ns + process->threads_ns) /
+			       (double)process->all_ns;
+		double pauses = row->numbers[FACT_pause_share];
+		facts_set(row, FACT_gc_cpu_share, share);
+		facts_set(row, FACT_pressure_cpu_share,
+			pauses > 0 ? share * row->numbers[FACT_pressure_pause_share] / pauses : 0);
+	}
+}
+
 /* Processes that a row's process started during the recording, and how long those lived that ended. */
 static int set_children(struct facts *facts, const struct trace *trace)
 {
@@ -324,6 +346,7 @@ int facts_gather(struct facts *facts, const struct profile *profile, const struc
 	set_throttling(facts, profile->trace);
 	set_demand(facts, profile->trace, &answers->thread_time);
 	error = set_collections(facts, &answers->collections);
+	set_collector_cpu(facts, profile->trace, &answers->collector_cpu);
 	if (!error)
 		error = set_children(facts, profile->trace);
 	if (!error)

@@ -1,6 +1,8 @@
 /* From events and samples to facts: rates, the user's own method, and which rows are judged. */
 #include "unit/test.h"
 
+#include <math.h>
+
 #include "analysis/answers.h"
 #include "analysis/profile.h"
 #include "analysis/recording.h"
@@ -113,6 +115,69 @@ static void test_exceptions(void **state)
 	tear_down(&f);
 }
 
+/* 100 objects of a megabyte, sampled within 10 ms of a second. */
+static void test_burst(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	struct schema *schema = vec_push(&f.trace.schemas);
+	*schema = (struct schema){
+		.provider_kind = PROVIDER_CLR, .event_id = CLR_ID_GCAllocationTick, .version = 2
+	};
+	for (unsigned i = 0; i < 100; i++) {
+		struct bytes payload = { 0 };
+		bytes_u32(&payload, 1000000);
+		bytes_u32(&payload, 1); /* large */
+		bytes_u16(&payload, 0);
+		bytes_u64(&payload, 1000000);
+		bytes_u64(&payload, 0);
+		bytes_utf16z(&payload, "Shop.Row[]", 10, 100);
+		const struct event event = { .time_ns = BEGIN_NS + UINT64_C(500000000) +
+							i * UINT64_C(100000),
+			.thread_index = trace_thread(&f.trace, 4711, 4711),
+			.schema_index = f.trace.schemas.count - 1,
+			.payload = payload.data,
+			.payload_size = (uint32_t)payload.len };
+		assert_int_equal(answers_event(&f.answers, &event), 0);
+		bytes_done(&payload);
+	}
+	gather(&f);
+	/* The rate is that of the recording, not of the time between the first and the last. */
+	const struct process_facts *shop = facts_find(&f.facts, 4711);
+	assert_true(shop->numbers[FACT_span] == 1);
+	assert_true(shop->numbers[FACT_allocation_rate] == 1e8);
+	assert_true(shop->numbers[FACT_large_byte_rate] == 1e8);
+	tear_down(&f);
+}
+
+/* Native code in a process with methods, by callers that frame pointers do not give. */
+static void test_callers(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_mapping(&f.trace, trace_find_process(&f.trace, 4711), 9, LIBC + 0x1000000,
+		"/app/libpack.so");
+	sample_add(&f.profile, 4711, 4711, 600, 9, STACK(LIBC + 0x1000008));
+	gather(&f);
+	assert_int_equal(facts_find(&f.facts, 4711)->words[WORD_callers], 0);
+	tear_down(&f);
+
+	set_up(&f);
+	f.trace.recording.options = trace_add_text(&f.trace, "{\"call_graph\":\"fp\"}");
+	sample_mapping(&f.trace, trace_find_process(&f.trace, 4711), 9, LIBC + 0x1000000,
+		"/app/libpack.so");
+	sample_add(&f.profile, 4711, 4711, 600, 9, STACK(LIBC + 0x1000008));
+	gather(&f);
+	assert_string_equal(text_of(&f, facts_find(&f.facts, 4711)->words[WORD_callers]),
+		"--call-graph auto");
+	tear_down(&f);
+}
+
 /* 18 samples: 8 in Burn; of the others the framework's code, memory copies and stubs count for Main. */
 static void test_samples(void **state)
 {
@@ -214,6 +279,36 @@ static double growth_of(const unsigned *sizes, uint32_t count)
 	return growth;
 }
 
+/* Of 300 ms of CPU time a third was used in collections; half of the pauses were induced. */
+static void test_collector_cpu(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	gather(&f);
+	uint32_t shop = trace_find_process(&f.trace, 4711);
+	f.answers.collections.trace = &f.trace;
+	const struct collection rows[] = { { .process = shop, .reason = 0, .pause_ns = 5000000 },
+		{ .process = shop, .reason = 1, .pause_ns = 5000000 } };
+	assert_true(vec_add(&f.answers.collections.rows, rows[0]));
+	assert_true(vec_add(&f.answers.collections.rows, rows[1]));
+	const struct collections_process process = { .process = shop, .row_count = 2 };
+	assert_true(vec_add(&f.answers.collections.processes, process));
+	const struct collector_cpu_process cpu = {
+		.process = shop, .all_ns = 300000000, .pauses_ns = 10000000, .threads_ns = 90000000
+	};
+	assert_true(vec_add(&f.answers.collector_cpu.processes, cpu));
+	facts_done(&f.facts);
+	f.facts = (struct facts){ 0 };
+	assert_int_equal(facts_gather(&f.facts, &f.profile, &f.report, &f.answers, &f.looks), 0);
+	const struct process_facts *row = facts_find(&f.facts, 4711);
+	assert_true(fabs(row->numbers[FACT_gc_cpu_share] - 1.0 / 3) < 1e-9);
+	assert_true(fabs(row->numbers[FACT_pressure_cpu_share] - 1.0 / 6) < 1e-9);
+	tear_down(&f);
+}
+
 static void test_heap_growth(void **state)
 {
 	unsigned sizes[100];
@@ -239,6 +334,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_callers),
+		cmocka_unit_test(test_collector_cpu),
 		cmocka_unit_test(test_chosen),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_unnamed),

@@ -290,6 +290,59 @@ static void test_page(void **state)
 	tear_down(&f);
 }
 
+/* The CPU time of collections counts as well as their pauses. */
+static void test_gc_cpu(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+
+	(void)state;
+	facts_set(process, FACT_pressure_pause_share, 0.002);
+	facts_set(process, FACT_pressure_rate, 3);
+	facts_set(process, FACT_pressure_cpu_share, 0.19);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "none");
+	facts_set(process, FACT_pressure_cpu_share, 0.4);
+	find(&f);
+	assert_int_equal(f.findings.items.count, 1);
+	assert_string_equal(kind_at(&f, 0), "gc-pressure");
+	assert_true(f.findings.items.items[0].cost == 0.4);
+	/* Of an almost idle process it is no problem. */
+	facts_set(process, FACT_demand_cpus, 0.2);
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "none");
+	/* Pauses say more, and one finding of a kind is enough. */
+	facts_set(process, FACT_demand_cpus, 1);
+	facts_set(process, FACT_pressure_pause_share, 0.2);
+	find(&f);
+	assert_int_equal(f.findings.items.count, 1);
+	assert_true(f.findings.items.items[0].cost == 0.2);
+	tear_down(&f);
+}
+
+/* Native code of unknown callers: the advice is how to record them. */
+static void test_callers(void **state)
+{
+	struct fixture f;
+	struct process_facts *process = set_up(&f);
+	const struct diagnosis diagnosis = {
+		.facts = &f.facts, .findings = &f.findings, .file = "x.nettrace"
+	};
+
+	(void)state;
+	facts_set(process, FACT_native_share, 0.6);
+	set_method(&f, process, PLACE_native, "BZ2_compress");
+	find(&f);
+	assert_string_equal(kind_at(&f, 0), "native-cpu");
+	diagnosis_text(&diagnosis, 200, &f.out);
+	assert_null(strstr(bytes_z(&f.out), "--call-graph"));
+	process->words[WORD_callers] = strtab_add_z(&f.facts.texts, "--call-graph auto");
+	bytes_reset(&f.out);
+	diagnosis_text(&diagnosis, 200, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out), "spoor record -p 4711 --call-graph auto\n"));
+	tear_down(&f);
+}
+
 /* No row is longer than the screen, unless a single word is; below 20 columns no line is broken. */
 static void test_columns(void **state)
 {
@@ -381,6 +434,8 @@ int main(void)
 		cmocka_unit_test(test_judged),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_gc_cpu),
+		cmocka_unit_test(test_callers),
 		cmocka_unit_test(test_printed),
 	};
 
