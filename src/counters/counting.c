@@ -573,6 +573,8 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 		(void)event_session_version(&p->session, p->version, sizeof(p->version));
 		take_cpu(p);
 	}
+	if (p->intervals || counters_any(&p->counters))
+		eventpipe_valued(p->session.pipe);
 	look_for_trouble(counting, index);
 	if (p->state == COUNTING_RUNNING && !counting->options.list)
 		close_interval(counting, index, now);

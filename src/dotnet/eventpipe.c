@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,6 +60,7 @@ struct eventpipe {
 	bool opened;
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
+	bool counts;       /* counters are requested, whose first values have not come */
 	bool stopped;      /* StopTracing was sent, or cannot be sent any more */
 	bool acknowledged; /* the reply to StopTracing was a success */
 	bool whole;
@@ -113,6 +115,13 @@ static bool may_have_session(const struct eventpipe *pipe)
 	       exchange_is_sent(&pipe->exchange);
 }
 
+/* The arguments that set the interval of EventCounters, and of Meters. */
+static bool asks_for_values(const struct ipc_provider *provider)
+{
+	return provider->arguments && (strstr(provider->arguments, "EventCounterIntervalSec=") ||
+					      strstr(provider->arguments, "RefreshInterval="));
+}
+
 int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe)
 {
@@ -134,6 +143,8 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 	pipe->collect_command =
 		options->collect_command ? options->collect_command : ipc_collect_command(&request);
 	pipe->fd = -1;
+	for (uint32_t i = 0; i < options->provider_count; i++)
+		pipe->counts |= asks_for_values(&options->providers[i]);
 	pipe->now_ns = pipe->read_ns = now_ns;
 	pipe->guard_rounds = guard_rounds(options->guard);
 	*ret_pipe = pipe;
@@ -162,6 +173,13 @@ static void end_exchange(struct eventpipe *pipe)
 static bool is_stop_due(const struct eventpipe *pipe)
 {
 	return pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped;
+}
+
+/* A stop that is due has to wait for the first values of counters. */
+static bool is_stop_held(const struct eventpipe *pipe)
+{
+	return is_stop_due(pipe) && pipe->counts &&
+	       pipe->now_ns < pipe->opened_ns + EVENTPIPE_VALUES_NS;
 }
 
 /* A request is due. */
@@ -237,7 +255,7 @@ static bool start_next(struct eventpipe *pipe, uint64_t now_ns)
 {
 	const struct ipc_request info = { .command = pipe->info_command };
 
-	if (!may_begin(pipe) || !has_next(pipe))
+	if (!may_begin(pipe) || !has_next(pipe) || is_stop_held(pipe))
 		return false;
 	if (is_stop_due(pipe))
 		begin_stop(pipe, now_ns);
@@ -608,6 +626,11 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 	}
 }
 
+void eventpipe_valued(struct eventpipe *pipe)
+{
+	pipe->counts = false;
+}
+
 void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns)
 {
 	pipe->rest_ns = until_ns;
@@ -629,7 +652,9 @@ void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set)
 		(void)poll_set_add(set, pipe->fd, POLLIN);
 	else if (pipe->fd >= 0)
 		poll_set_wake(set, pipe->rest_ns);
-	if (exchange->state == EXCHANGE_NONE) {
+	if (is_stop_held(pipe)) {
+		poll_set_wake(set, pipe->opened_ns + EVENTPIPE_VALUES_NS);
+	} else if (exchange->state == EXCHANGE_NONE) {
 		if (has_next(pipe) ? may_begin(pipe) : pipe->fd < 0)
 			/* a request or the end is due */
 			poll_set_wake(set, 0);

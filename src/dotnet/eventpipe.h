@@ -20,6 +20,11 @@
  * or when it has sent more than the runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a
  * hostile process cannot delay a verb without limit. The caller may give up earlier:
  * eventpipe_free() never waits for more than 100 ms.
+ *
+ * A runtime can deadlock if a session with counters is stopped before its first values came (.NET
+ * 10.0.12). So the StopTracing of such a session is held back until eventpipe_valued() was called,
+ * for EVENTPIPE_VALUES_NS after its opening at most, and its stream is read meanwhile.
+ * eventpipe_free() does not wait for this.
  */
 #ifndef SPOOR_DOTNET_EVENTPIPE_H
 #define SPOOR_DOTNET_EVENTPIPE_H
@@ -42,6 +47,7 @@ struct poll_set;
 #define EVENTPIPE_SILENCE_NS     UINT64_C(5000000000)
 #define EVENTPIPE_END_NS         UINT64_C(10000000000)
 #define EVENTPIPE_RUNDOWN_NS     UINT64_C(30000000000)
+#define EVENTPIPE_VALUES_NS      UINT64_C(2000000000)
 #define EVENTPIPE_PROGRESS_BYTES (16u << 10)
 #define EVENTPIPE_RUNDOWN_BYTES  (UINT64_C(256) << 20)
 
@@ -120,6 +126,9 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);
 
 /* Begins the end. */
 void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns);
+
+/* The first values of its counters have come: a stop is not held back any more. */
+void eventpipe_valued(struct eventpipe *pipe);
 
 /* Until then or eventpipe_stop() the stream is not waited for, to read it in larger pieces. */
 void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns);

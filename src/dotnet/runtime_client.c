@@ -471,6 +471,12 @@ void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns)
 		eventpipe_stop(pipe, now_ns);
 }
 
+void dotnet_client_valued(struct dotnet_client *client)
+{
+	if (client->sessions[DOTNET_STREAM_LIVE].pipe)
+		eventpipe_valued(client->sessions[DOTNET_STREAM_LIVE].pipe);
+}
+
 bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id)
 {
 	const struct stack_events events = session_requests_stacked(&client->requests);

@@ -109,6 +109,9 @@ void dotnet_client_activities(struct dotnet_client *client);
 /* Ends that session, the others continue. A second call has no effect. */
 void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns);
 
+/* The first values of the counters that the live session requests have come (eventpipe_valued()). */
+void dotnet_client_valued(struct dotnet_client *client);
+
 /*
  * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes
  * them: at level 5 a runtime also prepares events of its allocations and of the joins of its

@@ -207,6 +207,7 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 		dotnet_client_untold(connection->client);
 	if (connection->held.waits)
 		dotnet_client_from_start(connection->client);
+	connection->valued = false;
 	connection->rundown_ns = now_ns;
 	connection->again_ns = now_ns + FIRST_AGAIN_NS;
 	if (connection->managed->symbolizer->options.lines)

@@ -87,6 +87,7 @@ struct connection {
 	bool rested;
 	bool was_named; /* once-flag: its names were known */
 	bool reported;  /* once-flag: managed_report was called */
+	bool valued;    /* the first counter values of this client's session have come */
 	bool process_ended;
 	/* the caller has no rights over the process: names only, with borrowed rights */
 	bool names_only;

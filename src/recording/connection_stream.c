@@ -136,6 +136,16 @@ static bool is_with_stack(const struct connection *connection, const struct sche
 	       dotnet_client_takes_stacks(connection->client, schema->event_id);
 }
 
+/* Until the first counter values the session must not be stopped; of most recordings it has none. */
+static void note_values(struct connection *connection, const struct schema *schema)
+{
+	if (connection->valued || schema->provider_kind == PROVIDER_CLR ||
+		strcmp(trace_text(connection->managed->trace, schema->name), "EventCounters") != 0)
+		return;
+	connection->valued = true;
+	dotnet_client_valued(connection->client);
+}
+
 /*
  * Handles an event of the live stream, called by the relay: adds its method to the codemap. Returns
  * true if the user enabled the event.
@@ -146,6 +156,7 @@ static bool on_event(void *context, const struct event *event)
 	struct managed *managed = connection->managed;
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
 
+	note_values(connection, schema);
 	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
 		absorb(connection, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
 	return !connection->names_only && is_kept(managed, event->schema_index) &&

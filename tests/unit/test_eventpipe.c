@@ -456,6 +456,58 @@ static void test_stopped_at_any_time(void **state)
 	}
 }
 
+/* A session with counters is stopped after their first values, or when these do not come. */
+static void test_values(void **state)
+{
+	static const char *const arguments[] = { "EventCounterIntervalSec=1",
+		"SessionId=SHARED;RefreshInterval=1;MaxTimeSeries=10" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture fixture = { .provider.arguments = arguments[i] };
+		begin(&fixture, NULL);
+		assert_int_equal(turns(&fixture, 6, 1), EVENTPIPE_STREAMING);
+		eventpipe_stop(fixture.pipe, fixture.now_ns);
+		assert_int_equal(turns(&fixture, 10, S / 10), EVENTPIPE_STOPPING);
+		assert_int_equal(fixture.peer.stops, 0);
+		assert_true(send(fixture.peer.stream, "VALUES", 6, MSG_NOSIGNAL) == 6);
+		(void)turns(&fixture, 1, 1);
+		assert_non_null(strstr(fixture.received.text, "VALUES")); /* it is read meanwhile */
+		eventpipe_valued(fixture.pipe);
+		assert_int_equal(turns(&fixture, 6, 1), EVENTPIPE_ENDED);
+		assert_int_equal(fixture.peer.stops, 1);
+		end(&fixture);
+
+		struct fixture silent = { .provider.arguments = arguments[i] };
+		begin(&silent, NULL);
+		assert_int_equal(turns(&silent, 6, 1), EVENTPIPE_STREAMING);
+		eventpipe_stop(silent.pipe, silent.now_ns);
+		assert_int_equal(turns(&silent, 19, S / 10), EVENTPIPE_STOPPING);
+		assert_int_equal(silent.peer.stops, 0);
+		assert_int_equal(turns(&silent, 6, S / 10), EVENTPIPE_ENDED);
+		assert_int_equal(silent.peer.stops, 1);
+		end(&silent);
+
+		/* It is not waited for where the caller gives up, or where the process ends. */
+		struct fixture dropped = { .provider.arguments = arguments[i] };
+		begin(&dropped, NULL);
+		(void)turns(&dropped, 6, 1);
+		eventpipe_stop(dropped.pipe, dropped.now_ns);
+		end(&dropped);
+		assert_int_equal(dropped.peer.stops, 1);
+
+		struct fixture gone = { .provider.arguments = arguments[i] };
+		begin(&gone, NULL);
+		(void)turns(&gone, 6, 1);
+		eventpipe_stop(gone.pipe, gone.now_ns);
+		close(gone.peer.stream);
+		gone.peer.stream = -1;
+		assert_int_equal(turns(&gone, 4, 1), EVENTPIPE_ENDED);
+		assert_int_equal(gone.peer.stops, 0);
+		end(&gone);
+	}
+}
+
 static void test_environment(void **state)
 {
 	struct bytes message = { 0 };
@@ -504,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_ends_by_themselves),
 		cmocka_unit_test(test_stopped_at_any_time),
+		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_environment),
 	};
 
