@@ -87,8 +87,8 @@ done
 # One meaning everywhere: a letter has one long name, a long name has one letter and one kind of argument.
 grep '^option ' "$scratch/words" | awk '$4 != "-" { print $4, $3 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/letters"
 # Exceptions: --tree selects the call tree of a report, and the descendants of a process elsewhere; the values of --format differ by verb;
-# gen and convert write several files, so that their --output is a folder; --to selects the tracer of forward and the format of convert, and the end of a time span elsewhere.
-grep '^option ' "$scratch/words" | awk '($2 != "report" || $3 != "--tree") && (($2 != "gen" && $2 != "convert") || $3 != "--output") && (($2 != "forward" && $2 != "convert") || $3 != "--to") { print $3, $4, $3 == "--format" ? "" : $5 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/names"
+# gen and convert write several files, so that their --output is a folder; --to selects the tracer of forward and inject and the format of convert, and the end of a time span elsewhere.
+grep '^option ' "$scratch/words" | awk '($2 != "report" || $3 != "--tree") && (($2 != "gen" && $2 != "convert") || $3 != "--output") && (($2 != "forward" && $2 != "inject" && $2 != "convert") || $3 != "--to") { print $3, $4, $3 == "--format" ? "" : $5 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/names"
 cat "$scratch/letters" "$scratch/names" >"$scratch/doubtful"
 while read -r word; do
 	wrong "$word has two meanings: $(grep -- " $word " "$scratch/words" | awk '{ print $2, $3, $4, $5 }' | tr '\n' ';')"

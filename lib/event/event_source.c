@@ -17,6 +17,8 @@
 #define TABLE_ROOM (2u * KINDS_MAX)
 #define TYPE_END   0xffffffffu /* end of a struct in a writer's list of fields */
 
+_Static_assert(sizeof(struct spoor_writer) <= 4096, "WriterBytes of managed/Spoor.Inject");
+
 struct kind {
 	struct spoor_event event;
 	uint64_t hash;

@@ -153,6 +153,14 @@ static int check_dump(const struct ipc_request *request, struct diag *diag)
 	return check_text("the dump's path", request->path, IPC_TEXT_MAX, diag);
 }
 
+/* The runtime takes a path with ':' for several. */
+static int check_hook(const struct ipc_request *request, struct diag *diag)
+{
+	if (!request->hook || *request->hook != '/' || strchr(request->hook, ':'))
+		return diag_set(diag, -EINVAL, "a startup hook needs an absolute path without ':'");
+	return check_text("the startup hook's path", request->hook, IPC_TEXT_MAX, diag);
+}
+
 static int check_request(const struct ipc_request *request, struct diag *diag)
 {
 	switch (request->command) {
@@ -163,6 +171,8 @@ static int check_request(const struct ipc_request *request, struct diag *diag)
 		return check_collect(request, diag);
 	case IPC_SET_ENVIRONMENT:
 		return check_environment(request, diag);
+	case IPC_STARTUP_HOOK:
+		return check_hook(request, diag);
 	case IPC_CORE_DUMP:
 	case IPC_CORE_DUMP_2:
 	case IPC_CORE_DUMP_3:
@@ -201,6 +211,8 @@ static size_t request_size(const struct ipc_request *request)
 		return size + 8;
 	case IPC_SET_ENVIRONMENT:
 		return size + text_size(request->variable) + text_size(request->value);
+	case IPC_STARTUP_HOOK:
+		return size + text_size(request->hook);
 	case IPC_ENABLE_PERF_MAP:
 		return size + 4;
 	case IPC_CORE_DUMP:
@@ -270,6 +282,9 @@ static void put_payload(const struct ipc_request *request, struct bytes *out)
 	case IPC_SET_ENVIRONMENT:
 		put_text(out, request->variable);
 		put_text(out, request->value);
+		break;
+	case IPC_STARTUP_HOOK:
+		put_text(out, request->hook);
 		break;
 	case IPC_ENABLE_PERF_MAP:
 		bytes_u32(out, request->perf_map);

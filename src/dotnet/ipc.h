@@ -48,6 +48,7 @@ enum ipc_command {
 	IPC_PROCESS_INFO_2 = 0x0404,
 	IPC_ENABLE_PERF_MAP = 0x0405,  /* .NET 8 */
 	IPC_DISABLE_PERF_MAP = 0x0406, /* .NET 8 */
+	IPC_STARTUP_HOOK = 0x0407,     /* .NET 8 */
 	IPC_PROCESS_INFO_3 = 0x0408,
 };
 
@@ -105,6 +106,11 @@ struct ipc_request {
 	uint32_t provider_count;
 	/* dump, as the target sees it; NULL or "": a default name in its /tmp */
 	const char *path;
+	/*
+	 * startup hook: an absolute path, as the target sees it, without ':'. The runtime loads and
+	 * runs it at once, and ends the target if that fails: see forward/hook_folder.h
+	 */
+	const char *hook;
 	enum ipc_dump_type dump_type;
 	unsigned dump_flags; /* enum ipc_dump_flag */
 	enum ipc_perf_map perf_map;

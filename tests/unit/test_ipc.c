@@ -206,6 +206,11 @@ static void test_other_requests(void **state)
 				"02000000"
 				"41000000"
 				"00000000");
+	request.command = IPC_STARTUP_HOOK;
+	request.hook = "/h";
+	check_request(&request, "1e0004070000"
+				"03000000"
+				"2f0068000000");
 	request.command = IPC_CORE_DUMP_3;
 	request.path = "/x";
 	request.dump_type = IPC_DUMP_FULL;
@@ -423,7 +428,11 @@ static void test_refused(void **state)
 			.path = "/x",
 			.dump_type = IPC_DUMP_FULL,
 			.dump_flags = IPC_DUMP_VERBOSE },
-		{ .command = (enum ipc_command)0x0407 },
+		{ .command = IPC_STARTUP_HOOK },
+		{ .command = IPC_STARTUP_HOOK, .hook = "" },
+		{ .command = IPC_STARTUP_HOOK, .hook = "hook.dll" },
+		{ .command = IPC_STARTUP_HOOK, .hook = "/a:/b" },
+		{ .command = (enum ipc_command)0x0409 },
 		{ .command = (enum ipc_command)0x0301 },
 		{ .command = (enum ipc_command)0x0202 },
 		{ .command = (enum ipc_command)0 },

@@ -1,0 +1,5 @@
+spoor inject -p 1 || echo "exit $?"
+spoor inject on -p 1 --providers A || echo "exit $?"
+spoor inject off -p 1 --providers A || echo "exit $?"
+spoor inject -p 1 --to none --providers A || echo "exit $?"
+spoor inject -p 4194304 --providers A || echo "exit $?"
