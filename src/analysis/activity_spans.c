@@ -21,7 +21,6 @@ int activity_spans_add(struct activity_spans *spans, uint32_t process, uint64_t 
 		if (!span)
 			return -ENOMEM;
 		span->process = process;
-		span->first_ns = at_ns;
 	}
 	span->count++;
 	span->last_ns = at_ns > span->last_ns ? at_ns : span->last_ns;
@@ -35,19 +34,15 @@ bool activity_spans_has_session(const struct activity_spans *spans, uint32_t pro
 	return strstr(trace_text(spans->trace, sessions), "activities,") != NULL;
 }
 
-void activity_spans_get(const struct activity_spans *spans, uint32_t process, uint64_t *from_ns,
-	uint64_t *to_ns)
+uint64_t activity_spans_end(const struct activity_spans *spans, uint32_t process, uint64_t to_ns)
 {
 	for (uint32_t i = 0; i < spans->list.count; i++) {
 		const struct activity_span *span = &spans->list.items[i];
-		if (span->process != process || span->count < MANY ||
-			!activity_spans_has_session(spans, process))
-			continue;
-		if (span->first_ns > *from_ns && span->first_ns < *to_ns)
-			*from_ns = span->first_ns;
-		if (span->last_ns < *to_ns && span->last_ns > *from_ns)
-			*to_ns = span->last_ns;
+		if (span->process == process && span->count >= MANY && span->last_ns < to_ns &&
+			activity_spans_has_session(spans, process))
+			return span->last_ns;
 	}
+	return to_ns;
 }
 
 void activity_spans_done(struct activity_spans *spans)

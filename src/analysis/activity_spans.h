@@ -3,7 +3,7 @@
  * events, so that a busy process may be observed for less than the recording.
  *
  *   activity_spans_add(&spans, process, at_ns)      for each event of an activity
- *   activity_spans_get(&spans, process, &span)
+ *   to_ns = activity_spans_end(&spans, process, to_ns)
  *   activity_spans_done(&spans)
  */
 #ifndef SPOOR_ANALYSIS_ACTIVITY_SPANS_H
@@ -16,15 +16,14 @@
 
 struct activity_span {
 	uint32_t process;
-	uint32_t count;    /* events */
-	uint64_t first_ns; /* of them; since the recording's begin, as the next */
-	uint64_t last_ns;
+	uint32_t count;   /* events */
+	uint64_t last_ns; /* the last one, since the recording's begin */
 };
 
 struct trace;
 
 struct activity_spans {
-	const struct trace *trace; /* set before activity_spans_get() */
+	const struct trace *trace; /* set before activity_spans_end() */
 	VEC(struct activity_span) list;
 };
 
@@ -35,11 +34,10 @@ int activity_spans_add(struct activity_spans *spans, uint32_t process, uint64_t 
 bool activity_spans_has_session(const struct activity_spans *spans, uint32_t process);
 
 /*
- * Narrows *from_ns to *to_ns to the time in which the process was observed: from its first to its
- * last event if it had that session and sent many.
+ * The end of the time in which the process was observed, at most to_ns: that of its last event if it
+ * had that session and sent many. The time before the first event was observed as well.
  */
-void activity_spans_get(const struct activity_spans *spans, uint32_t process, uint64_t *from_ns,
-	uint64_t *to_ns);
+uint64_t activity_spans_end(const struct activity_spans *spans, uint32_t process, uint64_t to_ns);
 
 void activity_spans_done(struct activity_spans *spans);
 

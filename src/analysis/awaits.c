@@ -113,11 +113,9 @@ int awaits_settle(struct awaits *awaits, const struct activity_spans *spans, uin
 
 	for (uint32_t i = 0; i < awaits->begun.count && !error; i++) {
 		const struct await_begun *begun = &awaits->begun.items[i];
-		uint64_t from_ns = 0;
-		uint64_t to_ns = end_ns;
 		if (!begun->is_open)
 			continue;
-		activity_spans_get(spans, begun->process, &from_ns, &to_ns);
+		uint64_t to_ns = activity_spans_end(spans, begun->process, end_ns);
 		error = add(awaits, begun, to_ns, AWAIT_UNFINISHED);
 	}
 	vec_done(&awaits->begun);

@@ -18,6 +18,7 @@
 
 #define TARGET_UNITS_MAX 256u
 #define ACTIVITY_ID_SIZE 16u
+#define NESTED_MAX       16u
 #define STATUS_FAILED    500 /* of HTTP, the first one that is the server's failure */
 
 /* ---- targets ---- */
@@ -165,6 +166,63 @@ static uint64_t id_of(const struct runtime_event *event, enum activity_kind kind
 	return id ? id : 1;
 }
 
+static struct calls_outer *outer_of(struct calls *calls, uint32_t process, enum activity_kind kind)
+{
+	vec_each(outer, &calls->outer) {
+		if (outer->process == process && outer->kind == kind)
+			return outer;
+	}
+	return NULL;
+}
+
+/* The call at this place goes on while another one has its id. 0, or -ENOMEM. */
+static int put_outside(struct calls *calls, uint32_t process, enum activity_kind kind,
+	uint32_t place)
+{
+	struct calls_outer *outer = outer_of(calls, process, kind);
+
+	if (!outer) {
+		outer = vec_push(&calls->outer);
+		if (!outer)
+			return -ENOMEM;
+		outer->process = process;
+		outer->kind = kind;
+	}
+	if (outer->first == outer->places.count) {
+		outer->first = 0;
+		vec_reset(&outer->places);
+	}
+	return vec_add(&outer->places, place) ? 0 : -ENOMEM;
+}
+
+static uint64_t thread_key(uint32_t thread, enum activity_kind kind)
+{
+	return ((uint64_t)thread << 8 | (uint64_t)kind) + 1;
+}
+
+/*
+ * The place of the call that an event without an id is of; 0: none. Without an outer call, the last
+ * one that the thread has begun, such as a lookup by name within which another one has ended.
+ */
+static uint32_t outer_place(struct calls *calls, const struct runtime_event *event,
+	enum activity_kind kind)
+{
+	const struct calls_outer *outer = outer_of(calls, event->process, kind);
+	uint32_t thread = event->event->thread_index;
+
+	if (outer && outer->first < outer->places.count)
+		return outer->places.items[outer->first];
+	uint32_t place = map_get(&calls->latest, thread_key(thread, kind));
+	for (unsigned i = 0; place && i < NESTED_MAX; i++) {
+		const struct call_begun *begun = &calls->begun.items[place - 1];
+		if (begun->id && begun->thread == thread &&
+			calls->rows.items[begun->row].kind == kind)
+			return place;
+		place = begun->previous;
+	}
+	return 0;
+}
+
 static int begin(struct calls *calls, struct calls_process *process,
 	const struct runtime_event *event, enum activity_kind kind)
 {
@@ -173,6 +231,8 @@ static int begin(struct calls *calls, struct calls_process *process,
 	bool is_whole = read_target(kind, event->payload, &target);
 	bool failed = target.failed;
 
+	if (is_whole && !target.len)
+		bytes_text(&target, "(empty)"); /* an empty target is that of further ones */
 	if (is_whole && !failed)
 		row = row_of(calls, event->process, kind, &target);
 	bytes_done(&target);
@@ -188,13 +248,24 @@ static int begin(struct calls *calls, struct calls_process *process,
 	else
 		return -ENOMEM;
 	struct call_begun *begun = &calls->begun.items[place - 1];
+	uint64_t latest = thread_key(event->event->thread_index, kind);
 	*begun = (struct call_begun){ .id = id_of(event, kind),
 		.at_ns = event->at_ns,
 		.from_ns = event->from_ns,
+		.thread = event->event->thread_index,
+		.previous = map_get(&calls->latest, latest),
 		.row = row - 1 };
+	if (begun->previous == place)
+		begun->previous = 0; /* that one has ended: its place is taken again */
 	process->count++;
 	int error = event_stacks_add(event->stacks, event->process, event->event, &begun->stack);
-	return error ? error : map_put(&calls->open, begun->id, place) ? 0 : -ENOMEM;
+	uint32_t outside = map_get(&calls->open, begun->id);
+	if (!error && outside)
+		error = put_outside(calls, event->process, kind, outside);
+	if (!error && (!map_put(&calls->open, begun->id, place) ||
+			      !map_put(&calls->latest, latest, place)))
+		error = -ENOMEM;
+	return error;
 }
 
 static int add(struct calls *calls, const struct call_begun *begun, uint64_t lasts_ns)
@@ -211,10 +282,17 @@ static int add(struct calls *calls, const struct call_begun *begun, uint64_t las
 	return tally_add(&calls->tally, &key, &amount);
 }
 
+/* The place of the call that an end or a failure is of; 0: none. */
+static uint32_t place_of(struct calls *calls, const struct runtime_event *event,
+	enum activity_kind kind)
+{
+	return event->event->activity ? map_get(&calls->open, id_of(event, kind))
+				      : outer_place(calls, event, kind);
+}
+
 static int end(struct calls *calls, const struct runtime_event *event, enum activity_kind kind)
 {
-	uint64_t id = id_of(event, kind);
-	uint32_t place = map_get(&calls->open, id);
+	uint32_t place = place_of(calls, event, kind);
 
 	if (!place) /* it began before the selected time */
 		return 0;
@@ -227,15 +305,19 @@ static int end(struct calls *calls, const struct runtime_event *event, enum acti
 	durations_add(&row->durations, begun->at_ns, lasts_ns);
 	row->failed += begun->has_failed || (!c.short_read && status >= STATUS_FAILED);
 	int error = add(calls, begun, lasts_ns);
-	map_remove(&calls->open, id, place);
-	*begun = (struct call_begun){ .next_free = calls->free };
+	struct calls_outer *outer = outer_of(calls, event->process, kind);
+	if (!event->event->activity && outer && outer->first < outer->places.count)
+		outer->first++;
+	else
+		map_remove(&calls->open, begun->id, place);
+	*begun = (struct call_begun){ .next_free = calls->free, .previous = begun->previous };
 	calls->free = place;
 	return error;
 }
 
 static void fail(struct calls *calls, const struct runtime_event *event, enum activity_kind kind)
 {
-	uint32_t place = map_get(&calls->open, id_of(event, kind));
+	uint32_t place = place_of(calls, event, kind);
 
 	if (place)
 		calls->begun.items[place - 1].has_failed = true;
@@ -247,7 +329,8 @@ int calls_event(struct calls *calls, const struct runtime_event *event, const st
 		activity_event_of(trace_text(trace, event->schema->provider),
 			event->schema->event_id);
 
-	if (!event->event->activity)
+	/* A begin without an activity has no end that is known. */
+	if (what.kind == ACTIVITY_NONE || (what.step == ACTIVITY_BEGIN && !event->event->activity))
 		return 0;
 	struct calls_process *process = process_of(calls, event->process);
 	if (!process)
@@ -275,16 +358,19 @@ int calls_settle(struct calls *calls, const struct activity_spans *spans, uint64
 		if (!begun->id)
 			continue;
 		struct call_row *row = &calls->rows.items[begun->row];
-		uint64_t from_ns = 0;
-		uint64_t to_ns = end_ns;
-		activity_spans_get(spans, row->process, &from_ns, &to_ns);
+		uint64_t to_ns = activity_spans_end(spans, row->process, end_ns);
 		uint64_t lasts_ns = to_ns > begun->at_ns ? to_ns - begun->at_ns : 0;
 		row->unfinished++;
 		row->unfinished_ns += lasts_ns;
 		error = add(calls, begun, lasts_ns);
 	}
 	vec_done(&calls->begun);
+	vec_each(outer, &calls->outer) {
+		vec_done(&outer->places);
+	}
+	vec_done(&calls->outer);
 	map_done(&calls->open);
+	map_done(&calls->latest);
 	map_done(&calls->row_index);
 	return error;
 }
@@ -359,7 +445,12 @@ void calls_done(struct calls *calls)
 	vec_done(&calls->rows);
 	vec_done(&calls->processes);
 	vec_done(&calls->begun);
+	vec_each(outer, &calls->outer) {
+		vec_done(&outer->places);
+	}
+	vec_done(&calls->outer);
 	tally_done(&calls->tally);
 	map_done(&calls->row_index);
 	map_done(&calls->open);
+	map_done(&calls->latest);
 }

@@ -56,7 +56,23 @@ struct call_begun {
 	uint32_t row;
 	uint32_t stack; /* of event_stacks; 0 none */
 	uint32_t next_free;
+	uint32_t thread; /* that began it */
+	uint32_t
+		previous; /* place of the call of this kind that the thread began before; 0: none */
 	bool has_failed;
+};
+
+/*
+ * Calls of one kind within which the same flow began another one of that kind, such as the request of
+ * a handler for a token. EventSource ends the outer activity there: the inner one has its id, and the
+ * end of the outer one has none. The first of them is taken as the one that such an end ends, so that
+ * the sum of the durations is right.
+ */
+struct calls_outer {
+	uint32_t process;
+	enum activity_kind kind;
+	uint32_t first;       /* of places: those before have ended */
+	VEC(uint32_t) places; /* begun.items[i - 1] */
 };
 
 struct calls {
@@ -66,8 +82,10 @@ struct calls {
 	struct tally tally;                  /* key: kind, text = target, stack; in ns */
 	VEC(struct call_begun) begun;        /* until calls_settle(), as the next ones */
 	struct map row_index;
-	struct map open; /* begun.items[i - 1] */
-	uint32_t free;   /* likewise; 0 none */
+	struct map open;               /* begun.items[i - 1] */
+	uint32_t free;                 /* likewise; 0 none */
+	VEC(struct calls_outer) outer; /* until calls_settle() */
+	struct map latest; /* likewise: by thread and kind, the place of the last begun */
 };
 
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */

@@ -241,11 +241,9 @@ void requests_settle(struct requests *requests, const struct activity_spans *spa
 		const struct request_begun *begun = &requests->begun.items[i];
 		struct request_route *row = begun->id ? &requests->rows.items[begun->row] : NULL;
 		struct requests_process *process = row ? process_of(requests, row->process) : NULL;
-		uint64_t from_ns = 0;
-		uint64_t to_ns = end_ns;
 		if (!process)
 			continue;
-		activity_spans_get(spans, process->process, &from_ns, &to_ns);
+		uint64_t to_ns = activity_spans_end(spans, process->process, end_ns);
 		if (to_ns > begun->at_ns)
 			add_slow(process, row, to_ns - begun->at_ns);
 	}

@@ -267,13 +267,12 @@ int activity_facts_gather(struct facts *facts, const struct answers *answers,
 			.answers = answers,
 			.names = names,
 			.row = &facts->processes.items[i] };
-		uint64_t from_ns = answers->from_ns;
-		uint64_t to_ns = answers->to_ns;
 		g.process = trace_find_process(names->trace, g.row->pid);
 		if (!g.process || !is_observed(&g))
 			continue;
-		activity_spans_get(&answers->activity_spans, g.process, &from_ns, &to_ns);
-		g.window_s = (double)(to_ns - from_ns) / NS_PER_S;
+		uint64_t to_ns =
+			activity_spans_end(&answers->activity_spans, g.process, answers->to_ns);
+		g.window_s = ((double)to_ns - (double)answers->from_ns) / NS_PER_S;
 		if (g.window_s <= 0)
 			continue;
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && !error; k++)

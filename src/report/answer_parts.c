@@ -245,11 +245,9 @@ static void add_json_function(struct json *j, const char *name, const struct rep
 
 uint64_t answer_observed_ns(const struct answers *answers, uint32_t process)
 {
-	uint64_t from_ns = answers->from_ns;
-	uint64_t to_ns = answers->to_ns;
+	uint64_t to_ns = activity_spans_end(&answers->activity_spans, process, answers->to_ns);
 
-	activity_spans_get(&answers->activity_spans, process, &from_ns, &to_ns);
-	return to_ns - from_ns;
+	return to_ns > answers->from_ns ? to_ns - answers->from_ns : 0;
 }
 
 void answer_json_durations(struct json *j, const struct durations *durations)

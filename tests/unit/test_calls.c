@@ -91,6 +91,71 @@ static void test_requests(void **state)
 	fixture_end(&f);
 }
 
+/*
+ * Requests of two flows, each of which makes another request first. The ends of the outer ones have no
+ * activity, and there is one that is not of any.
+ */
+static void test_requests_inside_of_requests(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_begin(&f, ANSWER_HTTP);
+	answer(&f, 5, 0, 200);
+	request(&f, 10, 1, "shop");
+	request(&f, 12, 1, "tokens");
+	request(&f, 14, 2, "shop");
+	request(&f, 16, 2, "tokens");
+	answer(&f, 30, 1, 200);
+	answer(&f, 40, 2, 200);
+	answer(&f, 60, 0, 200);
+	answer(&f, 80, 0, 503);
+	answer(&f, 90, 0, 200);
+	request(&f, 100, 1, "shop"); /* the activity's id may return */
+	answer(&f, 110, 1, 200);
+	fixture_finish(&f);
+	assert_int_equal(f.answers.calls.processes.items[0].count, 5);
+	assert_int_equal(f.answers.calls.processes.items[0].row_count, 2);
+	assert_string_equal(target(&f, row_at(&f, 0)), "https://shop:443");
+	assert_int_equal(row_at(&f, 0)->durations.count, 3);
+	assert_int_equal(row_at(&f, 0)->durations.total_ns, (50 + 66 + 10) * MS);
+	assert_int_equal(row_at(&f, 0)->failed, 1);
+	assert_int_equal(row_at(&f, 0)->unfinished, 0);
+	assert_int_equal(row_at(&f, 1)->durations.count, 2);
+	assert_int_equal(row_at(&f, 1)->durations.total_ns, (18 + 24) * MS);
+	assert_int_equal(row_at(&f, 1)->unfinished, 0);
+	fixture_end(&f);
+}
+
+/* A lookup within a lookup has an id of its own; the end of the outer one has none. */
+static void test_lookups_inside_of_lookups(void **state)
+{
+	struct bytes name = { 0 };
+	struct fixture f;
+
+	(void)state;
+	fixture_utf16(&name, "");
+	fixture_begin(&f, ANSWER_HTTP);
+	for (uint8_t i = 0; i < 5; i++) {
+		struct bytes copies[2] = { { 0 }, { 0 } };
+		bytes_add(&copies[0], name.data, name.len);
+		bytes_add(&copies[1], name.data, name.len);
+		pass(&f, 10 + 100u * i, names, BEGINS, (uint8_t)(1 + 2 * i), &copies[0]);
+		pass(&f, 20 + 100u * i, names, BEGINS, (uint8_t)(2 + 2 * i), &copies[1]);
+		pass(&f, 40 + 100u * i, names, ENDS, (uint8_t)(2 + 2 * i), NULL);
+		pass(&f, 50 + 100u * i, names, ENDS, 0, NULL);
+	}
+	pass(&f, 600, names, ENDS, 0, NULL); /* of none */
+	fixture_finish(&f);
+	bytes_done(&name);
+	assert_int_equal(f.answers.calls.processes.items[0].row_count, 1);
+	assert_string_equal(target(&f, row_at(&f, 0)), "(empty)");
+	assert_int_equal(row_at(&f, 0)->durations.count, 10);
+	assert_int_equal(row_at(&f, 0)->durations.total_ns, 5 * (20 + 40) * MS);
+	assert_int_equal(row_at(&f, 0)->unfinished, 0);
+	fixture_end(&f);
+}
+
 static void begin_named(struct fixture *f, const char *provider, uint8_t activity, const char *name)
 {
 	struct bytes payload = { 0 };
@@ -192,6 +257,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_requests_inside_of_requests),
+		cmocka_unit_test(test_lookups_inside_of_lookups),
 		cmocka_unit_test(test_targets),
 		cmocka_unit_test(test_observed),
 		cmocka_unit_test(test_bound),

@@ -53,6 +53,16 @@ static const struct expected cases[] = {
 	{ { KERNEL("io_schedule"), KERNEL("filemap_fault"), KERNEL("asm_exc_page_fault"),
 		  NATIVE("touch") },
 		BLOCK_PAGE_FAULT, NULL, "touch", false },
+	/* do_wait_intr_irq() is no wait for a child */
+	{ { KERNEL("schedule"), KERNEL("do_wait_intr_irq"), KERNEL("eventfd_read"),
+		  KERNEL("vfs_read"), LIBC("read"), NATIVE("get") },
+		BLOCK_EVENT, "read", "get", false },
+	{ { KERNEL("schedule"), KERNEL("do_wait_intr_irq"), KERNEL("timerfd_read_iter"),
+		  KERNEL("vfs_read"), LIBC("read"), NATIVE("get") },
+		BLOCK_SLEEP, "read", "get", false },
+	{ { KERNEL("schedule"), KERNEL("do_wait"), KERNEL("kernel_wait4"), KERNEL("__do_sys_wait4"),
+		  LIBC("wait4"), NATIVE("get") },
+		BLOCK_CHILD, "wait4", "get", false },
 	/* libc is more precise than the kernel's futex */
 	{ { KERNEL("futex_wait"), LIBC("__lll_lock_wait"), LIBC("pthread_mutex_lock"),
 		  NATIVE("get") },
