@@ -1,10 +1,21 @@
 /*
- * Lists of macro arguments, and messages about wrong ones. Part of event_macros.h, which includes it.
+ * Lists of macro arguments, and messages about wrong ones. Included by <spoor/spoor.h>.
  */
 #ifndef SPOOR_EVENT_LISTS_H
 #define SPOOR_EVENT_LISTS_H
 
 struct spoor_event; /* a file of macros alone is not C */
+
+/* Casts and null pointers that no warning of either language forbids. */
+#ifdef __cplusplus
+#define SPOOR_CAST(type, value) static_cast<type>(value)
+#define SPOOR_ADDRESS(pointer)  reinterpret_cast<uintptr_t>(pointer)
+#define SPOOR_NULL              nullptr
+#else
+#define SPOOR_CAST(type, value) ((type)(value))
+#define SPOOR_ADDRESS(pointer)  ((uintptr_t)(pointer))
+#define SPOOR_NULL              NULL
+#endif
 
 /* ---- m(x, field) for each field, with or without commas between ---- */
 

@@ -41,234 +41,8 @@
 #define SPOOR_EVENT_MACROS_H
 
 #include <spoor/event_lists.h>
+#include <spoor/event_payload.h>
 #include <spoor/spoor.h>
-
-#define SPOOR_TEXT_MAX    32000
-#define SPOOR_PAYLOAD_MAX 65000
-
-/* ---- How one event is written: reserve, fill, publish ---- */
-
-/* The part of a thread's ring that this header works on. Part of the binary interface. */
-struct spoor_ring_front {
-	uint64_t published; /* every event before this position is complete */
-	uint64_t next;      /* end of the event that is being written */
-	uint64_t turn;      /* odd while an event is being written */
-};
-
-struct spoor_slot {
-	/*
-	 * NULL: no session enables the event any more, or there is no room (the event is counted as
-	 * lost)
-	 */
-	uint8_t *at;
-	/* the address's lowest bit is SPOOR_SLOT_LOGGED if spoor_fire_logged() ends the event */
-	struct spoor_ring_front *front;
-};
-
-#define SPOOR_SLOT_LOGGED 1u
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/*
- * Reserves room for a payload of exactly `payload_size` bytes. If `at` is not NULL, the caller must
- * fill it and call spoor_fire_end() without delay: the library's thread waits up to 50 ms for it.
- * Any thread, signal handlers.
- */
-SPOOR_API struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size);
-/* For spoor_fire_end(): loggers get the event, then it ends. */
-SPOOR_API void spoor_fire_logged(struct spoor_slot slot);
-
-#ifdef __cplusplus
-}
-#endif
-
-static inline void spoor_fire_end(struct spoor_slot slot)
-{
-	struct spoor_ring_front *front = slot.front;
-
-	if (__builtin_expect((uintptr_t)front & SPOOR_SLOT_LOGGED, 0)) {
-		spoor_fire_logged(slot);
-		return;
-	}
-	__atomic_store_n(&front->published, front->next, __ATOMIC_RELEASE);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&front->turn, front->turn + 1, __ATOMIC_RELEASE);
-}
-
-/*
- * `cut` or a little less, so that a cut after as many bytes leaves whole characters. text[cut] is
- * the first byte that is cut off. Bytes that are not UTF-8 are cut anywhere.
- */
-static inline size_t spoor_text_cut(const char *text, size_t cut)
-{
-	size_t at = cut;
-
-	while (at && cut - at < 3 && ((unsigned char)text[at] & 0xc0) == 0x80)
-		at--;
-	return ((unsigned char)text[at] & 0xc0) == 0x80 ? cut : at;
-}
-
-/* The same with UTF-16 units: a pair of surrogates is one character. */
-static inline size_t spoor_text16_cut(const spoor_char16 *text, size_t cut)
-{
-	return cut && (text[cut - 1] & 0xfc00) == 0xd800 && (text[cut] & 0xfc00) == 0xdc00 ? cut - 1
-											   : cut;
-}
-
-static inline size_t spoor_text_length(const char *text)
-{
-	size_t length = text ? strlen(text) : 0;
-
-	return __builtin_expect(length > SPOOR_TEXT_MAX, 0) ? spoor_text_cut(text, SPOOR_TEXT_MAX)
-							    : length;
-}
-
-static inline size_t spoor_counted_text_length(const char *text, size_t count)
-{
-	const void *const end = text && count ? memchr(text, 0, count) : NULL;
-	const size_t length = end ? (size_t)((const char *)end - text) : text ? count : 0;
-
-	return __builtin_expect(length > SPOOR_TEXT_MAX, 0) ? spoor_text_cut(text, SPOOR_TEXT_MAX)
-							    : length;
-}
-
-static inline size_t spoor_text16_length(const spoor_char16 *text)
-{
-	size_t length = 0;
-
-	while (text && length < SPOOR_TEXT_MAX && text[length])
-		length++;
-	return length < SPOOR_TEXT_MAX ? length : spoor_text16_cut(text, length);
-}
-
-/* The number of elements that are written: an array at NULL is empty. */
-static inline size_t spoor_count_of(const void *elements, size_t count)
-{
-	return !elements ? 0 : count < 65535 ? count : 65535;
-}
-
-static inline uint8_t *spoor_put(uint8_t *at, const void *bytes, size_t size)
-{
-	if (size)
-		memcpy(at, bytes, size);
-	return at + size;
-}
-
-static inline uint8_t *spoor_put_guid(uint8_t *at, const struct spoor_guid *guid)
-{
-	if (guid)
-		memcpy(at, guid->bytes, 16);
-	else
-		memset(at, 0, 16);
-	return at + 16;
-}
-
-/*
- * Another thread may change the text at the same time: exactly the measured number of bytes is
- * written.
- */
-static inline uint8_t *spoor_put_text(uint8_t *at, const char *text, size_t length)
-{
-	uint16_t prefix = (uint16_t)length;
-
-	memcpy(at, &prefix, sizeof(prefix));
-	at += sizeof(prefix);
-	if (length)
-		memcpy(at, text, length);
-	at[length] = 0;
-	return at + length + 1;
-}
-
-static inline uint8_t *spoor_put_text16(uint8_t *at, const spoor_char16 *text, size_t length)
-{
-	if (length)
-		memcpy(at, text, length * 2);
-	at += length * 2;
-	at[0] = at[1] = 0;
-	return at + 2;
-}
-
-static inline uint8_t *spoor_put_array(uint8_t *at, const void *elements, size_t element_size,
-	size_t count)
-{
-	uint16_t prefix = (uint16_t)count;
-
-	memcpy(at, &prefix, sizeof(prefix));
-	return spoor_put(at + sizeof(prefix), elements, element_size * count);
-}
-
-static inline size_t spoor_text_array_size(const char *const *texts, size_t count)
-{
-	size_t size = 2;
-
-	for (size_t i = 0; i < count; i++)
-		size += 3 + spoor_text_length(texts[i]);
-	return size;
-}
-
-/*
- * As spoor_put_text(), inside structs and arrays, whose texts are measured twice: another thread
- * may have made a text longer in between.
- */
-static inline uint8_t *spoor_put_within(uint8_t *at, const uint8_t *end, const void *bytes,
-	size_t size)
-{
-	return size > (size_t)(end - at) ? at : spoor_put(at, bytes, size);
-}
-
-static inline uint8_t *spoor_put_counted_text_within(uint8_t *at, const uint8_t *end,
-	const char *text, size_t length)
-{
-	size_t room = (size_t)(end - at);
-
-	if (room < 3)
-		return at;
-	return spoor_put_text(at, text,
-		length <= room - 3 ? length : spoor_text_cut(text, room - 3));
-}
-
-static inline uint8_t *spoor_put_text_within(uint8_t *at, const uint8_t *end, const char *text)
-{
-	return spoor_put_counted_text_within(at, end, text, spoor_text_length(text));
-}
-
-static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end,
-	const spoor_char16 *text)
-{
-	size_t length = spoor_text16_length(text);
-	size_t room = (size_t)(end - at);
-
-	if (room < 2)
-		return at;
-	return spoor_put_text16(at, text,
-		length <= room / 2 - 1 ? length : spoor_text16_cut(text, room / 2 - 1));
-}
-
-static inline uint8_t *spoor_put_array_within(uint8_t *at, const uint8_t *end, const void *elements,
-	size_t element_size, size_t count)
-{
-	return 2 + element_size * count > (size_t)(end - at)
-		       ? at
-		       : spoor_put_array(at, elements, element_size, count);
-}
-
-static inline uint8_t *spoor_put_text_array(uint8_t *at, const uint8_t *end,
-	const char *const *texts, size_t count)
-{
-	uint16_t prefix = (uint16_t)count;
-
-	at = spoor_put_within(at, end, &prefix, sizeof(prefix));
-	for (size_t i = 0; i < count; i++)
-		at = spoor_put_text_within(at, end, texts[i]);
-	return at;
-}
-
-static inline uint64_t spoor_time_of(int64_t unix_ns)
-{
-	return (uint64_t)(unix_ns / 100 + 116444736000000000);
-}
 
 /*
  * ---- What each TYPE means ----
@@ -376,9 +150,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_SCALAR(t, n)
 #define SPOOR_SIZE_SCALAR(t, n) +sizeof(n)
 #define SPOOR_PUT_SCALAR(t, n)  p_ = spoor_put(p_, &n, sizeof(n));
-#define SPOOR_FIELD_SCALAR(s, t, n)     \
-	{                               \
-		s, SPOOR_CODE_##t, 0, 0 \
+#define SPOOR_FIELD_SCALAR(s, t, n)              \
+	{                                        \
+		s, SPOOR_CODE_##t, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_SCALAR(t, n) SPOOR_C_##t n;
 #define SPOOR_MSIZE_SCALAR(t, n)  +sizeof(s_->n)
@@ -389,9 +163,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_BOOLEAN(t, n) const uint32_t n##_measure_ = n ? 1 : 0;
 #define SPOOR_SIZE_BOOLEAN(t, n)    +4u
 #define SPOOR_PUT_BOOLEAN(t, n)     p_ = spoor_put(p_, &n##_measure_, 4);
-#define SPOOR_FIELD_BOOLEAN(s, t, n)        \
-	{                                   \
-		s, SPOOR_TYPE_BOOLEAN, 0, 0 \
+#define SPOOR_FIELD_BOOLEAN(s, t, n)                 \
+	{                                            \
+		s, SPOOR_TYPE_BOOLEAN, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_BOOLEAN(t, n) bool n;
 #define SPOOR_MSIZE_BOOLEAN(t, n)  +4u
@@ -406,9 +180,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_GUID(t, n)
 #define SPOOR_SIZE_GUID(t, n) +16u
 #define SPOOR_PUT_GUID(t, n)  p_ = spoor_put_guid(p_, n);
-#define SPOOR_FIELD_GUID(s, t, n)        \
-	{                                \
-		s, SPOOR_TYPE_GUID, 0, 0 \
+#define SPOOR_FIELD_GUID(s, t, n)                 \
+	{                                         \
+		s, SPOOR_TYPE_GUID, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_GUID(t, n) struct spoor_guid n;
 #define SPOOR_MSIZE_GUID(t, n)  +16u
@@ -419,9 +193,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_TIME(t, n) const uint64_t n##_measure_ = spoor_time_of(n);
 #define SPOOR_SIZE_TIME(t, n)    +8u
 #define SPOOR_PUT_TIME(t, n)     p_ = spoor_put(p_, &n##_measure_, 8);
-#define SPOOR_FIELD_TIME(s, t, n)        \
-	{                                \
-		s, SPOOR_TYPE_TIME, 0, 0 \
+#define SPOOR_FIELD_TIME(s, t, n)                 \
+	{                                         \
+		s, SPOOR_TYPE_TIME, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_TIME(t, n) int64_t n;
 #define SPOOR_MSIZE_TIME(t, n)  +8u
@@ -433,19 +207,19 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 #define SPOOR_PARAM_POINTER(t, n)   const void *n
 #define SPOOR_ARG_POINTER(t, n)     n
-#define SPOOR_MEASURE_POINTER(t, n) const uint64_t n##_measure_ = (uintptr_t)n;
+#define SPOOR_MEASURE_POINTER(t, n) const uint64_t n##_measure_ = SPOOR_ADDRESS(n);
 #define SPOOR_SIZE_POINTER(t, n)    +8u
 #define SPOOR_PUT_POINTER(t, n)     p_ = spoor_put(p_, &n##_measure_, 8);
-#define SPOOR_FIELD_POINTER(s, t, n)        \
-	{                                   \
-		s, SPOOR_TYPE_POINTER, 0, 0 \
+#define SPOOR_FIELD_POINTER(s, t, n)                 \
+	{                                            \
+		s, SPOOR_TYPE_POINTER, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_POINTER(t, n) const void *n;
 #define SPOOR_MSIZE_POINTER(t, n)  +8u
-#define SPOOR_MPUT_POINTER(t, n)                         \
-	{                                                \
-		const uint64_t v_ = (uintptr_t)s_->n;    \
-		p_ = spoor_put_within(p_, end_, &v_, 8); \
+#define SPOOR_MPUT_POINTER(t, n)                          \
+	{                                                 \
+		const uint64_t v_ = SPOOR_ADDRESS(s_->n); \
+		p_ = spoor_put_within(p_, end_, &v_, 8);  \
 	}
 
 #define SPOOR_PARAM_TEXT(t, n)   const char *n
@@ -453,9 +227,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_TEXT(t, n) const size_t n##_measure_ = spoor_text_length(n);
 #define SPOOR_SIZE_TEXT(t, n)    +3u + n##_measure_
 #define SPOOR_PUT_TEXT(t, n)     p_ = spoor_put_text(p_, n, n##_measure_);
-#define SPOOR_FIELD_TEXT(s, t, n)        \
-	{                                \
-		s, SPOOR_TYPE_TEXT, 0, 0 \
+#define SPOOR_FIELD_TEXT(s, t, n)                 \
+	{                                         \
+		s, SPOOR_TYPE_TEXT, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_TEXT(t, n) const char *n;
 #define SPOOR_MSIZE_TEXT(t, n)  +3u + spoor_text_length(s_->n)
@@ -467,9 +241,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 	const size_t n##_measure_ = spoor_counted_text_length(n, n##_count);
 #define SPOOR_SIZE_COUNTED(t, n) +3u + n##_measure_
 #define SPOOR_PUT_COUNTED(t, n)  p_ = spoor_put_text(p_, n, n##_measure_);
-#define SPOOR_FIELD_COUNTED(s, t, n)     \
-	{                                \
-		s, SPOOR_TYPE_TEXT, 0, 0 \
+#define SPOOR_FIELD_COUNTED(s, t, n)              \
+	{                                         \
+		s, SPOOR_TYPE_TEXT, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_COUNTED(t, n) \
 	const char *n;             \
@@ -484,9 +258,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_TEXT16(t, n) const size_t n##_measure_ = spoor_text16_length(n);
 #define SPOOR_SIZE_TEXT16(t, n)    +2u + 2u * n##_measure_
 #define SPOOR_PUT_TEXT16(t, n)     p_ = spoor_put_text16(p_, n, n##_measure_);
-#define SPOOR_FIELD_TEXT16(s, t, n)        \
-	{                                  \
-		s, SPOOR_TYPE_TEXT16, 0, 0 \
+#define SPOOR_FIELD_TEXT16(s, t, n)                 \
+	{                                           \
+		s, SPOOR_TYPE_TEXT16, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_TEXT16(t, n) const spoor_char16 *n;
 #define SPOOR_MSIZE_TEXT16(t, n)  +2u + 2u * spoor_text16_length(s_->n)
@@ -497,9 +271,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_ARRAY(t, n) const size_t n##_measure_ = spoor_count_of(n, n##_count);
 #define SPOOR_SIZE_ARRAY(t, n)    +2u + SPOOR_BYTES_##t *n##_measure_
 #define SPOOR_PUT_ARRAY(t, n)     p_ = spoor_put_array(p_, n, SPOOR_BYTES_##t, n##_measure_);
-#define SPOOR_FIELD_ARRAY(s, t, n)                         \
-	{                                                  \
-		s, SPOOR_CODE_##t | SPOOR_TYPE_ARRAY, 0, 0 \
+#define SPOOR_FIELD_ARRAY(s, t, n)                                  \
+	{                                                           \
+		s, SPOOR_CODE_##t | SPOOR_TYPE_ARRAY, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_ARRAY(t, n) \
 	const SPOOR_C_##t *n;    \
@@ -516,9 +290,9 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_SIZE_TEXTS(t, n) +n##_measure_
 #define SPOOR_PUT_TEXTS(t, n) \
 	p_ = spoor_put_text_array(p_, p_ + n##_measure_, n, spoor_count_of(n, n##_count));
-#define SPOOR_FIELD_TEXTS(s, t, n)                          \
-	{                                                   \
-		s, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, 0 \
+#define SPOOR_FIELD_TEXTS(s, t, n)                                   \
+	{                                                            \
+		s, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, SPOOR_NULL \
 	}
 #define SPOOR_MEMBER_TEXTS(t, n) \
 	const char *const *n;    \
@@ -532,10 +306,11 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_MEASURE_OBJECT(t, n, c) const size_t n##_measure_ = c##_size_(n);
 #define SPOOR_SIZE_OBJECT(t, n, c)    +n##_measure_
 #define SPOOR_PUT_OBJECT(t, n, c)     p_ = c##_put_(p_, p_ + n##_measure_, n);
-#define SPOOR_FIELD_OBJECT(s, t, n, c)                                                          \
-	{                                                                                       \
-		s, SPOOR_TYPE_STRUCT, (uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), \
-			c##_fields_                                                             \
+#define SPOOR_FIELD_OBJECT(s, t, n, c)                                                      \
+	{                                                                                   \
+		s, SPOOR_TYPE_STRUCT,                                                       \
+			SPOOR_CAST(uint32_t, sizeof(c##_fields_) / sizeof(c##_fields_[0])), \
+			c##_fields_                                                         \
 	}
 #define SPOOR_MEMBER_OBJECT(t, n, c) struct c n;
 #define SPOOR_MSIZE_OBJECT(t, n, c)  +c##_size_(&s_->n)
@@ -543,23 +318,22 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 #define SPOOR_PARAM_OBJECTS(t, n, c) const struct c *n, size_t n##_count
 #define SPOOR_ARG_OBJECTS(t, n, c)   n, n##_count
-#define SPOOR_MEASURE_OBJECTS(t, n, c)                               \
-	size_t n##_measure_ = 2;                                     \
-	for (size_t i_ = 0; i_ < spoor_count_of(n, n##_count); i_++) \
-		n##_measure_ += c##_size_(&n[i_]);
+#define SPOOR_MEASURE_OBJECTS(t, n, c) \
+	const size_t n##_measure_ = c##_sizes_(n, spoor_count_of(n, n##_count));
 #define SPOOR_SIZE_OBJECTS(t, n, c) +n##_measure_
-#define SPOOR_PUT_OBJECTS(t, n, c)                                          \
-	{                                                                   \
-		const uint8_t *const e_ = p_ + n##_measure_;                \
-		const uint16_t v_ = (uint16_t)spoor_count_of(n, n##_count); \
-		p_ = spoor_put(p_, &v_, 2);                                 \
-		for (size_t i_ = 0; i_ < v_; i_++)                          \
-			p_ = c##_put_(p_, e_, &n[i_]);                      \
+#define SPOOR_PUT_OBJECTS(t, n, c)                                                      \
+	{                                                                               \
+		const uint8_t *const e_ = p_ + n##_measure_;                            \
+		const uint16_t v_ = SPOOR_CAST(uint16_t, spoor_count_of(n, n##_count)); \
+		p_ = spoor_put(p_, &v_, 2);                                             \
+		for (size_t i_ = 0; i_ < v_; i_++)                                      \
+			p_ = c##_put_(p_, e_, &n[i_]);                                  \
 	}
-#define SPOOR_FIELD_OBJECTS(s, t, n, c)                                                       \
-	{                                                                                     \
-		s, SPOOR_TYPE_STRUCT | SPOOR_TYPE_ARRAY,                                      \
-			(uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), c##_fields_ \
+#define SPOOR_FIELD_OBJECTS(s, t, n, c)                                                     \
+	{                                                                                   \
+		s, SPOOR_TYPE_STRUCT | SPOOR_TYPE_ARRAY,                                    \
+			SPOOR_CAST(uint32_t, sizeof(c##_fields_) / sizeof(c##_fields_[0])), \
+			c##_fields_                                                         \
 	}
 
 /* From the tuple (TYPE, NAME, ...) to the macro of its kind. */
@@ -638,13 +412,13 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 }
 #endif
 
-#define SPOOR_PROVIDER(provider, name) SPOOR_PROVIDER_WITH(provider, name, NULL, NULL)
+#define SPOOR_PROVIDER(provider, name) SPOOR_PROVIDER_WITH(provider, name, SPOOR_NULL, SPOOR_NULL)
 
 /* A provider with an enable callback (spoor_enable_function). */
 #define SPOOR_PROVIDER_WITH(provider, name, enable, context)                                    \
 	SPOOR_HIDDEN __attribute__((weak)) struct spoor_provider provider = {                   \
 		sizeof(struct spoor_provider), name, __start_spoor_events, __stop_spoor_events, \
-		enable, context, NULL                                                           \
+		enable, context, SPOOR_NULL                                                     \
 	};
 
 /*
@@ -672,35 +446,37 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 #define SPOOR_EVENT_3(some, n, ...) SPOOR_EVENT_4(some, n, __VA_ARGS__)
 #define SPOOR_EVENT_4(some, n, ...) SPOOR_EVENT_##some(n, __VA_ARGS__)
 
-#define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields,   \
-	field_count)                                                                              \
-	SPOOR_ASSERT((long long)(id) >= 0 && (long long)(id) <= 65535,                            \
-		#full ": the id is not a number from 0 to 65535")                                 \
-	SPOOR_ASSERT((long long)(level) >= 0 && (long long)(level) <= 5,                          \
-		#full ": the level is not a number from 0 to 5")                                  \
-	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,              \
-		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,          \
-		field_count, (uint16_t)(id), version, (uint8_t)(level), opcode, 0,                \
-		SPOOR_RING_PROTOCOL };                                                            \
-	static struct spoor_event full##_defined_ = { 0, 0, (uint32_t)sizeof(struct spoor_event), \
-		&provider, text, keywords, fields, field_count, (uint16_t)(id), version,          \
-		(uint8_t)(level), opcode, SPOOR_EVENT_DEFINITION, SPOOR_RING_PROTOCOL };          \
-	SPOOR_LISTED static struct spoor_event *const full##_listed_[2] = { &full##_event,        \
-		&full##_defined_ };                                                               \
-	__attribute__((unused)) static inline bool full##_enabled(void)                           \
-	{                                                                                         \
-		return spoor_event_enabled(&full##_event);                                        \
+#define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields,    \
+	field_count)                                                                               \
+	SPOOR_ASSERT(SPOOR_CAST(long long, id) >= 0 && SPOOR_CAST(long long, id) <= 65535,         \
+		#full ": the id is not a number from 0 to 65535")                                  \
+	SPOOR_ASSERT(SPOOR_CAST(long long, level) >= 0 && SPOOR_CAST(long long, level) <= 5,       \
+		#full ": the level is not a number from 0 to 5")                                   \
+	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,               \
+		SPOOR_CAST(uint32_t, sizeof(struct spoor_event)), &provider, text, keywords,       \
+		fields, field_count, SPOOR_CAST(uint16_t, id), version,                            \
+		SPOOR_CAST(uint8_t, level), opcode, 0, SPOOR_RING_PROTOCOL };                      \
+	static struct spoor_event full##_defined_ = { 0, 0,                                        \
+		SPOOR_CAST(uint32_t, sizeof(struct spoor_event)), &provider, text, keywords,       \
+		fields, field_count, SPOOR_CAST(uint16_t, id), version,                            \
+		SPOOR_CAST(uint8_t, level), opcode, SPOOR_EVENT_DEFINITION, SPOOR_RING_PROTOCOL }; \
+	SPOOR_LISTED static struct spoor_event *const full##_listed_[2] = { &full##_event,         \
+		&full##_defined_ };                                                                \
+	__attribute__((unused)) static inline bool full##_enabled(void)                            \
+	{                                                                                          \
+		return spoor_event_enabled(&full##_event);                                         \
 	}
 
-#define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)          \
-	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, NULL, 0) \
-	__attribute__((unused)) static inline void full(void)                                    \
-	{                                                                                        \
-		if (full##_enabled()) {                                                          \
-			const struct spoor_slot slot_ = spoor_fire_begin(&full##_event, 0);      \
-			if (slot_.at)                                                            \
-				spoor_fire_end(slot_);                                           \
-		}                                                                                \
+#define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)     \
+	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords,     \
+		SPOOR_NULL, 0)                                                              \
+	__attribute__((unused)) static inline void full(void)                               \
+	{                                                                                   \
+		if (full##_enabled()) {                                                     \
+			const struct spoor_slot slot_ = spoor_fire_begin(&full##_event, 0); \
+			if (slot_.at)                                                       \
+				spoor_fire_end(slot_);                                      \
+		}                                                                           \
 	}
 
 /* The fields are checked first. A faulty event is one error, and functions that take anything. */
@@ -744,7 +520,7 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 	{                                                                                         \
 		SPOOR_EACH_##n(SPOOR_MEASURE, , __VA_ARGS__) const struct spoor_slot slot_ =      \
 			spoor_fire_begin(&full##_event,                                           \
-				(size_t)0 SPOOR_EACH_##n(SPOOR_SIZE, , __VA_ARGS__));             \
+				SPOOR_CAST(size_t, 0) SPOOR_EACH_##n(SPOOR_SIZE, , __VA_ARGS__)); \
 		uint8_t *p_ = slot_.at;                                                           \
 		if (p_) {                                                                         \
 			SPOOR_EACH_##n(SPOOR_PUT, , __VA_ARGS__)(void) p_;                        \
@@ -762,11 +538,11 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 /* <spoor/spoor.hpp> defines this: the same function with C++ types. */
 #define SPOOR_OVERLOAD_(n, full, ...)
 
-/* C++ requires an initialiser here; in C the object is zero without one. */
+/* An object of zeroes; older C has no empty initialiser. */
 #ifdef __cplusplus
 #define SPOOR_ZEROED = {}
 #else
-#define SPOOR_ZEROED
+#define SPOOR_ZEROED = { 0 }
 #endif
 
 /*
@@ -801,7 +577,15 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 	{                                                                                       \
 		s_ = tag##_of_(s_);                                                             \
 		(void)s_;                                                                       \
-		return (size_t)0 SPOOR_EACH_##n(SPOOR_MSIZE, , __VA_ARGS__);                    \
+		return SPOOR_CAST(size_t, 0) SPOOR_EACH_##n(SPOOR_MSIZE, , __VA_ARGS__);        \
+	}                                                                                       \
+	__attribute__((unused)) static inline size_t tag##_sizes_(const struct tag *s_,         \
+		size_t count_)                                                                  \
+	{                                                                                       \
+		size_t size_ = 2;                                                               \
+		for (size_t i_ = 0; i_ < count_; i_++)                                          \
+			size_ += tag##_size_(&s_[i_]);                                          \
+		return size_;                                                                   \
 	}                                                                                       \
 	__attribute__((unused)) static inline uint8_t *tag##_put_(uint8_t *p_,                  \
 		const uint8_t *end_, const struct tag *s_)                                      \

@@ -11,6 +11,12 @@
 
 #include <spoor/spoor.h>
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wzero-as-null-pointer-constant"
+#endif
+
 #define SPOOR_GENERATED_WHOLE (~(size_t)0)
 
 /* A count from a program's argument: more than fits into any payload is as much as that. */
@@ -229,7 +235,7 @@ static inline size_t spoor_generated_units(const char *text)
 	size_t units = 0;
 
 	while (text && *text && units < SPOOR_TEXT_MAX)
-		units += spoor_generated_character(&text) > 0xffff ? 2 : 1;
+		units += spoor_generated_character(&text) > 0xffff ? 2u : 1u;
 	return units;
 }
 
@@ -313,5 +319,9 @@ static inline uint8_t *spoor_generated_put_etw_text8(uint8_t *at, const uint8_t 
 	}
 SPOOR_GENERATED_TEXTS_(etw_text16)
 SPOOR_GENERATED_TEXTS_(etw_text8)
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -38,6 +38,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <spoor/event_lists.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -603,7 +605,7 @@ SPOOR_API void spoor_source_cancel(struct spoor_writer *writer);
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
 	if (writer)
-		writer->opcode = (uint8_t)opcode;
+		writer->opcode = SPOOR_CAST(uint8_t, opcode);
 }
 
 /*

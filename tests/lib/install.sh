@@ -19,7 +19,7 @@ done
 root=$work/root/usr/local
 library=$(dirname "$(find "$root" -name libspoor.so)")
 for file in "$library/libspoor.so.0" "$library/libspoor.a" "$library/pkgconfig/spoor.pc" "$library/cmake/spoor/spoorConfig.cmake" \
-	"$root/include/spoor/spoor.h" "$root/include/spoor/event_macros.h" "$root/include/spoor/event_lists.h" "$root/include/spoor/spoor.hpp" "$root/share/man/man7/libspoor.7" "$root/share/man/man3/spoor_start.3"; do
+	"$root/include/spoor/spoor.h" "$root/include/spoor/event_macros.h" "$root/include/spoor/event_lists.h" "$root/include/spoor/event_payload.h" "$root/include/spoor/spoor.hpp" "$root/share/man/man7/libspoor.7" "$root/share/man/man3/spoor_start.3"; do
 	[ -e "$file" ] || fail "not installed: $file; what is: $(find "$root" -type f)"
 done
 [ ! -e "$root/include/lib" ] || fail "the inside was installed"
