@@ -13,6 +13,7 @@
  *   time                          also std::chrono::system_clock::time_point
  *   blob                          one argument: any container of trivially copyable elements
  *   u8_array ... f64_array        one argument: std::vector, std::array, a C array, spoor::span
+ *   text_array                    one argument: the same, of const char *, std::string or std::string_view
  *   object_array                  one argument: the same, of the struct
  *
  * Rules. Nothing here throws; functions that can fail return 0 or a negative errno. Objects are
@@ -134,6 +135,45 @@ template <typename T> class span
     private:
 	const T *data_ = nullptr;
 	std::size_t count_ = 0;
+};
+
+/* Texts in a row: of const char *, std::string, std::string_view, or another type that `text` takes. */
+class texts
+{
+    public:
+	template <typename E, std::enable_if_t<std::is_convertible_v<const E &, text>, int> = 0>
+	constexpr texts(const E *data, std::size_t count) noexcept
+		: data_(data), count_(count), at_(&texts::element<E>)
+	{
+	}
+	template <typename E, std::size_t N,
+		std::enable_if_t<std::is_convertible_v<const E &, text>, int> = 0>
+	constexpr texts(const E (&elements)[N]) noexcept : texts(&elements[0], N)
+	{
+	}
+	template <typename C,
+		typename E = std::remove_pointer_t<decltype(std::declval<const C &>().data())>,
+		std::enable_if_t<std::is_convertible_v<E &, text>, int> = 0>
+	constexpr texts(const C &container) noexcept : texts(container.data(), container.size())
+	{
+	}
+	text operator[](std::size_t i) const noexcept
+	{
+		return at_(data_, i);
+	}
+	constexpr std::size_t size() const noexcept
+	{
+		return data_ ? count_ : 0;
+	}
+
+    private:
+	template <typename E> static text element(const void *data, std::size_t i) noexcept
+	{
+		return static_cast<const E *>(data)[i];
+	}
+	const void *data_;
+	std::size_t count_;
+	text (*at_)(const void *data, std::size_t i) noexcept;
 };
 
 /* The bytes of elements in a row. */
@@ -638,6 +678,32 @@ inline uint8_t *spoor_put_text16(uint8_t *at, const spoor::text16 &text, size_t 
 	return spoor_put_text16(at, text.data(), length);
 }
 
+inline size_t spoor_count_of(const spoor::texts &texts, size_t count) noexcept
+{
+	count = texts.size() < count ? texts.size() : count;
+	return count < 65535 ? count : 65535;
+}
+inline size_t spoor_text_array_size(const spoor::texts &texts, size_t count) noexcept
+{
+	size_t size = 2;
+
+	for (size_t i = 0; i < count; i++)
+		size += 3 + spoor_text_length(texts[i]);
+	return size;
+}
+inline uint8_t *spoor_put_text_array(uint8_t *at, const uint8_t *end, const spoor::texts &texts,
+	size_t count) noexcept
+{
+	const uint16_t prefix = static_cast<uint16_t>(count);
+
+	at = spoor_put_within(at, end, &prefix, sizeof(prefix));
+	for (size_t i = 0; i < count; i++) {
+		const spoor::text text = texts[i];
+		at = spoor_put_counted_text_within(at, end, text.data(), spoor_text_length(text));
+	}
+	return at;
+}
+
 /* Per kind: its parameter, and the names that the other macros of the kind use. */
 #define SPOOR_CPP_SCALAR(t, n)          spoor::number<SPOOR_C_##t> n##_given_
 #define SPOOR_LOCAL_SCALAR(t, n)        const SPOOR_C_##t n = n##_given_.get();
@@ -661,10 +727,8 @@ inline uint8_t *spoor_put_text16(uint8_t *at, const spoor::text16 &text, size_t 
 #define SPOOR_LOCAL_ARRAY(t, n)                            \
 	const SPOOR_C_##t *const n = n##_given_.data();    \
 	const size_t n##_count = n##_given_.size();
-#define SPOOR_CPP_TEXTS(t, n)           spoor::span<const char *> n##_given_
-#define SPOOR_LOCAL_TEXTS(t, n)                           \
-	const char *const *const n = n##_given_.data();   \
-	const size_t n##_count = n##_given_.size();
+#define SPOOR_CPP_TEXTS(t, n)           spoor::texts n
+#define SPOOR_LOCAL_TEXTS(t, n)         const size_t n##_count = n.size();
 #define SPOOR_CPP_OBJECT(t, n, c)       const struct c *n
 #define SPOOR_LOCAL_OBJECT(t, n, c)
 #define SPOOR_CPP_OBJECTS(t, n, c)      spoor::span<struct c> n##_given_
@@ -707,7 +771,7 @@ template <typename T> using elements_ = typename elements_of<T>::type;
 		SPOOR_EACH_##n(SPOOR_LOCAL, , __VA_ARGS__)                                    \
 		SPOOR_EACH_##n(SPOOR_MEASURE, , __VA_ARGS__) const struct spoor_slot slot_ =  \
 			spoor_fire_begin(&full##_event,                                       \
-				(size_t)0 SPOOR_EACH_##n(SPOOR_SIZE, , __VA_ARGS__));         \
+				SPOOR_CAST(size_t, 0) SPOOR_EACH_##n(SPOOR_SIZE, , __VA_ARGS__));         \
 		uint8_t *p_ = slot_.at;                                                       \
 		if (p_) {                                                                     \
 			SPOOR_EACH_##n(SPOOR_PUT, , __VA_ARGS__)(void) p_;                    \

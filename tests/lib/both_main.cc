@@ -35,6 +35,11 @@ struct payloads {
 	}
 };
 
+std::vector<std::string_view> words_of_views()
+{
+	return { std::string_view("one and", 3), "two" };
+}
+
 void fire_in_cpp()
 {
 	using namespace std::chrono_literals;
@@ -42,7 +47,7 @@ void fire_in_cpp()
 	const std::vector<std::uint32_t> items = { 3, 5, 8 };
 	const std::array<both_point, 2> points = { { { 1, "a", 1 }, { 2, "bcd", 2 } } };
 	const both_point point = { -4, "left of it", 4 };
-	const std::array<const char *, 2> words = { "one", "two" };
+	const std::vector<std::string_view> words = words_of_views();
 
 	both_order(kind::coffee, std::string_view(line).substr(0, 4), true);
 	both_part(std::string_view("tea\0zero", 8), items, items,
@@ -79,6 +84,28 @@ void events()
 	for (std::size_t i = 0; i < in_c.all.size() && i < in_cpp.all.size(); i++)
 		if (in_c.all[i] != in_cpp.all[i])
 			std::printf("event %zu differs\n", i);
+	/* All forms of a list of texts. */
+	const std::vector<std::string> strings = { "one", "two" };
+	const std::vector<const char *> pointers = { "one", "two" };
+	const char *const plain[] = { "one", "two" };
+	std::vector<std::string> lists;
+	check(session.start_callback(
+		      [&lists](const spoor_event_view &event) {
+			      lists.emplace_back(static_cast<const char *>(event.payload),
+				      event.payload_size);
+		      },
+		      { { "Both" } }) == 0,
+		"another session");
+	const spoor::span<both_point> no_points;
+	both_wide(u"", nullptr, no_points, strings);
+	both_wide(u"", nullptr, no_points, pointers);
+	both_wide(u"", nullptr, no_points, plain);
+	both_wide(u"", nullptr, no_points, words_of_views());
+	both_wide(u"", nullptr, no_points, std::vector<std::string>(70000, "x"));
+	check(session.stop() == 0 && lists.size() == 4 && session.counts().lost == 1,
+		"four lists, and one that exceeds a payload");
+	for (const std::string &list : lists)
+		check(list == lists[0], "lists of texts are the same");
 	/* An event that is off does not look at its arguments. */
 	both_order(0, spoor::text(reinterpret_cast<const char *>(8), 100), false);
 }
