@@ -257,9 +257,8 @@ int answers_event(struct answers *answers, const struct event *event)
 		answers->last_ns = at_ns;
 	if (takers & ACTIVITIES)
 		error = activity_spans_add(&answers->activity_spans, thread->process, at_ns);
-	for (unsigned i = 0; i < ANSWER_COUNT && !error; i++)
-		if (takers & 1u << i)
-			error = pass(answers, (enum answer)i, &runtime_event);
+	for (unsigned left = takers & ANSWERS_ALL; left && !error; left &= left - 1)
+		error = pass(answers, (enum answer)__builtin_ctz(left), &runtime_event);
 	return error;
 }
 

@@ -19,13 +19,19 @@ int event_stacks_add(struct event_stacks *stacks, uint32_t process, const struct
 		return 0;
 	uint32_t epoch =
 		process < trace->processes.count ? trace->processes.items[process].code_epoch : 0;
+	const struct event_stack *last = stacks->last ? &stacks->items.items[stacks->last] : NULL;
+	if (last && last->process == process && last->stack == event->stack_index &&
+		last->epoch == epoch) {
+		*ret_index = stacks->last;
+		return 0;
+	}
 	uint64_t hash = hash_u64((uint64_t)process << 32 | event->stack_index) + epoch;
 
 	for (struct map_walk w = map_find(&stacks->index, hash); w.value; map_next(&w)) {
 		const struct event_stack *known = &stacks->items.items[w.value];
 		if (known->process == process && known->stack == event->stack_index &&
 			known->epoch == epoch) {
-			*ret_index = w.value;
+			*ret_index = stacks->last = w.value;
 			return 0;
 		}
 	}
@@ -37,7 +43,7 @@ int event_stacks_add(struct event_stacks *stacks, uint32_t process, const struct
 	if (!vec_add(&stacks->items, fresh) ||
 		!map_add(&stacks->index, hash, stacks->items.count - 1))
 		return -ENOMEM;
-	*ret_index = stacks->items.count - 1;
+	*ret_index = stacks->last = stacks->items.count - 1;
 	return 0;
 }
 

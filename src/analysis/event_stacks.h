@@ -36,6 +36,7 @@ struct event_stacks {
 	VEC(struct event_stack) items; /* item 0: no stack */
 	VEC(uint32_t) functions;       /* of the symbolmap: those that represent methods */
 	struct map index;
+	uint32_t last; /* the item that was found last, and is often wanted again */
 };
 
 /* *ret_index is 0 for an event without a stack. 0, or -ENOMEM. */

@@ -13,11 +13,17 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 
+#define EVENT_TEXTS_RECENT 16u
+#define EVENT_TEXTS_MARKS  8192u
+
 /* All zero is empty. */
 struct event_texts {
-	uint32_t most;  /* distinct texts that are kept; 0: all */
-	uint32_t last;  /* the index of the last text, which often comes again */
+	uint32_t most; /* distinct texts that are kept; 0: all */
+	/* indexes of texts that came lately and often come again, by their size and their end */
+	uint32_t recent[EVENT_TEXTS_RECENT];
 	bool overflows; /* there were more, whose index is 0 */
+	/* a set of marks, one of each text that is kept: a text without its mark is not among them */
+	uint64_t marks[EVENT_TEXTS_MARKS / 64];
 	struct strtab raw;
 	struct arena arena;
 	VEC(const char *) texts; /* item i: of index i + 1 */

@@ -16,6 +16,17 @@
 #include "trace/flow.h"
 #include "trace/trace.h"
 
+/*
+ * Whether the event says something of processes, names or the recording. Most do not, and are not
+ * looked at again. Only the reader of nettrace sets the kinds of all schemas.
+ */
+static bool is_absorbed(const struct saved_reading *reading, const struct event *event)
+{
+	return reading->ops != &nettrace_source ||
+	       (event->kind != EVENT_OTHER && event->kind != EVENT_SAMPLE &&
+		       event->kind != EVENT_SWITCH);
+}
+
 /* The loop over a source, which it closes. */
 static int read_all(const char *name, struct saved_reading *reading, struct diag *diag)
 {
@@ -24,8 +35,10 @@ static int read_all(const char *name, struct saved_reading *reading, struct diag
 
 	while ((r = reading->ops->next(reading->source, &event, diag)) > 0) {
 		/* A payload that cannot be decoded is ignored: the rest of the file is valid. */
-		r = reading->clock_only ? absorb_clock(reading->trace, &event)
-					: absorb_event(reading->trace, &event, NULL);
+		if (reading->clock_only)
+			r = absorb_clock(reading->trace, &event);
+		else if (is_absorbed(reading, &event))
+			r = absorb_event(reading->trace, &event, NULL);
 		if (r != -ENOMEM)
 			r = reading->on_event ? reading->on_event(reading->context, &event) : 0;
 		if (r == -ENOMEM)
