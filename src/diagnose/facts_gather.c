@@ -279,6 +279,9 @@ static int set_children(struct facts *facts, const struct trace *trace)
 			child->existed ? NULL : facts_find(facts, child->parent_pid);
 		if (row)
 			facts_add(row, FACT_children, 1);
+		row = facts_find(facts, child->pid);
+		if (row && child->other_children)
+			facts_add(row, FACT_children, (double)child->other_children);
 	}
 	for (uint32_t i = 0; i < facts->processes.count && !error; i++) {
 		struct process_facts *row = &facts->processes.items[i];
@@ -286,13 +289,25 @@ static int set_children(struct facts *facts, const struct trace *trace)
 			continue;
 		facts_set(row, FACT_child_rate,
 			row->numbers[FACT_children] / row->numbers[FACT_span]);
+		uint64_t others = 0;
+		uint64_t others_ns = 0;
 		vec_reset(&lives);
 		for (uint32_t c = 1; c < trace->processes.count && !error; c++) {
 			const struct process *child = &trace->processes.items[c];
+			if (child->pid == row->pid) {
+				others += child->other_children;
+				others_ns += child->other_lives_ns;
+			}
 			if (child->parent_pid == row->pid && !child->existed && child->end_ns &&
 				!vec_add(&lives,
 					(double)(child->end_ns - child->begin_ns) / NS_PER_S))
 				error = -ENOMEM;
+		}
+		/* Of those without an event, which are the shorter ones, only the mean is known. */
+		if (others > lives.count) {
+			facts_set(row, FACT_child_life,
+				(double)others_ns / (double)others / NS_PER_S);
+			continue;
 		}
 		if (!lives.count)
 			continue;

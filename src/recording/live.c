@@ -694,6 +694,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		switch_table_end(&live->switches, live->window.watermark_ns);
 	(void)symbolizer_finish(&live->symbolizer); /* errors are ignored as in flush() */
 	say_files_skipped(live);
+	process_table_tell_others(&live->table, live->writer.end_ns);
 	throttling_tell(&live->throttling, UINT64_MAX);
 	say_withheld(live);
 	live_events_tell_losses(&live->events);

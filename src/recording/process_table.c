@@ -408,12 +408,53 @@ static void end_life(struct process_table *table, uint32_t index, uint64_t time_
 	(void)vec_add(&table->ended, index); /* without memory its slot is not reused */
 }
 
+/* Counts a process that has no event for its parent. */
+static void count_other(struct process_table *table, uint32_t index, uint64_t until_ns)
+{
+	const struct process *process = &table->trace->processes.items[index];
+	uint32_t parent = process_table_find(table, process->parent_pid);
+
+	if (process->existed || table->rows.items[index].follows_exec || !parent)
+		return;
+	table->rows.items[parent].other_children++;
+	if (until_ns > process->begin_ns)
+		table->rows.items[parent].other_lives_ns += until_ns - process->begin_ns;
+}
+
+static void tell_others(struct process_table *table, uint32_t index)
+{
+	struct live_process *own = &table->rows.items[index];
+
+	if (!own->announced || !own->other_children || session_writer_is_full(table->writer))
+		return;
+	payload_other_children(&table->writer->payload,
+		&(struct payload_other_children){
+			.count = own->other_children, .life_ns = own->other_lives_ns });
+	session_writer_emit_about(table->writer, SPOOR_OTHER_CHILDREN, index);
+	own->other_children = 0;
+	own->other_lives_ns = 0;
+}
+
+void process_table_tell_others(struct process_table *table, uint64_t end_ns)
+{
+	for (uint32_t i = 1; i < table->rows.count && i < table->trace->processes.count; i++)
+		if (!table->trace->processes.items[i].ended && !table->rows.items[i].announced &&
+			table->trace->processes.items[i].pid)
+			count_other(table, i, end_ns);
+	for (uint32_t i = 1; i < table->rows.count && i < table->trace->processes.count; i++)
+		if (!table->trace->processes.items[i].ended)
+			tell_others(table, i);
+}
+
 /* As end_life(); an announced process also gets its exit event in the file. */
 static void end_process(struct process_table *table, uint32_t index, uint64_t time_ns)
 {
 	end_life(table, index, time_ns);
-	if (!table->rows.items[index].announced)
+	if (!table->rows.items[index].announced) {
+		count_other(table, index, time_ns);
 		return;
+	}
+	tell_others(table, index);
 	session_writer_emit_about(table->writer, SYSTEM_PROCESS_EXIT, index);
 }
 

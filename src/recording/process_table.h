@@ -39,6 +39,9 @@ struct live_process {
 	uint64_t exec_ns;
 	unsigned start_steps; /* set of 1 << enum start_step: written to the file */
 	bool follows_exec;    /* an entry for the same pid before its exec is in the file */
+	/* children that started in the recording and ended without an event, since the last report */
+	uint64_t other_children;
+	uint64_t other_lives_ns;
 	/* events dropped because the file size limit was reached, since the last report */
 	uint64_t events_cut;
 	/* its runtime sends samples; live_clocks.c, also for the members below */
@@ -118,6 +121,12 @@ bool process_table_is_foreign(struct process_table *table, uint32_t pid);
 /*
  * The session's own data of a process; NULL without memory. Valid until the next process is added.
  */
+/*
+ * At the end of the recording: writes how many children processes started that have no event. Of
+ * processes that ended before it was written at their end.
+ */
+void process_table_tell_others(struct process_table *table, uint64_t end_ns);
+
 struct live_process *process_table_entry(struct process_table *table, uint32_t process);
 
 /*

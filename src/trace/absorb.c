@@ -651,6 +651,20 @@ static int absorb_end_of_process(struct trace *trace, const struct event *event)
 	return 1;
 }
 
+static int absorb_other_children(struct trace *trace, const struct event *event)
+{
+	struct process *process = &trace->processes.items[process_of(trace, event)];
+	struct payload_other_children children;
+
+	int error =
+		payload_read_other_children(event->payload, event->payload_size, NULL, &children);
+	if (error < 0)
+		return error;
+	process->other_children += children.count;
+	process->other_lives_ns += children.life_ns;
+	return 1;
+}
+
 static int absorb_known(struct trace *trace, const struct event *event, const struct schema *schema)
 {
 	switch (schema->provider_kind) {
@@ -691,6 +705,8 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 			return absorb_facts(trace, event);
 		case ID_SPOOR_RUNTIME:
 			return absorb_runtime(trace, event);
+		case ID_SPOOR_OTHER_CHILDREN:
+			return absorb_other_children(trace, event);
 		case ID_SPOOR_PROCESS_END:
 			return absorb_end_of_process(trace, event);
 		case ID_SPOOR_THREAD_NAME:

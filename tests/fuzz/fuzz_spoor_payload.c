@@ -52,6 +52,7 @@ AGAIN(wakeup)
 AGAIN(short_blocks)
 AGAIN(thread_time)
 AGAIN(process_use)
+AGAIN(other_children)
 AGAIN(stack_look)
 AGAIN(look_thread)
 
@@ -152,7 +153,8 @@ static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_m
 	again_session_end, again_process_facts, again_numbers, again_code_removed,
 	again_thread_clock, again_process_end, again_wakeup, again_short_blocks, again_thread_time,
 	again_event_count, again_il_offsets, again_source_lines, again_code_bytes,
-	again_process_use, again_stack_look, again_look_thread, again_look_stack };
+	again_process_use, again_stack_look, again_look_thread, again_look_stack,
+	again_other_children };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

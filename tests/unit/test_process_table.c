@@ -531,6 +531,30 @@ static void test_forks_of_others_are_filtered(void **state)
 	assert_int_equal(count_written(SYSTEM_PROCESS_EXIT), 1);
 }
 
+/* Children without an event are counted for their parent, once; those with one, and older ones, are not. */
+static void test_children_without_an_event_are_counted(void **state)
+{
+	struct live_parts *live = fixture.live;
+	uint32_t parent = process_table_process(&live->table, 100);
+
+	(void)state;
+	process_table_announce(&live->table, parent);
+	fork_at(10, 100, 101);
+	exit_at(15, 101, 101);
+	fork_at(20, 100, 102);
+	process_table_announce(&live->table, process_table_find(&live->table, 102));
+	exit_at(90, 102, 102);
+	fork_at(30, 100, 103); /* lives until the end */
+	fork_at(40, 103, 104); /* its parent has no event */
+	exit_at(50, 104, 104);
+	process_table_tell_others(&live->table, 100);
+	assert_int_equal(count_written(SPOOR_OTHER_CHILDREN), 1);
+	const uint8_t told[] = { 2, 75, 0, 0, 0, 0, 0, 0, 0 }; /* 5 + 70 ns */
+	const struct written *last = last_written(SPOOR_OTHER_CHILDREN);
+	assert_int_equal(last->payload.len, sizeof(told));
+	assert_memory_equal(last->payload.data, told, sizeof(told));
+}
+
 #define MACHINE(name)  cmocka_unit_test_setup_teardown(name, open_machine, close_fixture)
 #define FILTERED(name) cmocka_unit_test_setup_teardown(name, open_filtered, close_fixture)
 
@@ -538,6 +562,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MACHINE(test_scan_reads_what_runs),
+		MACHINE(test_children_without_an_event_are_counted),
 		MACHINE(test_mapping_is_added_once),
 		MACHINE(test_forked_process_shares_mappings_until_it_is_sampled),
 		MACHINE(test_new_thread_is_no_process),
