@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,16 +20,34 @@
 #include "image/elf.h"
 #include "image/image_file.h"
 
+static void print_number(uint64_t number, unsigned base)
+{
+	char digits[24];
+	char *at = &digits[sizeof(digits) - 1];
+
+	*at = '\0';
+	do
+		*--at = "0123456789abcdef"[number % base];
+	while (number /= base);
+	fputs_unlocked(at, stdout);
+}
+
+/* Without printf(), which would be a tenth of the time. */
 static void print(const struct source_lines *lines, const struct strtab *strings,
 	const struct source_query *query)
 {
-	printf("0x%" PRIx64 "\n", query->vaddr);
-	if (!query->frame_count)
-		printf("??\n??:0\n");
+	fputs_unlocked("0x", stdout);
+	print_number(query->vaddr, 16);
+	fputs_unlocked(query->frame_count ? "\n" : "\n??\n??:0\n", stdout);
 	for (uint32_t i = 0; i < query->frame_count; i++) {
 		const struct source_frame *frame = source_lines_frame(lines, query->frame_at + i);
-		printf("%s\n%s:%u\n", frame->function ? strtab_get(strings, frame->function) : "??",
-			frame->file ? strtab_get(strings, frame->file) : "??", frame->line);
+		fputs_unlocked(frame->function ? strtab_get(strings, frame->function) : "??",
+			stdout);
+		putc_unlocked('\n', stdout);
+		fputs_unlocked(frame->file ? strtab_get(strings, frame->file) : "??", stdout);
+		putc_unlocked(':', stdout);
+		print_number(frame->line, 10);
+		putc_unlocked('\n', stdout);
 	}
 }
 
@@ -41,6 +58,7 @@ int main(int argc, char **argv)
 	struct source_lines *lines;
 	struct image_file file;
 	struct elf elf;
+	static char buffer[64 << 10];
 	char text[64];
 	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 
@@ -48,6 +66,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: lines FILE <ADDRESSES\n");
 		return 2;
 	}
+	(void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer)); /* only slower without */
 	while (fgets(text, sizeof(text), stdin))
 		if (!vec_add(&queries,
 			    ((struct source_query){ .vaddr = strtoull(text, NULL, 16) })))

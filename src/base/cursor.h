@@ -84,6 +84,9 @@ static inline uint64_t cursor_varuint(struct cursor *c)
 {
 	uint64_t value = 0;
 
+	/* Most are of one byte. */
+	if (__builtin_expect(!c->short_read && c->at < c->end && *c->at < 0x80, 1))
+		return *c->at++;
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		uint8_t byte = cursor_u8(c);
 		if (shift == 63 && byte > 1)

@@ -37,7 +37,7 @@ enum dwarf_form {
 	FORM_DATA16 = 0x1e,
 	FORM_LINE_STRP = 0x1f,
 	FORM_REF_SIG8 = 0x20,
-	FORM_IMPLICIT_CONST = 0x21,
+	FORM_IMPLICIT_CONST = DW_FORM_IMPLICIT_CONST,
 	FORM_LOCLISTX = 0x22,
 	FORM_RNGLISTX = 0x23,
 	FORM_REF_SUP8 = 0x24,
@@ -343,10 +343,9 @@ bool dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 	return value->class == DWARF_ADDRESS;
 }
 
-/* ---- abbreviations ---- */
+/* ---- sizes ---- */
 
-/* Bytes of a form that always has the same size; DWARF_SIZE_VARIES for all others. */
-static uint32_t form_size(const struct dwarf_unit *unit, uint16_t form)
+uint32_t dwarf_form_size(const struct dwarf_unit *unit, uint16_t form)
 {
 	switch (form) {
 	case FORM_FLAG_PRESENT:
@@ -395,126 +394,31 @@ static uint32_t form_size(const struct dwarf_unit *unit, uint16_t form)
 	}
 }
 
-static int compare_abbrevs(const void *left, const void *right)
+enum dwarf_class dwarf_form_class(uint16_t form)
 {
-	const struct dwarf_abbrev *a = left;
-	const struct dwarf_abbrev *b = right;
-
-	return a->code < b->code ? -1 : a->code > b->code;
-}
-
-/* 1: one was read; 0: the end; or -EBADMSG, -ENOMEM. */
-static int read_abbrev(struct dwarf_abbrevs *abbrevs, const struct dwarf_unit *unit,
-	struct cursor *c)
-{
-	struct dwarf_abbrev abbrev = { .code = cursor_varuint(c), .spec_at = abbrevs->specs.count };
-
-	if (!abbrev.code || c->short_read)
-		return c->short_read ? -EBADMSG : 0;
-	uint64_t tag = cursor_varuint(c);
-	abbrev.tag = tag > UINT16_MAX ? 0 : (uint16_t)tag;
-	abbrev.has_children = cursor_u8(c) != 0;
-	for (;;) {
-		uint64_t name = cursor_varuint(c);
-		uint64_t form = cursor_varuint(c);
-		struct dwarf_spec spec = { .name = (uint16_t)name, .form = (uint16_t)form };
-		if (c->short_read || name > UINT16_MAX || form > UINT16_MAX)
-			return -EBADMSG;
-		if (form == FORM_IMPLICIT_CONST)
-			spec.constant = cursor_sleb(c);
-		if (!name && !form)
-			break;
-		uint32_t size = form_size(unit, spec.form);
-		if (size == DWARF_SIZE_VARIES || abbrev.fixed_size == DWARF_SIZE_VARIES)
-			abbrev.fixed_size = DWARF_SIZE_VARIES;
-		else if (abbrev.fixed_size < (1u << 24))
-			abbrev.fixed_size += size;
-		abbrev.has_sibling |= name == DW_AT_SIBLING;
-		if (!vec_add(&abbrevs->specs, spec))
-			return -ENOMEM;
+	switch (form) {
+	case FORM_ADDR:
+		return DWARF_ADDRESS;
+	case FORM_DATA1:
+	case FORM_DATA2:
+	case FORM_DATA4:
+	case FORM_DATA8:
+		return DWARF_NUMBER;
+	case FORM_SEC_OFFSET:
+		return DWARF_OFFSET;
+	case FORM_REF1:
+	case FORM_REF2:
+	case FORM_REF4:
+	case FORM_REF8:
+		return DWARF_REFERENCE;
+	default:
+		return DWARF_NONE;
 	}
-	abbrev.spec_count = abbrevs->specs.count - abbrev.spec_at;
-	return vec_add(&abbrevs->list, abbrev) ? 1 : -ENOMEM;
 }
 
-int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
-	const struct dwarf_unit *unit)
+bool dwarf_form_is_block(uint16_t form)
 {
-	struct cursor c = dwarf_section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
-	bool sorted = true;
-	int result;
-
-	if (abbrevs->loaded && abbrevs->offset == unit->abbrev_offset &&
-		abbrevs->address_size == unit->address_size &&
-		abbrevs->offset_size == unit->offset_size && abbrevs->version == unit->version)
-		return 0;
-	vec_reset(&abbrevs->list);
-	vec_reset(&abbrevs->specs);
-	abbrevs->loaded = false;
-	size_t size = cursor_left(&c);
-	while ((result = read_abbrev(abbrevs, unit, &c)) > 0) {
-		uint32_t count = abbrevs->list.count;
-		sorted &= count < 2 ||
-			  abbrevs->list.items[count - 2].code < abbrevs->list.items[count - 1].code;
-	}
-	dwarf->work += size - cursor_left(&c);
-	if (result < 0 || dwarf->work > DWARF_WORK_MAX)
-		return result < 0 ? result : -EBADMSG;
-	if (!sorted)
-		qsort(abbrevs->list.items, abbrevs->list.count, sizeof(*abbrevs->list.items),
-			compare_abbrevs);
-	abbrevs->offset = unit->abbrev_offset;
-	abbrevs->address_size = unit->address_size;
-	abbrevs->offset_size = unit->offset_size;
-	abbrevs->version = unit->version;
-	abbrevs->loaded = true;
-	return 0;
-}
-
-const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code)
-{
-	uint32_t low = 0;
-	uint32_t high = abbrevs->list.count;
-
-	/* Compilers number them from 1. */
-	if (code && code <= high && abbrevs->list.items[code - 1].code == code)
-		return &abbrevs->list.items[code - 1];
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (abbrevs->list.items[middle].code == code)
-			return &abbrevs->list.items[middle];
-		if (abbrevs->list.items[middle].code < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
-void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs)
-{
-	vec_done(&abbrevs->list);
-	vec_done(&abbrevs->specs);
-	abbrevs->loaded = false;
-}
-
-bool dwarf_abbrevs_first(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
-	const struct dwarf_unit *unit, uint64_t code)
-{
-	struct cursor c = dwarf_section_at(dwarf, DWARF_ABBREV, unit->abbrev_offset);
-
-	while (dwarf->work < DWARF_WORK_MAX) {
-		size_t left = cursor_left(&c);
-		vec_reset(&abbrevs->list);
-		vec_reset(&abbrevs->specs);
-		abbrevs->loaded = false;
-		if (read_abbrev(abbrevs, unit, &c) <= 0)
-			return false;
-		dwarf->work += left - cursor_left(&c);
-		if (abbrevs->list.items[0].code == code)
-			return true;
-	}
-	return false;
+	return form == FORM_EXPRLOC || form == FORM_BLOCK;
 }
 
 /* ---- ranges ---- */

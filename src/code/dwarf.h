@@ -38,9 +38,17 @@ enum dwarf_section {
 
 enum dwarf_tag {
 	DW_TAG_LEXICAL_BLOCK = 0x0b,
+	DW_TAG_COMPILE_UNIT = 0x11,
 	DW_TAG_INLINED_SUBROUTINE = 0x1d,
+	DW_TAG_MODULE = 0x1e,
+	DW_TAG_CATCH_BLOCK = 0x25,
 	DW_TAG_SUBPROGRAM = 0x2e,
+	DW_TAG_TRY_BLOCK = 0x32,
+	DW_TAG_NAMESPACE = 0x39,
+	DW_TAG_PARTIAL_UNIT = 0x3c,
 };
+
+#define DW_FORM_IMPLICIT_CONST 0x21u
 
 enum dwarf_attribute {
 	DW_AT_SIBLING = 0x01,
@@ -107,41 +115,6 @@ struct dwarf_spec {
 	int64_t constant; /* of DW_FORM_implicit_const */
 };
 
-struct dwarf_abbrev {
-	uint64_t code;
-	uint32_t spec_at;
-	uint32_t spec_count;
-	uint32_t fixed_size; /* of its attributes; DWARF_SIZE_VARIES */
-	uint16_t tag;
-	bool has_children;
-	bool has_sibling;
-};
-
-#define DWARF_SIZE_VARIES UINT32_MAX
-
-/* The abbreviations of one unit, reusable for another. */
-struct dwarf_abbrevs {
-	uint64_t offset;
-	uint8_t address_size;
-	uint8_t offset_size;
-	uint16_t version;
-	bool loaded;
-	VEC(struct dwarf_abbrev) list; /* by code */
-	VEC(struct dwarf_spec) specs;
-};
-
-/* Loads those of the unit, unless they are loaded. -EBADMSG or -ENOMEM. */
-int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
-	const struct dwarf_unit *unit);
-const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code);
-/*
- * Loads the abbreviation of the unit's first entry, which has this code and is the first in the
- * table as a rule. False: there is none.
- */
-bool dwarf_abbrevs_first(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
-	const struct dwarf_unit *unit, uint64_t code);
-void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs);
-
 enum dwarf_class {
 	DWARF_NONE,   /* skipped */
 	DWARF_NUMBER, /* constant, flag */
@@ -159,6 +132,20 @@ struct dwarf_value {
 	uint64_t number;
 	const char *text;
 };
+
+#define DWARF_SIZE_VARIES UINT32_MAX
+
+/* Bytes of a form that always has the same size; DWARF_SIZE_VARIES for all others. */
+uint32_t dwarf_form_size(const struct dwarf_unit *unit, uint16_t form);
+
+/*
+ * The class of a form that is a number of 1, 2, 4 or 8 bytes, or a reference of that size from the unit's
+ * begin. DWARF_NONE: any other form.
+ */
+enum dwarf_class dwarf_form_class(uint16_t form);
+
+/* A length (LEB128), then that many bytes. */
+bool dwarf_form_is_block(uint16_t form);
 
 /* Reads one attribute's value. False: malformed, and nothing after it in the unit can be read. */
 bool dwarf_read(const struct dwarf *dwarf, const struct dwarf_unit *unit, struct cursor *c,

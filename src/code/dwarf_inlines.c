@@ -3,7 +3,7 @@
  *
  * The unit's entries are read once in order. The call of an outer function comes before the calls
  * inside it, so appending each call to the queries in its ranges keeps outer calls first, and no
- * tree is built. Functions without a query are skipped as a whole.
+ * tree is built. Functions without a query are skipped as a whole, and so are types.
  *
  * A function may be an entry inside another one that has none of its code: a lambda inside an inlined
  * function, a member function of a local class. So queries without a function are searched in a
@@ -13,7 +13,6 @@
 #include "code/dwarf_inlines.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -35,9 +34,13 @@ struct walk {
 	uint32_t count;
 	struct strtab *strings;
 	bool whole; /* no entry is skipped */
+	/* The queries that entries inside the current function can have: all if it is inside another one. */
+	uint32_t from;
+	uint32_t to;             /* exclusive */
+	uint32_t function_depth; /* of the current function; UINT32_MAX: none */
 };
 
-/* The attributes of one entry that are used here. */
+/* The attributes of one entry that the walk takes. */
 struct entry {
 	uint16_t tag;
 	struct dwarf_code code;
@@ -45,55 +48,85 @@ struct entry {
 	uint64_t sibling; /* 0: none */
 	uint64_t call_file;
 	uint64_t call_line;
-	struct dwarf_value name;
-	struct dwarf_value linkage_name;
 };
 
-static bool read_entry(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-	const struct dwarf_abbrevs *abbrevs, const struct dwarf_abbrev *abbrev, struct cursor *c,
+static void take_value(struct entry *entry, uint16_t name, const struct dwarf_value *value)
+{
+	switch (name) {
+	case DW_AT_SIBLING:
+		entry->sibling = value->class == DWARF_REFERENCE ? value->number : 0;
+		break;
+	case DW_AT_LOW_PC:
+		entry->code.low = *value;
+		break;
+	case DW_AT_HIGH_PC:
+		entry->code.high = *value;
+		break;
+	case DW_AT_RANGES:
+		entry->code.ranges = *value;
+		break;
+	case DW_AT_ABSTRACT_ORIGIN:
+		entry->origin = value->class == DWARF_REFERENCE ? value->number : 0;
+		break;
+	case DW_AT_CALL_FILE:
+		entry->call_file = value->number;
+		break;
+	case DW_AT_CALL_LINE:
+		entry->call_line = value->number;
+		break;
+	default:
+		break;
+	}
+}
+
+/* A number of 1, 2, 4 or 8 bytes, little-endian. */
+static inline uint64_t read_number(struct cursor *c, unsigned size)
+{
+	const uint8_t *bytes = cursor_take(c, size);
+	uint64_t number = 0;
+
+	for (unsigned i = size; bytes && i-- > 0;)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+static bool read_entry(const struct walk *walk, const struct dwarf_abbrev *abbrev, struct cursor *c,
 	struct entry *entry)
 {
-	*entry = (struct entry){ .tag = abbrev->tag };
-	for (uint32_t i = 0; i < abbrev->spec_count; i++) {
-		const struct dwarf_spec *spec = &abbrevs->specs.items[abbrev->spec_at + i];
-		struct dwarf_value value;
-		if (!dwarf_read(dwarf, unit, c, spec, &value))
-			return false;
-		switch (spec->name) {
-		case DW_AT_SIBLING:
-			entry->sibling = value.class == DWARF_REFERENCE ? value.number : 0;
+	const struct dwarf_abbrevs *abbrevs = &walk->inlines->abbrevs;
+
+	entry->tag = abbrev->tag;
+	entry->code.low.class = entry->code.high.class = entry->code.ranges.class = DWARF_NONE;
+	entry->origin = entry->sibling = entry->call_file = entry->call_line = 0;
+	for (const struct dwarf_step *step = &abbrevs->steps.items[abbrev->step_at];; step++) {
+		struct dwarf_value value = { .class = (enum dwarf_class)step->class };
+		cursor_skip(c, step->skip);
+		switch ((enum dwarf_step_kind)step->kind) {
+		case DWARF_STEP_END:
+			return !c->short_read;
+		case DWARF_STEP_FIXED:
+			value.number = read_number(c, step->size);
+			if (value.class == DWARF_REFERENCE)
+				value.number += walk->unit->begin;
+			take_value(entry, step->name, &value);
 			break;
-		case DW_AT_LOW_PC:
-			entry->code.low = value;
-			break;
-		case DW_AT_HIGH_PC:
-			entry->code.high = value;
-			break;
-		case DW_AT_RANGES:
-			entry->code.ranges = value;
-			break;
-		case DW_AT_ABSTRACT_ORIGIN:
-		case DW_AT_SPECIFICATION:
-			entry->origin = value.class == DWARF_REFERENCE ? value.number : 0;
-			break;
-		case DW_AT_CALL_FILE:
-			entry->call_file = value.number;
-			break;
-		case DW_AT_CALL_LINE:
-			entry->call_line = value.number;
-			break;
-		case DW_AT_NAME:
-			entry->name = value;
-			break;
-		case DW_AT_LINKAGE_NAME:
-		case DW_AT_MIPS_LINKAGE_NAME:
-			entry->linkage_name = value;
+		case DWARF_STEP_BLOCK:
+			cursor_skip(c, cursor_varuint(c));
 			break;
 		default:
-			break;
+			if (!dwarf_read(walk->dwarf, walk->unit, c,
+				    &abbrevs->specs.items[step->spec], &value))
+				return false;
+			if (step->kind == DWARF_STEP_TAKE)
+				take_value(entry, step->name, &value);
 		}
 	}
-	return true;
+}
+
+const struct dwarf_inline_call *dwarf_inlines_call(const struct dwarf_inlines *inlines,
+	uint32_t number)
+{
+	return number ? &inlines->calls.items[number - 1] : NULL;
 }
 
 /* ---- names ---- */
@@ -108,6 +141,42 @@ static uint32_t add_name(struct walk *walk, const char *text)
 	return out->failed ? 0 : strtab_add(walk->strings, (const char *)out->data, out->len);
 }
 
+/* The attributes of one entry that have its name. */
+struct naming {
+	struct dwarf_value name;
+	struct dwarf_value linkage_name;
+	uint64_t origin; /* 0: none */
+};
+
+static bool read_naming(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+	const struct dwarf_abbrevs *abbrevs, const struct dwarf_abbrev *abbrev, struct cursor *c,
+	struct naming *naming)
+{
+	*naming = (struct naming){ 0 };
+	for (uint32_t i = 0; i < abbrev->spec_count; i++) {
+		const struct dwarf_spec *spec = &abbrevs->specs.items[abbrev->spec_at + i];
+		struct dwarf_value value;
+		if (!dwarf_read(dwarf, unit, c, spec, &value))
+			return false;
+		switch (spec->name) {
+		case DW_AT_ABSTRACT_ORIGIN:
+		case DW_AT_SPECIFICATION:
+			naming->origin = value.class == DWARF_REFERENCE ? value.number : 0;
+			break;
+		case DW_AT_NAME:
+			naming->name = value;
+			break;
+		case DW_AT_LINKAGE_NAME:
+		case DW_AT_MIPS_LINKAGE_NAME:
+			naming->linkage_name = value;
+			break;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
 /* Follows an entry's origins to a name: strtab; 0 if there is none. */
 static uint32_t find_name(struct walk *walk, uint64_t offset)
 {
@@ -117,19 +186,19 @@ static uint32_t find_name(struct walk *walk, uint64_t offset)
 		const struct dwarf_unit *unit = dwarf_unit_at(walk->dwarf, offset);
 		struct dwarf_abbrevs *abbrevs =
 			unit == walk->unit ? &walk->inlines->abbrevs : &walk->inlines->foreign;
-		struct entry entry;
+		struct naming naming;
 		if (!unit || dwarf_abbrevs_load(abbrevs, walk->dwarf, unit) < 0)
 			break;
 		struct cursor c = dwarf_entries(walk->dwarf, unit, offset);
 		const struct dwarf_abbrev *abbrev = dwarf_abbrevs_find(abbrevs, cursor_varuint(&c));
-		if (!abbrev || !read_entry(walk->dwarf, unit, abbrevs, abbrev, &c, &entry))
+		if (!abbrev || !read_naming(walk->dwarf, unit, abbrevs, abbrev, &c, &naming))
 			break;
-		const char *linkage = dwarf_text(walk->dwarf, unit, &entry.linkage_name);
+		const char *linkage = dwarf_text(walk->dwarf, unit, &naming.linkage_name);
 		if (linkage && *linkage)
 			return add_name(walk, linkage);
 		if (!plain)
-			plain = dwarf_text(walk->dwarf, unit, &entry.name);
-		offset = entry.origin;
+			plain = dwarf_text(walk->dwarf, unit, &naming.name);
+		offset = naming.origin;
 	}
 	return plain && *plain ? add_name(walk, plain) : 0;
 }
@@ -152,14 +221,16 @@ struct covered {
 	const struct walk *walk;
 	const struct dwarf_inline_call *call; /* NULL: only whether a query is covered */
 	bool function;                        /* marks the queries: they are of a function */
+	uint32_t from;                        /* the marked queries are among these */
+	uint32_t to;                          /* exclusive */
 	bool any;
 	bool no_memory;
 };
 
 static uint32_t lower_bound(const struct walk *walk, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = walk->count;
+	uint32_t low = walk->from;
+	uint32_t high = walk->to;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -172,16 +243,37 @@ static uint32_t lower_bound(const struct walk *walk, uint64_t address)
 }
 
 /* Marks the queries of a function's range, and those in the padding after it. */
-static void mark_range(const struct walk *walk, uint32_t from, uint64_t begin, uint64_t end)
+static void mark_range(struct covered *covered, uint32_t from, uint64_t begin, uint64_t end)
 {
+	const struct walk *walk = covered->walk;
+
 	for (uint32_t i = from; i < walk->count; i++) {
 		struct dwarf_line_query *query = &walk->queries[i];
 		bool padding = query->row >= begin && query->row < end;
 		if (query->address >= end && !padding)
 			break;
 		query->has_function = true;
+		covered->from = i < covered->from ? i : covered->from;
+		covered->to = i >= covered->to ? i + 1 : covered->to;
 		walk->dwarf->work++;
 	}
+}
+
+static bool add_call(const struct walk *walk, const struct dwarf_inline_call *of,
+	struct dwarf_line_query *query)
+{
+	struct dwarf_inlines *inlines = walk->inlines;
+	struct dwarf_inline_call call = *of;
+	const struct dwarf_inline_call *outer = dwarf_inlines_call(inlines, query->call);
+
+	call.outer = query->call;
+	call.depth = outer ? outer->depth + 1 : 1;
+	if (call.depth > DEPTH_MAX)
+		return true;
+	if (!vec_add(&inlines->calls, call))
+		return false;
+	query->call = inlines->calls.count;
+	return true;
 }
 
 static bool on_range(void *context, uint64_t begin, uint64_t end)
@@ -192,22 +284,18 @@ static bool on_range(void *context, uint64_t begin, uint64_t end)
 
 	if (covered->function) {
 		covered->any |= from < walk->count && walk->queries[from].address < end;
-		mark_range(walk, from, begin, end);
+		mark_range(covered, from, begin, end);
 		return walk->dwarf->work <= DWARF_WORK_MAX;
 	}
-	for (uint32_t i = from; i < walk->count && walk->queries[i].address < end; i++) {
+	for (uint32_t i = from; i < walk->to && walk->queries[i].address < end; i++) {
 		covered->any = true;
 		if (!covered->call)
 			return false; /* one is enough */
-		struct dwarf_inline_call call = *covered->call;
-		call.query = walk->queries[i].index;
-		call.order = walk->inlines->calls.count;
 		if (walk->dwarf->work++ > DWARF_WORK_MAX)
 			return false;
-		if (!vec_add(&walk->inlines->calls, call)) {
-			covered->no_memory = true;
+		covered->no_memory = !add_call(walk, covered->call, &walk->queries[i]);
+		if (covered->no_memory)
 			return false;
-		}
 	}
 	return true;
 }
@@ -218,18 +306,27 @@ static bool has_code(const struct dwarf_code *code)
 }
 
 /* 1: the entry's children matter; 0: they do not; or -ENOMEM. */
-static int take_entry(struct walk *walk, const struct entry *entry)
+static int take_entry(struct walk *walk, const struct entry *entry, uint32_t depth)
 {
-	struct covered covered = { .walk = walk, .function = entry->tag == DW_TAG_SUBPROGRAM };
+	struct covered covered = {
+		.walk = walk, .function = entry->tag == DW_TAG_SUBPROGRAM, .from = UINT32_MAX
+	};
 	struct dwarf_inline_call call;
+	bool nested = covered.function && depth > walk->function_depth;
 
-	if (entry->tag != DW_TAG_SUBPROGRAM && entry->tag != DW_TAG_INLINED_SUBROUTINE &&
-		entry->tag != DW_TAG_LEXICAL_BLOCK)
-		return 1;
+	if (covered.function) {
+		walk->from = 0;
+		walk->to = walk->count;
+	}
 	if (!has_code(&entry->code))
 		return entry->tag == DW_TAG_LEXICAL_BLOCK; /* the rest is abstract */
 	/* A damaged list of ranges covers what could be read. */
 	(void)dwarf_each_range(walk->dwarf, walk->unit, &entry->code, on_range, &covered);
+	if (covered.any && covered.function && !nested) {
+		walk->from = covered.from;
+		walk->to = covered.to;
+		walk->function_depth = depth;
+	}
 	if (!covered.any || entry->tag != DW_TAG_INLINED_SUBROUTINE)
 		return covered.any;
 	call = (struct dwarf_inline_call){ .function = name_of(walk, entry->origin),
@@ -242,16 +339,10 @@ static int take_entry(struct walk *walk, const struct entry *entry)
 	return covered.no_memory ? -ENOMEM : 1;
 }
 
-static bool is_of_interest(const struct dwarf_abbrev *abbrev)
-{
-	return abbrev->tag == DW_TAG_SUBPROGRAM || abbrev->tag == DW_TAG_INLINED_SUBROUTINE ||
-	       abbrev->tag == DW_TAG_LEXICAL_BLOCK;
-}
-
 /* Reads all entries of the unit. 0, -EBADMSG or -ENOMEM. */
 static int walk_unit(struct walk *walk)
 {
-	const struct dwarf_abbrevs *abbrevs = &walk->inlines->abbrevs;
+	struct dwarf_abbrevs *abbrevs = &walk->inlines->abbrevs;
 	struct cursor c = dwarf_entries(walk->dwarf, walk->unit, walk->unit->dies);
 	const uint8_t *info = walk->dwarf->sections[DWARF_INFO].data;
 	uint32_t depth = 0;
@@ -271,21 +362,18 @@ static int walk_unit(struct walk *walk)
 		const struct dwarf_abbrev *abbrev = dwarf_abbrevs_find(abbrevs, code);
 		if (!abbrev)
 			return -EBADMSG;
+		if (depth <= walk->function_depth)
+			walk->function_depth = UINT32_MAX; /* it has ended */
 		bool skipped = skipped_at != UINT32_MAX;
-		int wanted = 0;
-		if ((skipped || !is_of_interest(abbrev)) &&
-			abbrev->fixed_size != DWARF_SIZE_VARIES) {
-			cursor_skip(&c, abbrev->fixed_size);
-			entry.sibling = 0;
-			wanted = !skipped;
-		} else if (!read_entry(walk->dwarf, walk->unit, abbrevs, abbrev, &c, &entry)) {
+		int wanted = !skipped && (abbrev->has_scope || walk->whole);
+		if (!read_entry(walk, abbrev, &c, &entry))
 			return -EBADMSG;
-		} else if (!skipped) {
-			wanted = take_entry(walk, &entry);
+		if (!skipped && abbrev->has_code) {
+			int taken = take_entry(walk, &entry, depth);
+			if (taken < 0)
+				return taken;
+			wanted |= taken;
 		}
-		if (wanted < 0)
-			return wanted;
-		wanted |= walk->whole;
 		if (!abbrev->has_children)
 			continue;
 		if (!wanted && entry.sibling > (uint64_t)(c.at - info) &&
@@ -300,16 +388,6 @@ static int walk_unit(struct walk *walk)
 	return c.short_read ? -EBADMSG : 0;
 }
 
-static int compare_calls(const void *left, const void *right)
-{
-	const struct dwarf_inline_call *a = left;
-	const struct dwarf_inline_call *b = right;
-
-	if (a->query != b->query)
-		return a->query < b->query ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
 /* Searches the queries that no function was found for. */
 static int walk_nested(struct walk *walk)
 {
@@ -317,16 +395,25 @@ static int walk_nested(struct walk *walk)
 	struct walk nested = *walk;
 
 	vec_reset(&inlines->nested);
-	for (uint32_t i = 0; i < walk->count; i++)
-		if (!walk->queries[i].has_function && walk->queries[i].file != UINT32_MAX &&
-			!vec_add(&inlines->nested, walk->queries[i]))
+	for (uint32_t i = 0; i < walk->count; i++) {
+		struct dwarf_line_query query = walk->queries[i];
+		if (query.has_function || query.file == UINT32_MAX)
+			continue;
+		query.index = i;
+		if (!vec_add(&inlines->nested, query))
 			return -ENOMEM;
+	}
 	if (!inlines->nested.count)
 		return 0;
 	nested.queries = inlines->nested.items;
-	nested.count = inlines->nested.count;
+	nested.count = nested.to = inlines->nested.count;
+	nested.from = 0;
+	nested.function_depth = UINT32_MAX;
 	nested.whole = true;
-	return walk_unit(&nested);
+	int result = walk_unit(&nested);
+	vec_each(query, &inlines->nested)
+		walk->queries[query->index].call = query->call;
+	return result;
 }
 
 int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
@@ -340,38 +427,15 @@ int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
 		.count = count,
 		.strings = strings };
 
+	walk.to = count;
+	walk.function_depth = UINT32_MAX;
 	vec_reset(&inlines->calls);
 	int result = dwarf_abbrevs_load(&inlines->abbrevs, dwarf, unit);
 	if (result == 0)
 		result = walk_unit(&walk);
 	if (result == 0)
 		result = walk_nested(&walk);
-	if (inlines->calls.count > 1)
-		qsort(inlines->calls.items, inlines->calls.count, sizeof(*inlines->calls.items),
-			compare_calls);
 	return result;
-}
-
-uint32_t dwarf_inlines_calls(const struct dwarf_inlines *inlines, uint32_t query,
-	const struct dwarf_inline_call **ret_calls)
-{
-	uint32_t low = 0;
-	uint32_t high = inlines->calls.count;
-	uint32_t count = 0;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (inlines->calls.items[middle].query < query)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low + count < inlines->calls.count && count < DEPTH_MAX &&
-		inlines->calls.items[low + count].query == query)
-		count++;
-	/* a hostile file may cause no call at all, and NULL has no elements to point to */
-	*ret_calls = count ? &inlines->calls.items[low] : NULL;
-	return count;
 }
 
 void dwarf_inlines_done(struct dwarf_inlines *inlines)

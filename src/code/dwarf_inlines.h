@@ -7,22 +7,22 @@
 #include "base/bytes.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "code/dwarf.h"
+#include "code/dwarf_abbrevs.h"
 #include "code/dwarf_lines.h"
 
 struct strtab;
 
 /* One inlined call that covers the code of a query. */
 struct dwarf_inline_call {
-	uint32_t query;    /* index of the dwarf_line_query */
-	uint32_t order;    /* outer calls first */
+	uint32_t outer;    /* number of the call around it; 0: none */
+	uint32_t depth;    /* 1: the outermost */
 	uint32_t function; /* strtab, demangled */
 	uint32_t line;     /* of the call, in its caller */
 	uint64_t file;     /* number in the unit's line table */
 };
 
 struct dwarf_inlines {
-	VEC(struct dwarf_inline_call) calls; /* by query, then order */
+	VEC(struct dwarf_inline_call) calls; /* numbered from 1 */
 	struct map names;                    /* offset of an entry -> strtab, or NO_NAME */
 	struct dwarf_abbrevs abbrevs;
 	struct dwarf_abbrevs foreign;        /* of other units that entries refer to */
@@ -38,9 +38,9 @@ int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
 	const struct dwarf_unit *unit, struct dwarf_line_query *queries, uint32_t count,
 	struct strtab *strings);
 
-/* The calls around a query of the last unit, outermost first: their number. */
-uint32_t dwarf_inlines_calls(const struct dwarf_inlines *inlines, uint32_t query,
-	const struct dwarf_inline_call **ret_calls);
+/* The call with this number, of the last unit; NULL: 0. */
+const struct dwarf_inline_call *dwarf_inlines_call(const struct dwarf_inlines *inlines,
+	uint32_t number);
 
 void dwarf_inlines_done(struct dwarf_inlines *inlines);
 

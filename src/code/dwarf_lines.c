@@ -49,6 +49,12 @@ struct line_header {
 	const uint8_t *operand_counts;
 };
 
+/* What a special opcode adds to the address and the line. */
+struct advance {
+	uint16_t address;
+	int16_t line;
+};
+
 struct line_run {
 	const struct line_header *header;
 	const struct dwarf *dwarf;
@@ -56,13 +62,16 @@ struct line_run {
 	uint32_t count;
 	uint32_t next; /* first query at or after the last row of this sequence */
 	bool in_sequence;
-	uint64_t row_address; /* of the last row */
-	uint32_t row_file;
-	uint32_t row_line;
+	uint64_t next_address; /* of the query `next`; UINT64_MAX: there is none */
+	uint64_t row_address;  /* of the last row */
+	uint64_t row_file;
+	uint64_t row_line;
 	/* the machine's registers */
 	uint64_t address;
 	uint64_t file;
 	uint64_t line;
+	struct advance advances[256];
+	bool has_columns; /* the operands of the opcodes for columns and statements are the usual ones */
 };
 
 /* ---- header ---- */
@@ -214,28 +223,42 @@ static uint32_t lower_bound(const struct line_run *run, uint64_t address)
 	return low;
 }
 
-/* A row ends the code of the row before it. */
-static void take_row(struct line_run *run, bool ends)
+/* Begins a sequence, or a part of one whose addresses are lower than before: finds its first query. */
+static void begin_rows(struct line_run *run)
 {
 	bool dropped = run->address < run->dwarf->text_begin;
 
-	if (!run->in_sequence || run->address < run->row_address) {
-		run->next = dropped ? run->count : lower_bound(run, run->address);
-	} else {
-		while (run->next < run->count && run->queries[run->next].address < run->address) {
-			struct dwarf_line_query *query = &run->queries[run->next++];
-			/* Of two sequences for one address, which no linker makes, the first. */
-			if (query->file != UINT32_MAX || query->address < run->row_address)
-				continue;
-			query->row = run->row_address;
-			query->file = run->row_file;
-			query->line = run->row_line;
-		}
+	run->next = dropped ? run->count : lower_bound(run, run->address);
+	run->next_address = run->next < run->count ? run->queries[run->next].address : UINT64_MAX;
+}
+
+/* Answers the queries before this row: they have the line of the last one. */
+static void answer_rows(struct line_run *run)
+{
+	while (run->next < run->count && run->queries[run->next].address < run->address) {
+		struct dwarf_line_query *query = &run->queries[run->next++];
+		/* Of two sequences for one address, which no linker makes, the first. */
+		if (query->file != UINT32_MAX || query->address < run->row_address)
+			continue;
+		query->row = run->row_address;
+		query->file =
+			run->row_file >= UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)run->row_file;
+		query->line = run->row_line > INT32_MAX ? 0 : (uint32_t)run->row_line;
 	}
+	run->next_address = run->next < run->count ? run->queries[run->next].address : UINT64_MAX;
+}
+
+/* A row ends the code of the row before it. */
+static void take_row(struct line_run *run, bool ends)
+{
+	if (!run->in_sequence || run->address < run->row_address)
+		begin_rows(run);
+	else if (run->next_address < run->address)
+		answer_rows(run);
 	run->in_sequence = !ends;
 	run->row_address = run->address;
-	run->row_file = run->file >= UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)run->file;
-	run->row_line = run->line > INT32_MAX ? 0 : (uint32_t)run->line;
+	run->row_file = run->file;
+	run->row_line = run->line;
 }
 
 static void reset_registers(struct line_run *run)
@@ -297,19 +320,113 @@ static void run_standard(struct line_run *run, uint8_t opcode, struct cursor *c)
 	}
 }
 
+/* What each special opcode adds: a division for each row would be the most expensive part. */
+static void prepare_advances(struct line_run *run)
+{
+	const struct line_header *header = run->header;
+
+	for (unsigned opcode = header->opcode_base; opcode < 256; opcode++) {
+		unsigned adjusted = opcode - header->opcode_base;
+		run->advances[opcode] = (struct advance){
+			.address = (uint16_t)(adjusted / header->line_range *
+					      header->instruction_size),
+			.line = (int16_t)(header->line_base + (int)(adjusted % header->line_range)),
+		};
+	}
+}
+
+/* A number of one byte, which most are; *at moves past it. False: it is longer, or no byte is left. */
+static inline bool read_short(const uint8_t **at, const uint8_t *end, uint64_t *ret_number)
+{
+	if (*at == end || **at >= 0x80)
+		return false;
+	*ret_number = *(*at)++;
+	return true;
+}
+
+/*
+ * Runs special opcodes, and standard ones whose operands are of one byte, with the registers in local
+ * variables. Stops before any other opcode, and where a row answers queries or begins a sequence.
+ */
+static void run_rows(struct line_run *run, struct cursor *c)
+{
+	const struct advance *advances = run->advances;
+	const uint8_t opcode_base = run->header->opcode_base;
+	const uint8_t *at = c->at;
+	const uint8_t *end = c->end;
+	uint64_t address = run->address;
+	uint64_t line = run->line;
+	uint64_t row_line = run->row_line;
+	uint64_t row_file = run->row_file;
+	/* no address is below that of a row outside of sequences */
+	uint64_t row_address = run->in_sequence ? run->row_address : UINT64_MAX;
+	bool in_rows = false;
+
+	while (at < end) {
+		const uint8_t *begin = at;
+		uint8_t opcode = *at++;
+		uint64_t next = address;
+		uint64_t next_line = line;
+		uint64_t number;
+		if (opcode >= opcode_base) {
+			next += advances[opcode].address;
+			next_line += (uint64_t)(int64_t)advances[opcode].line;
+		} else if (opcode == LNS_COPY) {
+			/* a row with the registers as they are */
+		} else if (opcode == LNS_SET_COLUMN && run->has_columns &&
+			   read_short(&at, end, &number)) {
+			continue;
+		} else if (opcode == LNS_NEGATE_STMT && run->has_columns) {
+			continue;
+		} else if (opcode == LNS_ADVANCE_LINE && read_short(&at, end, &number)) {
+			line += number & 0x40 ? number - 0x80 : number;
+			continue;
+		} else if (opcode == LNS_ADVANCE_PC && read_short(&at, end, &number)) {
+			address += number * run->header->instruction_size;
+			continue;
+		} else if (opcode == LNS_SET_FILE && read_short(&at, end, &number)) {
+			run->file = number;
+			continue;
+		} else {
+			at = begin;
+			break;
+		}
+		if (next < row_address || run->next_address < next) {
+			at = begin;
+			break;
+		}
+		address = row_address = next;
+		line = row_line = next_line;
+		row_file = run->file;
+		in_rows = true;
+	}
+	c->at = at;
+	run->address = address;
+	run->line = line;
+	if (in_rows) {
+		run->row_address = row_address;
+		run->row_line = row_line;
+		run->row_file = row_file;
+	}
+}
+
 static void run_program(struct line_run *run, struct cursor *c)
 {
 	const struct line_header *header = run->header;
 
+	prepare_advances(run);
 	reset_registers(run);
-	while (cursor_left(c) && !c->short_read) {
+	run->has_columns = header->opcode_base > LNS_NEGATE_STMT &&
+			   header->operand_counts[LNS_SET_COLUMN - 1] == 1 &&
+			   header->operand_counts[LNS_NEGATE_STMT - 1] == 0;
+	for (;;) {
+		run_rows(run, c);
+		if (!cursor_left(c))
+			break;
 		uint8_t opcode = cursor_u8(c);
 		if (opcode >= header->opcode_base) {
-			unsigned adjusted = (unsigned)opcode - header->opcode_base;
-			run->address += (uint64_t)(adjusted / header->line_range) *
-					header->instruction_size;
-			run->line += (uint64_t)(int64_t)(header->line_base +
-							 (int)(adjusted % header->line_range));
+			run->address += run->advances[opcode].address;
+			run->line += (uint64_t)(int64_t)run->advances[opcode].line;
 			take_row(run, false);
 		} else if (opcode == 0) {
 			run_extended(run, c);

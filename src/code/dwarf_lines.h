@@ -26,11 +26,13 @@ struct dwarf_line_files {
 /* An address whose line is wanted; sorted by address. */
 struct dwarf_line_query {
 	uint64_t address;
-	uint64_t row;      /* address of the row that has its line, if one was found */
-	uint32_t index;    /* the caller's */
-	uint32_t file;     /* number in the unit's table; UINT32_MAX: no line found */
-	uint32_t line;     /* 0: code without a line */
-	bool has_function; /* set by dwarf_inlines_find() */
+	uint64_t row;   /* address of the row that has its line, if one was found */
+	uint32_t index; /* the caller's */
+	uint32_t file;  /* number in the unit's table; UINT32_MAX: no line found */
+	uint32_t line;  /* 0: code without a line */
+	/* set by dwarf_inlines_find() */
+	bool has_function;
+	uint32_t call; /* number of its innermost call; 0: none */
 };
 
 /*

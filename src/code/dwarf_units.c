@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "code/dwarf_abbrevs.h"
 #include "image/elf.h"
 #include "image/elf_section.h"
 #include "image/image_file.h"
@@ -48,9 +49,10 @@ static int read_first_entry(struct dwarf *dwarf, struct dwarf_abbrevs *abbrevs,
 	struct dwarf_value folder = { 0 };
 	uint64_t number_of = cursor_varuint(&c);
 
-	if (!number_of || !dwarf_abbrevs_first(abbrevs, dwarf, unit, number_of))
+	const struct dwarf_abbrev *abbrev =
+		number_of ? dwarf_abbrevs_first(abbrevs, dwarf, unit, number_of) : NULL;
+	if (!abbrev)
 		return 0;
-	const struct dwarf_abbrev *abbrev = &abbrevs->list.items[0];
 	for (uint32_t i = 0; i < abbrev->spec_count; i++) {
 		const struct dwarf_spec *spec = &abbrevs->specs.items[abbrev->spec_at + i];
 		struct dwarf_value value;

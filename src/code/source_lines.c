@@ -45,6 +45,18 @@ static int compare_units(const void *left, const void *right)
 	return compare_queries(left, right);
 }
 
+/* Callers pass addresses in order as a rule, and units are mostly in the order of their code. */
+static void sort(struct unit_query *queries, uint32_t count,
+	int (*compare)(const void *left, const void *right))
+{
+	uint32_t i = 1;
+
+	while (i < count && compare(&queries[i - 1], &queries[i]) <= 0)
+		i++;
+	if (i < count)
+		qsort(queries, count, sizeof(*queries), compare);
+}
+
 int source_lines_open(const struct image_file *file, const struct elf *elf, struct strtab *strings,
 	struct source_lines **ret_lines)
 {
@@ -88,25 +100,23 @@ static void find_units(struct dwarf *dwarf, struct unit_query *queries, uint32_t
 static int add_frames(struct source_lines *lines, const struct dwarf_line_query *line,
 	struct source_query *query)
 {
-	const struct dwarf_inline_call *calls;
-	uint32_t call_count = dwarf_inlines_calls(&lines->inlines, line->index, &calls);
+	const struct dwarf_inline_call *call = dwarf_inlines_call(&lines->inlines, line->call);
 	struct source_frame frame = { .line = line->line };
 
 	frame.file = line->line ? dwarf_line_path(&lines->files, line->file, lines->strings) : 0;
 	query->frame_at = lines->frames.count;
-	/* Calls are outermost first. */
-	for (uint32_t i = call_count; i-- > 0;) {
-		frame.function = calls[i].function;
+	for (; call; call = dwarf_inlines_call(&lines->inlines, call->outer)) {
+		frame.function = call->function;
 		if (!vec_add(&lines->frames, frame))
 			return -ENOMEM;
 		frame = (struct source_frame){
-			.file = dwarf_line_path(&lines->files, calls[i].file, lines->strings),
-			.line = calls[i].line,
+			.file = dwarf_line_path(&lines->files, call->file, lines->strings),
+			.line = call->line,
 		};
 	}
 	if (!vec_add(&lines->frames, frame))
 		return -ENOMEM;
-	query->frame_count = call_count + 1;
+	query->frame_count = lines->frames.count - query->frame_at;
 	return 0;
 }
 
@@ -144,9 +154,9 @@ int source_lines_find(struct source_lines *lines, struct source_query *queries, 
 			.line = { .address = queries[i].vaddr, .index = i, .file = UINT32_MAX } };
 	}
 	if (result == 0 && count) {
-		qsort(sorted, count, sizeof(*sorted), compare_queries);
+		sort(sorted, count, compare_queries);
 		find_units(&lines->dwarf, sorted, count);
-		qsort(sorted, count, sizeof(*sorted), compare_units);
+		sort(sorted, count, compare_units);
 	}
 	for (uint32_t i = 0; i < count && result == 0 && sorted[i].unit != UINT32_MAX;) {
 		uint32_t of = 0;
