@@ -187,8 +187,8 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /*
- * The upper (1) or lower (-1) end of the range in which the median is with 95 % probability: its rank
- * varies by the root of the count. Of few values it is the largest or the smallest. Sorts.
+ * The median (0), or the upper (1) or lower (-1) end of the range in which it is with 95 % probability:
+ * its rank varies by the root of the count. Of few values it is the largest or the smallest. Sorts.
  */
 static double median_bound(double *values, uint32_t count, int direction)
 {
@@ -212,13 +212,19 @@ static int set_heap_growth(struct process_facts *row, const struct collection *r
 	}
 	if (left.count >= 3 && span_s > 0) {
 		uint32_t half = left.count / 2;
-		double earlier = median_bound(left.items, half, 1);
-		double later = median_bound(left.items + half, left.count - half, -1);
+		double earlier = median_bound(left.items, half, 0);
+		double earlier_most = median_bound(left.items, half, 1);
+		double later = median_bound(left.items + half, left.count - half, 0);
+		double later_least = median_bound(left.items + half, left.count - half, -1);
 		double growth = later > earlier ? later - earlier : 0;
+		double sure = later_least > earlier_most ? later_least - earlier_most : 0;
 		facts_set(row, FACT_heap_growth, growth);
+		facts_set(row, FACT_heap_growth_sure, sure);
 		facts_set(row, FACT_heap_growth_rate, growth / (span_s / 2));
-		if (earlier > 0)
+		if (earlier > 0) {
 			facts_set(row, FACT_heap_growth_share, growth / earlier);
+			facts_set(row, FACT_heap_growth_sure_share, sure / earlier);
+		}
 	}
 	vec_done(&left);
 	return 0;

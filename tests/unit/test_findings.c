@@ -404,6 +404,8 @@ static void test_printed(void **state)
 	facts_set(process, FACT_heap_growth, 13e6);
 	facts_set(process, FACT_heap_growth_rate, 2.6e6);
 	facts_set(process, FACT_heap_growth_share, 2);
+	facts_set(process, FACT_heap_growth_sure, 10e6);
+	facts_set(process, FACT_heap_growth_sure_share, 1.5);
 	facts_set(process, FACT_native_share, 0.9);
 	set_method(&f, process, PLACE_native, "n (no symbols)");
 	process->words[WORD_unnamed] = strtab_add_z(&f.facts.texts, "n");
