@@ -65,11 +65,11 @@ if [ "$(id -u)" = 0 ]; then
 	chain='[.frames[] | "\(.kind) \(.name)"] | join("\t")'
 	value out ".stacks[] | $chain" >chains
 	runtime="(${tab}native libcoreclr\.so[^$tab]*)+"
-	start="$runtime${tab}native (start_thread|libc\.so\.6\+0x[0-9a-f]+)"
-	has chains "native (__futex[a-z_]*|libc\.so\.6\+0x[0-9a-f]+)$runtime${tab}[a-z0-9]+ System\.Threading\.Monitor\.Wait\("
+	start="$runtime${tab}native (start_thread|libc\.so\.6(\+0x|!sub_)[0-9a-f]+)"
+	has chains "native (__futex[a-z_]*|libc\.so\.6(\+0x|!sub_)[0-9a-f]+)$runtime${tab}[a-z0-9]+ System\.Threading\.Monitor\.Wait\("
 	has chains "[a-z0-9]+ System\.Threading\.Thread\.StartCallback\(\)$start"
 	value out ".stacks[] | select(any(.threads[]; .name == \".NET Finalizer\")) | $chain" >chains
-	has chains "^(kernel [^$tab]*$tab)+native (__futex|libc\.so\.6\+0x)[^$tab]*$start"
+	has chains "^(kernel [^$tab]*$tab)+native (__futex|libc\.so\.6\+0x|libc\.so\.6!sub_)[^$tab]*$start"
 fi
 code_of "$spoor" stacks -p $posed --managed --dotnet-stack
 expect_code 0 "stacks in the form of dotnet-stack"

@@ -165,7 +165,9 @@ has err 'no symbol server is set'
 cp x.nettrace y.nettrace
 "$spoor" symbols fetch --apply y.nettrace 2>err || fail "fetch --apply"
 : >log
-"$spoor" symbols fetch x.nettrace 2>err || fail "fetch again"
+code_of "$spoor" symbols fetch x.nettrace
+# A library of the system that was sampled may have no symbols.
+[ "$code" = 0 ] || ! grep -v ': no server has its symbols\.$' err || fail "fetch again"
 has_no log "$id"
 
 # record --symbols does the same at its end, and its report has the names.
