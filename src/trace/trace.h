@@ -49,12 +49,12 @@ struct process {
 	uint8_t runtime_kind; /* enum runtime_kind */
 	bool existed;         /* before the recording began */
 	bool ended;
-	uint64_t begin_ns;      /* first seen */
-	uint64_t end_ns;        /* exit; 0 while it runs */
-	uint64_t other_children;   /* that it started, and that have no event */
-	uint64_t other_lives_ns;   /* the sum of how long they lived */
-	uint32_t code_epoch;    /* grows with each CodeRemoved: an address may have a new owner */
-	VEC(uint32_t) mappings; /* indexes, in order of arrival */
+	uint64_t begin_ns;       /* first seen */
+	uint64_t end_ns;         /* exit; 0 while it runs */
+	uint64_t other_children; /* that it started, and that have no event */
+	uint64_t other_lives_ns; /* the sum of how long they lived */
+	uint32_t code_epoch;     /* grows with each CodeRemoved: an address may have a new owner */
+	VEC(uint32_t) mappings;  /* indexes, in order of arrival */
 	VEC(struct code_range) codes; /* CodeAdded, in order of arrival */
 };
 
