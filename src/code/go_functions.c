@@ -20,17 +20,6 @@
 #define MAGIC_20     0xfffffff1u
 #define HEADER_BYTES 8u
 
-struct go_table {
-	const uint8_t *data;
-	size_t size;
-	unsigned pointer_size;
-	bool relative; /* addresses are u32s, from code_begin on */
-	uint64_t count;
-	uint64_t code_begin;
-	uint64_t names;
-	uint64_t functions;
-};
-
 static struct cursor at(const struct go_table *table, uint64_t offset)
 {
 	struct cursor none = { .short_read = true };
@@ -44,39 +33,46 @@ static uint64_t word(struct cursor *c, unsigned size)
 	return size == 8 ? cursor_u64(c) : cursor_u32(c);
 }
 
-static int read_header(struct go_table *table)
+int go_table_read(struct go_table *ret_table, const uint8_t *data, size_t size)
 {
-	struct cursor c = at(table, 0);
+	struct go_table table = { .data = data, .size = size };
+	struct cursor c = at(&table, 0);
 	uint32_t magic = cursor_u32(&c);
 
-	cursor_skip(&c, 3);
-	table->pointer_size = cursor_u8(&c);
+	cursor_skip(&c, 2);
+	table.code_unit = cursor_u8(&c);
+	table.pointer_size = cursor_u8(&c);
 	if (c.short_read || magic < MAGIC_18 ||
-		(table->pointer_size != 4 && table->pointer_size != 8))
+		(table.pointer_size != 4 && table.pointer_size != 8))
 		return -EBADMSG;
 	if (magic != MAGIC_16 && magic != MAGIC_18 && magic != MAGIC_20)
 		return -ENOTSUP;
-	table->relative = magic != MAGIC_16;
-	table->count = word(&c, table->pointer_size);
-	(void)word(&c, table->pointer_size); /* files */
-	if (table->relative)
-		table->code_begin = word(&c, table->pointer_size);
-	table->names = word(&c, table->pointer_size);
-	for (unsigned i = 0; i < 3; i++) /* units, files, pc data */
-		(void)word(&c, table->pointer_size);
-	table->functions = word(&c, table->pointer_size);
-	if (c.short_read || table->count > GO_FUNCTIONS_MAX || table->names >= table->size ||
-		table->functions >= table->size)
+	table.relative = magic != MAGIC_16;
+	table.has_start_lines = magic == MAGIC_20;
+	table.count = word(&c, table.pointer_size);
+	(void)word(&c, table.pointer_size); /* number of files */
+	if (table.relative)
+		table.code_begin = word(&c, table.pointer_size);
+	table.names = word(&c, table.pointer_size);
+	table.units = word(&c, table.pointer_size);
+	table.files = word(&c, table.pointer_size);
+	table.values = word(&c, table.pointer_size);
+	table.functions = word(&c, table.pointer_size);
+	if (c.short_read || table.count > GO_FUNCTIONS_MAX || table.names >= table.size ||
+		table.functions >= table.size)
 		return -EBADMSG;
 	/* The loader writes it into a program that can be anywhere: the file does not have it. */
-	return table->relative && !table->code_begin ? -ENOTSUP : 0;
+	if (table.relative && !table.code_begin)
+		return -ENOTSUP;
+	*ret_table = table;
+	return 0;
 }
 
 int go_functions_read(const uint8_t *data, size_t size, uint64_t *ret_names, go_function *each,
 	void *context)
 {
-	struct go_table table = { .data = data, .size = size };
-	int result = read_header(&table);
+	struct go_table table;
+	int result = go_table_read(&table, data, size);
 
 	if (result < 0)
 		return result;

@@ -11,6 +11,26 @@
 
 #define GO_FUNCTIONS_MAX (4u << 20)
 
+/* The header of a table. Offsets are from the begin of its bytes. */
+struct go_table {
+	const uint8_t *data;
+	size_t size;
+	uint8_t code_unit; /* instructions begin at multiples of so many bytes */
+	uint8_t pointer_size;
+	bool relative;        /* since 1.18: addresses are u32s, from code_begin on */
+	bool has_start_lines; /* since 1.20: records have the line where the function begins */
+	uint64_t count;       /* of functions */
+	uint64_t code_begin;
+	uint64_t names;
+	uint64_t units;
+	uint64_t files;
+	uint64_t values;
+	uint64_t functions;
+};
+
+/* 0; -EBADMSG: it is no such table, or damaged; -ENOTSUP: of Go before 1.16, or without its addresses. */
+int go_table_read(struct go_table *ret_table, const uint8_t *data, size_t size);
+
 /* `name`: where its name begins, after *ret_names. False: stop. */
 typedef bool go_function(void *context, uint64_t begin, uint64_t end, uint32_t name);
 

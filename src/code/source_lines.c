@@ -10,6 +10,7 @@
 #include "code/dwarf_inlines.h"
 #include "code/dwarf_lines.h"
 #include "code/dwarf_units.h"
+#include "code/go_lines.h"
 
 struct source_lines {
 	struct dwarf dwarf;
@@ -17,6 +18,7 @@ struct source_lines {
 	struct dwarf_line_files files;
 	struct dwarf_inlines inlines;
 	VEC(struct source_frame) frames;
+	struct go_lines *go; /* a Go program without DWARF; NULL: DWARF */
 };
 
 /* A query and the unit that has its code. */
@@ -66,6 +68,8 @@ int source_lines_open(const struct image_file *file, const struct elf *elf, stru
 		return -ENOMEM;
 	lines->strings = strings;
 	int result = dwarf_open(&lines->dwarf, file, elf);
+	if (result == -ENODATA)
+		result = go_lines_open(file, elf, &lines->go);
 	if (result < 0) {
 		source_lines_close(lines);
 		return result;
@@ -142,8 +146,32 @@ static int find_in_unit(struct source_lines *lines, uint32_t unit_index,
 	return 0;
 }
 
+static bool add_go_frame(void *context, const char *function, const char *file, uint32_t line)
+{
+	struct source_lines *lines = context;
+	struct source_frame frame = { .line = line };
+
+	frame.function = function ? strtab_add_z(lines->strings, function) : 0;
+	frame.file = *file ? strtab_add_z(lines->strings, file) : 0;
+	return vec_add(&lines->frames, frame);
+}
+
+static int find_in_go(struct source_lines *lines, struct source_query *queries, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		queries[i].frame_at = lines->frames.count;
+		queries[i].frame_count = 0;
+		if (go_lines_find(lines->go, queries[i].vaddr, add_go_frame, lines))
+			queries[i].frame_count = lines->frames.count - queries[i].frame_at;
+	}
+	return 0;
+}
+
 int source_lines_find(struct source_lines *lines, struct source_query *queries, uint32_t count)
 {
+	if (lines->go)
+		return find_in_go(lines, queries, count);
+
 	struct unit_query *sorted = calloc((size_t)count + 1, sizeof(*sorted));
 	struct dwarf_line_query *of_unit = calloc((size_t)count + 1, sizeof(*of_unit));
 	int result = sorted && of_unit ? 0 : -ENOMEM;
@@ -180,6 +208,7 @@ void source_lines_close(struct source_lines *lines)
 	if (!lines)
 		return;
 	dwarf_done(&lines->dwarf);
+	go_lines_close(lines->go);
 	dwarf_line_files_done(&lines->files);
 	dwarf_inlines_done(&lines->inlines);
 	vec_done(&lines->frames);

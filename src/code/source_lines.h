@@ -1,6 +1,6 @@
 /*
- * Source lines of native code, from the DWARF of one ELF file, and the functions that were inlined
- * there.
+ * Source lines of native code, from the DWARF of one ELF file, or from the table of a Go program
+ * (go_lines.h), and the functions that were inlined there.
  *
  *   struct source_lines *lines;
  *   source_lines_open(&file, &elf, &strings, &lines)         -ENODATA: the file has no line tables
@@ -36,7 +36,10 @@ struct source_frame {
 	uint32_t line;     /* 0 unknown */
 };
 
-/* Texts go into `strings`, which must outlive the lines. All of the file's tables are loaded. */
+/*
+ * Texts go into `strings`, which must outlive the lines, as `file` and `elf` must. All of the file's tables
+ * are loaded.
+ */
 int source_lines_open(const struct image_file *file, const struct elf *elf, struct strtab *strings,
 	struct source_lines **ret_lines);
 

@@ -58,8 +58,6 @@ END
 if command -v g++ >/dev/null; then
 	g++ -std=c++17 -O2 -g -o nested nested.cc 2>err || fail "g++"
 	compare nested 5000
-	g++ -std=c++17 -O2 -gdwarf-4 -o nested4 nested.cc 2>err || fail "g++ -gdwarf-4"
-	compare nested4 5000
 	# A reader without the inlined functions is found out.
 	printf '#!/bin/sh\nexec %s "$1" | awk '"'"'/^0x/ { if (last) print last; print; last = ""; n = 0; next } { last = n++ %% 2 ? last "\\n" $0 : $0 } END { print last }'"'"'\n' "$rows" >poor
 	chmod +x poor
