@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
+#include "base/partition_point.h"
 #include "code/clr_layout.h"
 #include "code/clr_memory.h"
 
@@ -297,30 +298,18 @@ static uint32_t function_end(struct clr_code *code, const struct clr_section *se
 static bool find_function(struct clr_code *code, struct clr_section *section, uint32_t place,
 	uint32_t *ret_index)
 {
-	uint32_t low = 0;
+	uint32_t low;
 	uint32_t high = (section->function_count + PAGE_FUNCTIONS - 1) / PAGE_FUNCTIONS;
 
 	if (!section->firsts && !read_firsts(code, section))
 		return false;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (section->firsts[middle] <= place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = partition_point(high, page, section->firsts[page] <= place);
 	if (!low)
 		return false;
 	high = low * PAGE_FUNCTIONS < section->function_count ? low * PAGE_FUNCTIONS
 							      : section->function_count;
-	low = (low - 1) * PAGE_FUNCTIONS;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (function_begin(code, section, middle) <= place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = partition_point_from((low - 1) * PAGE_FUNCTIONS, high, i,
+		function_begin(code, section, i) <= place);
 	if (!low || code->memory->failed || place >= function_end(code, section, low - 1))
 		return false;
 	*ret_index = low - 1;

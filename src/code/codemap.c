@@ -16,6 +16,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/partition_point.h"
 
 /* Events are stamped shortly after the code has begun to run, by the clock of another source. */
 #define SLACK_NS UINT64_C(250000000)
@@ -357,16 +358,9 @@ static struct code *find_both(struct codemap *map, uint64_t address, uint64_t ti
 	struct code *owner = NULL;
 	struct code *next = NULL;
 	unsigned walked = 0;
-	uint32_t low = 0;
 
 	codemap_settle(map);
-	for (uint32_t high = map->order.count; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		if (map->order.items[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low = partition_point(map->order.count, i, map->order.items[i].begin <= address);
 	for (uint32_t i = low; i > 0 && walked < WALK_MAX; i--, walked++) {
 		const struct code_order *before = &map->order.items[i - 1];
 		if (before->reach <= address)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
+#include "base/partition_point.h"
 
 static int compare_abbrevs(const void *left, const void *right)
 {
@@ -195,20 +196,8 @@ int dwarf_abbrevs_load(struct dwarf_abbrevs *abbrevs, struct dwarf *dwarf,
 
 const struct dwarf_abbrev *dwarf_abbrevs_search(struct dwarf_abbrevs *abbrevs, uint64_t code)
 {
-	uint32_t low = 0;
-	uint32_t high = abbrevs->list.count;
+	uint32_t low = partition_point(abbrevs->list.count, i, abbrevs->list.items[i].code < code);
 
-	if (code && code <= high && abbrevs->list.items[code - 1].code == code) {
-		low = (uint32_t)code - 1;
-		high = low;
-	}
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (abbrevs->list.items[middle].code < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == abbrevs->list.count || abbrevs->list.items[low].code != code)
 		return NULL;
 	struct dwarf_abbrev *abbrev = &abbrevs->list.items[low];

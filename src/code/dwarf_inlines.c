@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/partition_point.h"
 #include "base/strtab.h"
 #include "code/demangle.h"
 #include "code/dwarf_units.h"
@@ -229,17 +230,7 @@ struct covered {
 
 static uint32_t lower_bound(const struct walk *walk, uint64_t address)
 {
-	uint32_t low = walk->from;
-	uint32_t high = walk->to;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (walk->queries[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point_from(walk->from, walk->to, i, walk->queries[i].address < address);
 }
 
 /* Marks the queries of a function's range, and those in the padding after it. */

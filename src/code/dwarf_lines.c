@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/partition_point.h"
 #include "base/strtab.h"
 
 #define FILES_MAX   (1u << 20)
@@ -210,17 +211,7 @@ static bool read_header(const struct dwarf *dwarf, const struct dwarf_unit *unit
 /* The first query at or after `address`. */
 static uint32_t lower_bound(const struct line_run *run, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = run->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (run->queries[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(run->count, i, run->queries[i].address < address);
 }
 
 /* Begins a sequence, or a part of one whose addresses are lower than before: finds its first query. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/partition_point.h"
 #include "code/dwarf_abbrevs.h"
 #include "image/elf.h"
 #include "image/elf_section.h"
@@ -170,20 +171,11 @@ static int compare_ranges(const void *left, const void *right)
 
 const struct dwarf_unit *dwarf_unit_at(const struct dwarf *dwarf, uint64_t offset)
 {
-	uint32_t low = 0;
-	uint32_t high = dwarf->units.count;
+	uint32_t after =
+		partition_point(dwarf->units.count, i, dwarf->units.items[i].begin <= offset);
+	const struct dwarf_unit *unit = after ? &dwarf->units.items[after - 1] : NULL;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct dwarf_unit *unit = &dwarf->units.items[middle];
-		if (offset < unit->begin)
-			high = middle;
-		else if (offset >= unit->end)
-			low = middle + 1;
-		else
-			return offset >= unit->dies ? unit : NULL;
-	}
-	return NULL;
+	return unit && offset >= unit->dies && offset < unit->end ? unit : NULL;
 }
 
 int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf)

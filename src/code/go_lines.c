@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/partition_point.h"
 #include "code/go_functions.h"
 #include "image/elf.h"
 #include "image/image_file.h"
@@ -97,17 +98,8 @@ static uint32_t entry_at(const struct go_table *table, uint64_t index, uint32_t 
 /* The function that has this code. False: none, or its record is damaged. */
 static bool find_function(const struct go_table *table, uint32_t code, struct function *function)
 {
-	uint64_t low = 0;
-	uint64_t high = table->count;
 	uint32_t record;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-		if (entry_at(table, middle, &record) <= code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint64_t low = partition_point(table->count, i, entry_at(table, i, &record) <= code);
 	uint32_t unused;
 	if (!low || (low == table->count && entry_at(table, low, &unused) <= code))
 		return false;

@@ -30,6 +30,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
+#include "base/partition_point.h"
 #include "base/vec.h"
 
 #define MAGIC          "SPKSYM1"
@@ -497,15 +498,8 @@ void kallsyms_save(const struct kallsyms *k, struct bytes *out)
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_hit *ret_hit)
 {
-	uint32_t low = 0;
+	uint32_t low = partition_point(k->count, i, k->addresses[i] <= address);
 
-	for (uint32_t high = k->count; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		if (k->addresses[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || !k->names[low - 1])
 		return false;
 	uint32_t at = low - 1;

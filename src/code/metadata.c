@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/cursor.h"
+#include "base/partition_point.h"
 
 #define SIGNATURE       0x424a5342u /* "BSJB" */
 #define STREAMS_MAX     32u
@@ -292,13 +293,8 @@ static uint32_t outer_type(const struct metadata *m, uint32_t inner)
 				return cell(m, METADATA_NESTED_CLASS, row, 1);
 		return 0;
 	}
-	for (uint32_t high = m->rows[METADATA_NESTED_CLASS] + 1; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		if (cell(m, METADATA_NESTED_CLASS, middle, 0) < inner)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = partition_point_from(low, m->rows[METADATA_NESTED_CLASS] + 1, row,
+		cell(m, METADATA_NESTED_CLASS, row, 0) < inner);
 	return cell(m, METADATA_NESTED_CLASS, low, 0) == inner
 		       ? cell(m, METADATA_NESTED_CLASS, low, 1)
 		       : 0;
@@ -393,13 +389,8 @@ uint32_t metadata_owner(const struct metadata *m, uint32_t method_token)
 		method = row;
 	}
 	/* A type's methods end where the next type's begin: the last type from this method back. */
-	for (uint32_t high = m->rows[METADATA_TYPE_DEF] + 1; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		if (cell(m, METADATA_TYPE_DEF, middle, 5) <= method)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = partition_point_from(low, m->rows[METADATA_TYPE_DEF] + 1, row,
+		cell(m, METADATA_TYPE_DEF, row, 5) <= method);
 	return low > 1 ? (uint32_t)METADATA_TYPE_DEF << 24 | (low - 1) : 0;
 }
 

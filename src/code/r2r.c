@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/partition_point.h"
 #include "base/vec.h"
 #include "code/metadata.h"
 #include "code/r2r_bounds.h"
@@ -528,16 +529,8 @@ static bool make_name(struct r2r *image, const struct method *method)
 /* The index plus one of the last method that begins at or before an address; 0: none. */
 static uint32_t find_method(const struct r2r *image, uint32_t rva)
 {
-	uint32_t low = 0;
-
-	for (uint32_t high = image->methods.count; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		if (image->functions.items[image->methods.items[middle].function].begin <= rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(image->methods.count, i,
+		image->functions.items[image->methods.items[i].function].begin <= rva);
 }
 
 bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit)

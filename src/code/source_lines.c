@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/partition_point.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "code/dwarf.h"
@@ -82,15 +83,7 @@ int source_lines_open(const struct image_file *file, const struct elf *elf, stru
 static void find_units(struct dwarf *dwarf, struct unit_query *queries, uint32_t count)
 {
 	vec_each(range, &dwarf->ranges) {
-		uint32_t low = 0;
-		uint32_t high = count;
-		while (low < high) {
-			uint32_t middle = low + (high - low) / 2;
-			if (queries[middle].line.address < range->begin)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		uint32_t low = partition_point(count, i, queries[i].line.address < range->begin);
 		/* The first unit owns an address. */
 		for (; low < count && queries[low].line.address < range->end &&
 			dwarf->work++ < DWARF_WORK_MAX;

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/partition_point.h"
 #include "base/vec.h"
 #include "code/debug_file.h"
 #include "code/function_bounds.h"
@@ -523,17 +524,10 @@ static int read_name(struct symbol_file *file, const struct function *function, 
 
 bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct symbol_hit *ret_hit)
 {
-	uint32_t low = 0;
-
 	if (!file->loaded)
 		load(file);
-	for (uint32_t high = file->functions.count; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		if (file->functions.items[middle].begin <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low =
+		partition_point(file->functions.count, i, file->functions.items[i].begin <= vaddr);
 	for (uint32_t walked = 0; low > 0 && walked < WALK_MAX; walked++) {
 		const struct function *function = &file->functions.items[--low];
 		struct symbol_hit hit = { .begin_vaddr = function->begin };

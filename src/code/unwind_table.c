@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/partition_point.h"
 #include "base/vec.h"
 #include "code/frame_entry.h"
 #include "code/frame_header.h"
@@ -201,18 +202,11 @@ static int find_in(const struct unwind_table *table, const struct indexed_sectio
 {
 	const struct index_entry *items = indexed->index.items;
 	uint64_t distance = vaddr - table->base;
-	uint32_t low = 0;
-	uint32_t high = indexed->index.count;
+	uint32_t low;
 	struct frame_entry entry;
 
 	/* items before `low` begin at or before the address, those from `high` on after it */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (items[middle].begin <= distance)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = partition_point(indexed->index.count, i, items[i].begin <= distance);
 	if (!low)
 		return -ENOENT;
 	size_t at = items[low - 1].at;
