@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/partition_point.h"
 #include "trace/trace.h"
 
 #define STACK_SIZE_MAX (1u << 19)
@@ -12,16 +13,8 @@
 static bool place_range(const struct nettrace_decoder *d, uint32_t first, uint32_t count,
 	uint32_t *ret_at)
 {
-	uint32_t low = 0;
-	uint32_t high = d->ranges.count;
+	uint32_t low = partition_point(d->ranges.count, i, d->ranges.items[i].first <= first);
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-		if (d->ranges.items[middle].first <= first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*ret_at = low;
 	if (low && first - d->ranges.items[low - 1].first < d->ranges.items[low - 1].count)
 		return false;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/partition_point.h"
+
 struct pending *reorder_window_add(struct reorder_window *window)
 {
 	struct pending *item = vec_push(&window->items);
@@ -114,23 +116,13 @@ static bool order(struct reorder_window *window)
 
 void reorder_window_sort(struct reorder_window *window, uint64_t until_ns)
 {
-	uint32_t low = 0;
-	uint32_t high;
-
 	compact(window);
-	high = window->items.count;
+	uint32_t count = window->items.count;
 	if (!order(window))
 		return; /* no item becomes ready; the next flush tries again */
 	const struct pending *items = window->items.items;
 
-	while (low < high) { /* find the first item after until_ns */
-		uint32_t middle = low + (high - low) / 2;
-		if (items[middle].time_ns <= until_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	window->ready = low;
+	window->ready = partition_point(count, i, items[i].time_ns <= until_ns);
 }
 
 struct pending *reorder_window_next(struct reorder_window *window, uint64_t *ret_late_ns)

@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/clocks.h"
+#include "base/partition_point.h"
 #include "base/strtab.h"
 #include "code/mapping_kind.h"
 #include "machine/proc.h"
@@ -92,17 +93,7 @@ static uint32_t add_space(struct code_spaces *spaces, uint32_t pid, uint64_t tim
 /* The first mapping that ends after the address. */
 static uint32_t first_after(const struct code_space *space, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = space->mappings.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (space->mappings.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(space->mappings.count, i, space->mappings.items[i].end <= address);
 }
 
 static bool is_same_file(const struct code_mapping *a, const struct code_mapping *b)

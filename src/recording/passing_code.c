@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/partition_point.h"
 #include "code/clr_names.h"
 
 #define SLOTS_MAX 16384u
@@ -25,17 +26,7 @@ static uint64_t mark_of(const struct clr_found *found)
 /* The first slot whose end is after the address. */
 static uint32_t first_after(const struct passing_code *code, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = code->slots.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (code->slots.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(code->slots.count, i, code->slots.items[i].end <= address);
 }
 
 static bool is_same(const struct passing_slot *slot, const struct clr_found *found)

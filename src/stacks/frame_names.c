@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/partition_point.h"
 #include "code/mapping_kind.h"
 #include "code/method_name.h"
 #include "stacks/thread_dump.h"
@@ -16,16 +17,8 @@
 
 const struct code_mapping *code_mapping_of(const struct taking *t, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = t->mappings.count;
+	uint32_t low = partition_point(t->mappings.count, i, t->mappings.items[i].end <= address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (t->mappings.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < t->mappings.count && t->mappings.items[low].begin <= address
 		       ? &t->mappings.items[low]
 		       : NULL;

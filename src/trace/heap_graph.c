@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/partition_point.h"
 
 #define COUNT_MAX    (UINT32_C(1) << 31)
 #define UNIT         4u /* objects of a 32-bit process are aligned to it, others to 8 */
@@ -293,17 +294,8 @@ static int sort_blocks(struct heap_graph *graph)
 /* The place in by_base of the last block that begins at or before the address, plus one; 0 none. */
 static uint32_t find_block(const struct heap_graph *graph, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = graph->by_base.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->blocks.items[graph->by_base.items[middle]].base <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(graph->by_base.count, i,
+		graph->blocks.items[graph->by_base.items[i]].base <= address);
 }
 
 static const struct heap_block *block_at(const struct heap_graph *graph, uint32_t place)
@@ -318,16 +310,8 @@ static uint32_t find_in(const struct heap_graph *graph, const struct heap_block 
 		return 0;
 	uint32_t unit = (uint32_t)((address - block->base) / UNIT);
 	const uint32_t *units = graph->address.items + block->first;
-	uint32_t low = 0;
-	uint32_t high = block->count;
+	uint32_t low = partition_point(block->count, i, units[i] < unit);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (units[middle] < unit)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < block->count && units[low] == unit ? block->first + low : 0;
 }
 
@@ -653,16 +637,8 @@ int heap_graph_resolve(struct heap_graph *graph)
 /* The block that contains a node; NULL for a root. */
 static const struct heap_block *block_of(const struct heap_graph *graph, uint32_t node)
 {
-	uint32_t low = 0;
-	uint32_t high = graph->blocks.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->blocks.items[middle].first <= node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low =
+		partition_point(graph->blocks.count, i, graph->blocks.items[i].first <= node);
 	const struct heap_block *block = low ? &graph->blocks.items[low - 1] : NULL;
 
 	return block && node - block->first < block->count ? block : NULL;

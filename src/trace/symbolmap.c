@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/partition_point.h"
 #include "code/arch.h"
 #include "code/codemap.h"
 #include "code/function_bounds.h"
@@ -102,18 +103,10 @@ static void spans_sort(struct spans *spans)
 /* One past the last span of `owner` that begins at or before `address`. */
 static uint32_t spans_upper(const struct spans *spans, uint64_t owner, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = spans->list.count;
+	const struct span *items = spans->list.items;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct span *span = &spans->list.items[middle];
-		if (span->owner < owner || (span->owner == owner && span->begin <= address))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(spans->list.count, i,
+		items[i].owner < owner || (items[i].owner == owner && items[i].begin <= address));
 }
 
 /* Walks back over the spans that cover the address: the next one before `*at`, or NULL. */
