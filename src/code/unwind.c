@@ -12,6 +12,7 @@
 #include "code/arch.h"
 #include "code/unwind_expression.h"
 #include "code/unwind_table.h"
+#include "code/unwind_trace.h"
 
 #define CACHE_ENTRIES 16384u /* a power of two */
 #define ADDRESS_BITS  48u    /* of user addresses; the number of the space is above */
@@ -191,10 +192,54 @@ static enum unwind_end outside(const struct unwind_stack *stack, uint64_t addres
 		       : UNWIND_COPY;
 }
 
-/* UNWIND_END_COUNT: the registers are now the caller's. */
-static inline enum unwind_end step_row(const struct arch_unwind *arch,
-	const struct unwind_cache_entry *entry, struct unwind_registers *registers,
-	const struct unwind_stack *stack, bool leaf)
+/* ---- traces ---- */
+
+static void trace_word(struct unwind_trace *trace, const struct unwind_stack *stack, uint64_t at)
+{
+	uint32_t offset = (uint32_t)(at - stack->begin);
+
+	for (uint32_t i = 0; i < trace->word_count; i++)
+		if (trace->offsets[i] == offset)
+			return;
+	if (trace->word_count == UNWIND_TRACE_WORDS ||
+		!unwind_stack_read(stack, at, &trace->values[trace->word_count])) {
+		trace->failed = true;
+		return;
+	}
+	trace->offsets[trace->word_count++] = offset;
+}
+
+/* The walk uses the value of a register. */
+static void trace_register(struct unwind_trace *trace, const struct unwind_stack *stack,
+	uint32_t number)
+{
+	int64_t source = trace->sources[number];
+
+	if (source == UNWIND_FROM_THREAD)
+		trace->registers |= 1u << number;
+	else if (source >= 0)
+		trace_word(trace, stack, stack->begin + (uint64_t)source);
+	else if (source == UNWIND_FROM_NOWHERE)
+		trace->failed = true;
+	trace->sources[number] = UNWIND_FROM_TRACED;
+}
+
+static void trace_begin(struct unwind_trace *trace, const struct arch_unwind *arch)
+{
+	trace->failed = false;
+	trace->registers = trace->word_count = 0;
+	for (uint32_t i = 0; i < UNWIND_REGISTERS; i++)
+		trace->sources[i] = UNWIND_FROM_THREAD;
+	trace->sources[arch->stack_register] = UNWIND_FROM_TRACED;
+	if (arch->pc_register < UNWIND_REGISTERS)
+		trace->sources[arch->pc_register] = UNWIND_FROM_TRACED;
+}
+
+/* UNWIND_END_COUNT: the registers are now the caller's. `trace`: NULL, or what the step uses is added to it. */
+static inline __attribute__((always_inline)) enum unwind_end
+step_row(const struct arch_unwind *arch, const struct unwind_cache_entry *entry,
+	struct unwind_registers *registers, const struct unwind_stack *stack, bool leaf,
+	struct unwind_trace *trace)
 {
 	const struct unwind_row *row = &entry->row;
 	uint64_t stack_pointer = registers->values[arch->stack_register];
@@ -202,6 +247,8 @@ static inline enum unwind_end step_row(const struct arch_unwind *arch,
 
 	if (!unwind_register_known(registers, row->cfa_register))
 		return UNWIND_LOST_REGISTER;
+	if (trace)
+		trace_register(trace, stack, row->cfa_register);
 	uint64_t base = registers->values[row->cfa_register];
 	uint64_t cfa = base + (uint64_t)(int64_t)row->cfa_offset;
 	if (entry->by_frame_pointer) {
@@ -217,9 +264,13 @@ static inline enum unwind_end step_row(const struct arch_unwind *arch,
 		uint64_t at = cfa + (uint64_t)(int64_t)row->offsets[0] * WORD;
 		if (!unwind_stack_read(stack, at, &caller_pc))
 			return outside(stack, at);
+		if (trace)
+			trace_word(trace, stack, at);
 	} else if (unwind_register_known(registers, arch->slots[0]) &&
 		   arch->slots[0] != arch->pc_register) {
 		caller_pc = registers->values[arch->slots[0]];
+		if (trace)
+			trace_register(trace, stack, arch->slots[0]);
 	} else {
 		return UNWIND_TABLE;
 	}
@@ -236,6 +287,8 @@ static inline enum unwind_end step_row(const struct arch_unwind *arch,
 		if (!unwind_stack_read(stack, at, &registers->values[arch->slots[slot]]))
 			return outside(stack, at);
 		known |= 1u << arch->slots[slot];
+		if (trace)
+			trace->sources[arch->slots[slot]] = (int64_t)(at - stack->begin);
 	}
 	registers->known = known | 1u << arch->stack_register;
 	registers->values[arch->stack_register] = cfa;
@@ -389,9 +442,9 @@ static bool step_gap(struct unwind *unwind, uint16_t space, struct unwind_regist
 	return true;
 }
 
-enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
-	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
-	uint32_t room, uint32_t *ret_count)
+static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind *unwind,
+	uint16_t space, struct unwind_registers *registers, const struct unwind_stack *stack,
+	uint64_t *frames, uint32_t room, uint32_t *ret_count, struct unwind_trace *trace)
 {
 	const struct arch_unwind *arch = unwind->arch;
 	bool exact = true; /* the pc is that of an instruction to come, not behind a call */
@@ -406,6 +459,12 @@ enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 		bool signal = false;
 		if (!entry) {
 			end = UNWIND_UNMAPPED;
+			break;
+		}
+		/* Not traced: rows that may change, and rules that are evaluated anew each time. */
+		if (trace &&
+			(!entry->key || (entry->gap && !count) || entry->row.kind == ROW_COMPLEX)) {
+			trace->failed = true;
 			break;
 		}
 		frames[count++] = registers->pc;
@@ -424,7 +483,7 @@ enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 				break;
 		}
 		if (__builtin_expect(entry->row.kind == ROW_RULES, 1))
-			end = step_row(arch, entry, registers, stack, count == 1);
+			end = step_row(arch, entry, registers, stack, count == 1, trace);
 		else if (entry->row.kind == ROW_COMPLEX)
 			end = step_complex(unwind, address, registers, stack, &signal);
 		else
@@ -438,6 +497,21 @@ enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	}
 	*ret_count = count;
 	return end;
+}
+
+enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
+	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
+	uint32_t room, uint32_t *ret_count)
+{
+	return walk(unwind, space, registers, stack, frames, room, ret_count, NULL);
+}
+
+enum unwind_end unwind_walk_traced(struct unwind *unwind, uint16_t space,
+	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
+	uint32_t room, uint32_t *ret_count, struct unwind_trace *ret_trace)
+{
+	trace_begin(ret_trace, unwind->arch);
+	return walk(unwind, space, registers, stack, frames, room, ret_count, ret_trace);
 }
 
 bool unwind_is_start(struct unwind *unwind, uint16_t space, uint64_t return_address)

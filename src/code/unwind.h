@@ -23,6 +23,7 @@
 
 struct arch_unwind;
 struct unwind_table;
+struct unwind_trace;
 
 enum unwind_end {
 #define UNWIND_END(name, text, word) UNWIND_##name,
@@ -72,6 +73,14 @@ uint64_t unwind_size_bytes(const struct unwind *unwind);
 enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
 	uint32_t room, uint32_t *ret_count);
+
+/*
+ * The same, and what the chain depends on. It is more than *ret_trace has if that has failed, or the walk does not
+ * end with UNWIND_START. Slower.
+ */
+enum unwind_end unwind_walk_traced(struct unwind *unwind, uint16_t space,
+	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
+	uint32_t room, uint32_t *ret_count, struct unwind_trace *ret_trace);
 
 /* Whether the function that holds the return address is the first one of its thread. */
 bool unwind_is_start(struct unwind *unwind, uint16_t space, uint64_t return_address);

@@ -60,7 +60,7 @@ typedef void code_change_fn(void *user, const struct code_space *space, uint64_t
 struct code_spaces {
 	struct proc_reader *proc; /* borrowed, as is strings */
 	struct strtab *strings;
-	code_change_fn *changed; /* NULL: nobody needs to know */
+	code_change_fn *changed; /* NULL: changes are not reported */
 	void *user;
 	VEC(struct code_space) spaces; /* item 0 unused */
 	VEC(uint32_t) free;

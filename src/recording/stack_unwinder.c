@@ -11,6 +11,7 @@
 #include "code/arch.h"
 #include "code/mapping_kind.h"
 #include "code/unwind_table.h"
+#include "code/unwind_trace.h"
 #include "machine/proc.h"
 #include "perf/perf_record.h"
 #include "recording/code_spaces.h"
@@ -28,7 +29,9 @@ struct stack_unwinder {
 	struct unwind unwind;
 	struct code_spaces spaces;
 	struct unwind_images *images;
-	struct code_space *space;    /* of the current walk */
+	struct code_space *space;          /* of the current walk */
+	stack_unwinder_change_fn *changed; /* NULL: changes are not reported */
+	void *changed_user;
 	bool hurries;                /* see stack_unwinder_hurry() */
 	uint64_t frames[FRAMES_MAX]; /* scratch */
 };
@@ -66,6 +69,8 @@ static void on_change(void *user, const struct code_space *space, uint64_t begin
 
 	if (end != UINT64_MAX)
 		unwind_forget_range(&unwinder->unwind, space->number, begin, end);
+	if (unwinder->changed)
+		unwinder->changed(unwinder->changed_user, space->pid);
 }
 
 int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const struct arch *arch,
@@ -103,6 +108,7 @@ void stack_unwinder_free(struct stack_unwinder *unwinder)
 {
 	if (!unwinder)
 		return;
+	unwinder->changed = NULL; /* all spaces end, which is not reported */
 	unwind_done(&unwinder->unwind);
 	code_spaces_done(&unwinder->spaces);
 	unwind_images_free(unwinder->images);
@@ -340,6 +346,34 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 	}
 	*ret_end = end;
 	return true;
+}
+
+bool stack_unwinder_trace(struct stack_unwinder *unwinder, const struct perf_record *record,
+	struct unwind_registers *ret_registers, struct unwind_trace *ret_trace,
+	const uint64_t **ret_frames, uint32_t *ret_count)
+{
+	const struct arch_unwind *arch = unwinder->arch->unwind;
+	struct unwind_registers registers;
+
+	unwinder->space = code_spaces_get(&unwinder->spaces, record->pid);
+	if (!unwinder->space || unwinder->space->ended || unwinder->spaces.numbers_used_up ||
+		!record->user_registers || !record->user_is_64)
+		return false;
+	read_registers(arch, record->user_registers, &registers);
+	*ret_registers = registers;
+	struct unwind_stack stack = { record->user_stack, record->user_stack_size,
+		registers.values[arch->stack_register] };
+	*ret_frames = unwinder->frames;
+	return unwind_walk_traced(&unwinder->unwind, unwinder->space->number, &registers, &stack,
+		       unwinder->frames, FRAMES_MAX, ret_count, ret_trace) == UNWIND_START &&
+	       !ret_trace->failed;
+}
+
+void stack_unwinder_on_change(struct stack_unwinder *unwinder, stack_unwinder_change_fn *changed,
+	void *user)
+{
+	unwinder->changed = changed;
+	unwinder->changed_user = user;
 }
 
 uint64_t stack_unwinder_rows_made(const struct stack_unwinder *unwinder)

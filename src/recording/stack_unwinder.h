@@ -25,6 +25,7 @@ struct perf_record;
 struct proc_reader;
 struct stack_unwinder;
 struct strtab;
+struct unwind_trace;
 
 #define STACK_COPY_BYTES 16384u
 /* of a thread that blocks: it is seldom deep, and there are many of them */
@@ -54,6 +55,22 @@ bool stack_unwinder_knows(const struct stack_unwinder *unwinder, uint32_t pid);
 bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_record *record,
 	uint64_t *frames, uint32_t kernel_count, uint32_t *count, uint32_t room,
 	enum unwind_end *ret_end, uint64_t *ret_stack_end);
+
+/*
+ * For a sample that stack_unwinder_replace() has unwound to the start of its thread: what its user frames depend on.
+ * False: on more than ret_trace can describe. The frames are borrowed until the next call.
+ */
+bool stack_unwinder_trace(struct stack_unwinder *unwinder, const struct perf_record *record,
+	struct unwind_registers *ret_registers, struct unwind_trace *ret_trace,
+	const uint64_t **ret_frames, uint32_t *ret_count);
+
+/*
+ * Called when code of a process may be unwound in another way than before, when it starts another program, and when
+ * it has ended.
+ */
+typedef void stack_unwinder_change_fn(void *user, uint32_t pid);
+void stack_unwinder_on_change(struct stack_unwinder *unwinder, stack_unwinder_change_fn *changed,
+	void *user);
 
 /* How many addresses were prepared for unwinding: each costs more than many frames. */
 uint64_t stack_unwinder_rows_made(const struct stack_unwinder *unwinder);

@@ -13,6 +13,7 @@
 
 #include "base/strtab.h"
 #include "code/arch.h"
+#include "code/unwind_trace.h"
 #include "machine/proc.h"
 #include "perf/perf_record.h"
 #include "unit/test.h"
@@ -172,6 +173,62 @@ static void test_join(void **state)
 	assert_memory_equal(frames, whole, count * sizeof(*frames));
 }
 
+/* A stack that has nothing but what the trace names, and registers likewise, has the same frames. */
+static void test_trace(void **state)
+{
+	static struct unwind_trace trace;
+	static uint8_t bare[sizeof(stack)];
+	struct unwind_registers registers;
+	struct perf_record record = sample;
+	const struct arch_unwind *arch = arch_here()->unwind;
+	const uint64_t *found;
+	uint64_t bare_words[17];
+	uint64_t frames[FRAMES_MAX];
+	uint32_t count = 0;
+
+	(void)state;
+	assert_true(stack_unwinder_trace(unwinder, &sample, &registers, &trace, &found, &count));
+	expect_whole(found, count);
+	assert_true(trace.word_count >= count - 2 && trace.word_count < 2 * count);
+	assert_int_equal(registers.pc, whole[0]);
+	memset(bare, 0x5a, sizeof(bare));
+	for (uint32_t i = 0; i < trace.word_count; i++) {
+		memcpy(bare + trace.offsets[i], &trace.values[i], 8);
+		assert_memory_equal(stack + trace.offsets[i], &trace.values[i], 8);
+	}
+	for (uint32_t i = 0; i < 17; i++) {
+		uint8_t number = arch->kernel_order[i];
+		bool kept = number == arch->pc_register || number == arch->stack_register ||
+			    trace.registers >> number & 1;
+		bare_words[i] = kept ? words[i] : UINT64_C(0x5a5a5a5a5a5a5a5a);
+	}
+	record.user_stack = bare;
+	record.user_registers = (const uint8_t *)bare_words;
+	count = 0;
+	enum unwind_end end;
+	assert_true(stack_unwinder_replace(unwinder, &record, frames, 0, &count, FRAMES_MAX, &end,
+		&stack_end));
+	assert_int_equal(end, UNWIND_START);
+	expect_whole(frames, count);
+	/* Each of the words matters. */
+	const struct unwind_trace whole_trace = trace;
+
+	for (uint32_t i = 0; i < whole_trace.word_count; i++) {
+		memset(bare + whole_trace.offsets[i], 0x5a, 8);
+		bool same = stack_unwinder_trace(unwinder, &record, &registers, &trace, &found,
+				    &count) &&
+			    count == whole_count &&
+			    memcmp(found, whole, count * sizeof(*found)) == 0;
+		assert_false(same);
+		memcpy(bare + whole_trace.offsets[i], &whole_trace.values[i], 8);
+	}
+	/* A short copy, and a thread that is not traced. */
+	record.user_stack_size = SHORT_BYTES;
+	assert_false(stack_unwinder_trace(unwinder, &record, &registers, &trace, &found, &count));
+	record.user_registers = NULL;
+	assert_false(stack_unwinder_trace(unwinder, &record, &registers, &trace, &found, &count));
+}
+
 /* The mapping of the child that holds an address. */
 struct held {
 	uint64_t address;
@@ -283,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_outer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_trace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rows_stay, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_registers, set_up, tear_down),
 #endif
