@@ -263,6 +263,10 @@ static bool aarch64_ends_with_call(const uint8_t *code, size_t size, int64_t *re
 static const uint8_t x86_64_kernel_order[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14,
 	15 };
 
+/* rip, rsp, rbp, rbx, r12 to r15 */
+static const uint8_t x86_64_block_registers[] = { 16, 7, 6, 3, 12, 13, 14, 15 };
+static const uint16_t x86_64_block_offsets[] = { 128, 152, 32, 40, 24, 16, 8, 0 };
+
 static const struct arch_unwind x86_64_unwind = {
 	.kernel_mask = 0xff01ff,
 	.kernel_order = x86_64_kernel_order,
@@ -274,12 +278,20 @@ static const struct arch_unwind x86_64_unwind = {
 	.slot_count = 7,
 	.preserved = 1u << 6 | 1u << 7 | 1u << 3 | 0xfu << 12,
 	.code_mask = UINT64_MAX,
-	.kernel_stack_pointer_offset = 19 * 8,
+	.block_registers = x86_64_block_registers,
+	.block_offsets = x86_64_block_offsets,
+	.block_count = sizeof(x86_64_block_registers),
 };
 
 /* x0 to x30, sp, pc */
 static const uint8_t aarch64_kernel_order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
 	15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, ARCH_NO_REGISTER };
+
+/* pc, sp, x19 to x30 */
+static const uint8_t aarch64_block_registers[] = { ARCH_NO_REGISTER, 31, 19, 20, 21, 22, 23, 24, 25,
+	26, 27, 28, 29, 30 };
+static const uint16_t aarch64_block_offsets[] = { 256, 248, 152, 160, 168, 176, 184, 192, 200, 208,
+	216, 224, 232, 240 };
 
 static const struct arch_unwind aarch64_unwind = {
 	.kernel_mask = UINT64_C(0x1ffffffff),
@@ -292,7 +304,9 @@ static const struct arch_unwind aarch64_unwind = {
 	.slot_count = 12,
 	.preserved = 0x7ffu << 19 | 1u << 31,
 	.code_mask = (UINT64_C(1) << 48) - 1,
-	.kernel_stack_pointer_offset = 31 * 8,
+	.block_registers = aarch64_block_registers,
+	.block_offsets = aarch64_block_offsets,
+	.block_count = sizeof(aarch64_block_registers),
 };
 
 static const struct arch archs[] = {

@@ -32,8 +32,13 @@ struct arch_unwind {
 	uint8_t slot_count;
 	uint32_t preserved; /* bit i: a function returns with register i as it was */
 	uint64_t code_mask; /* of an address in code without a signature in its upper bits */
-	/* of the stack pointer in the kernel's struct pt_regs */
-	uint32_t kernel_stack_pointer_offset;
+	/*
+	 * the registers with which a function begins to unwind: the pc, the stack pointer, and what a function must
+	 * preserve; and their offsets in the kernel's struct pt_regs
+	 */
+	const uint8_t *block_registers; /* the pc as in kernel_order */
+	const uint16_t *block_offsets;
+	uint8_t block_count;
 };
 
 struct arch {

@@ -308,11 +308,16 @@ static void open_probe(struct recorder *recorder)
 {
 	const struct recorder_options *options = &recorder->options;
 	struct sched_tracepoint *tracepoint = &recorder->info.sched.of[SCHED_EVENT_SWITCH];
-	uint32_t offset = options->user_stack_bytes ? options->kernel_stack_pointer_offset : 0;
+	const struct sched_probe_registers registers = { options->kernel_registers,
+		options->kernel_register_count };
+	bool sized = options->user_stack_bytes && registers.count;
+	struct sched_probe_options wanted = { .tracepoint = &tracepoint->tracepoint,
+		.prev_state = &tracepoint->field,
+		.registers = sized ? &registers : NULL,
+		.recognize = true };
 
-	if (!tracepoint->wanted || (options->scope == RECORD_MACHINE && !offset) ||
-		sched_probe_open(&tracepoint->tracepoint, &tracepoint->field, offset,
-			&recorder->probe) < 0)
+	if (!tracepoint->wanted || (options->scope == RECORD_MACHINE && !sized) ||
+		sched_probe_open(&wanted, &recorder->probe) < 0)
 		return;
 	tracepoint->by_probe = true;
 	tracepoint->field.offset = SCHED_PROBE_STATE_OFFSET;
@@ -387,6 +392,7 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 	r = open_recorder(recorder, diag);
 	/* they were borrowed for this call */
 	recorder->options.pids = recorder->options.cpus = NULL;
+	recorder->options.kernel_registers = NULL;
 	recorder->options.instead = NULL;
 	recorder->options.rights = NULL;
 	if (r < 0) {
@@ -484,6 +490,18 @@ void recorder_learn_stack(struct recorder *recorder, const struct perf_record *r
 	if (recorder->probe)
 		sched_probe_learn_stack(recorder->probe, record->raw, record->raw_size, record->tid,
 			stack_end);
+}
+
+struct known_block *recorder_known_blocks(struct recorder *recorder)
+{
+	return recorder->probe ? sched_probe_known(recorder->probe) : NULL;
+}
+
+bool recorder_known_block(const struct recorder *recorder, const struct perf_record *record,
+	uint32_t *ret_row, uint32_t *ret_version)
+{
+	return recorder->probe &&
+	       sched_probe_block(record->raw, record->raw_size, ret_row, ret_version);
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)

@@ -23,6 +23,7 @@
 
 #include "perf/recorder_options.h"
 
+struct known_block;
 struct perf_record;
 struct poll_set;
 struct recorder;
@@ -83,6 +84,16 @@ uint64_t *recorder_muted(struct recorder *recorder);
 
 /* Whether the stack copy of a sample of sched_switch is as long as the stack: its size says nothing about others. */
 bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record);
+
+/*
+ * The rows of known blocks (known_block.h), which the caller fills. NULL: this recorder does not recognize blocks.
+ * Valid until recorder_close().
+ */
+struct known_block *recorder_known_blocks(struct recorder *recorder);
+
+/* Whether a sample of sched_switch is of a known block: it has kernel frames only, and these are its row and version. */
+bool recorder_known_block(const struct recorder *recorder, const struct perf_record *record,
+	uint32_t *ret_row, uint32_t *ret_version);
 
 /*
  * What the stack copy of a sample of sched_switch taught: where the thread's stack ends; 0: the copy was too

@@ -50,8 +50,12 @@ struct recorder_options {
 	 */
 	uint32_t user_stack_bytes;
 	uint64_t user_registers;
-	/* of the stack pointer in the kernel's struct pt_regs; 0: unknown */
-	uint32_t kernel_stack_pointer_offset;
+	/*
+	 * offsets in the kernel's struct pt_regs, as in struct sched_probe_registers; borrowed as `pids` is;
+	 * none: unknown
+	 */
+	const uint16_t *kernel_registers;
+	uint32_t kernel_register_count;
 	/* not 0: recorder_copy_small() can reduce the copies to this size */
 	uint32_t user_stack_small_bytes;
 	/* with `switches`: the largest copies with a context switch, and with a waking */

@@ -6,10 +6,12 @@
  * - The copy of a thread's stack is as long as the stack is, in three steps, once
  *   sched_probe_learn_stack() has said where it ends. Such a record has no user call chain.
  *
- * The rows of both are memory that the program shares: changing one is a store, not a system call.
+ * - A block that is in a row of sched_probe_known() has neither a user call chain nor a copy of the stack.
+ *
+ * The rows of all are memory that the program shares: changing one is a store, not a system call.
  * A record's raw data is enum sched_event's id and, at SCHED_PROBE_STATE_OFFSET, prev_state.
  *
- *   sched_probe_open(&tracepoint, prev_state_offset, stack_pointer_offset, &probe);
+ *   sched_probe_open(&options, &probe);
  *   for each CPU and class: event_open(sched_probe_attribute()); sched_probe_connect(probe, cpu, class, fd);
  *   sched_probe_close(probe);
  *
@@ -21,26 +23,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "perf/sched_program.h"
+
+struct known_block;
 struct perf_event_attr;
 struct sched_probe;
 struct tracepoint;
 struct tracepoint_field;
 
-/*
- * Of the size of the copy: the requested one, three for known stacks, and the small one, which takes the place of the
- * requested one while sched_probe_copy_small() says so.
- */
-#define SCHED_PROBE_CLASSES      5u
-#define SCHED_PROBE_STATE_OFFSET 8u
-#define SCHED_PROBE_PIDS_MAX     (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
+struct sched_probe_options {
+	const struct tracepoint *tracepoint; /* all are borrowed for the call */
+	const struct tracepoint_field *prev_state;
+	const struct sched_probe_registers *registers; /* NULL: all records are of class 0 */
+	bool recognize;                                /* blocks may become known */
+};
 
 /*
- * `stack_pointer_offset`: of the user's stack pointer in the kernel's struct pt_regs; 0: all records are of
- * class 0. -EPERM: without the right to use BPF. -EXDEV: inside a pid namespace, whose pids the program
- * does not know. Other errors: this kernel cannot.
+ * -EPERM: without the right to use BPF. -EXDEV: inside a pid namespace, whose pids the program does not know.
+ * Other errors: this kernel cannot.
  */
-int sched_probe_open(const struct tracepoint *tracepoint, const struct tracepoint_field *prev_state,
-	uint32_t stack_pointer_offset, struct sched_probe **ret_probe);
+int sched_probe_open(const struct sched_probe_options *options, struct sched_probe **ret_probe);
 
 /*
  * Turns the attributes of the tracepoint's event into those of an event of this class. `small_bytes`: of a
@@ -67,6 +69,13 @@ void sched_probe_copy_small(struct sched_probe *probe, bool small);
 
 /* Whether the record has a copy that is as long as its stack, and no user call chain. */
 bool sched_probe_is_sized(const uint8_t *raw, uint32_t raw_size);
+
+/* KNOWN_BLOCKS rows that the caller fills. NULL: this kernel (before 5.15) cannot recognize blocks. */
+struct known_block *sched_probe_known(struct sched_probe *probe);
+
+/* Whether the record is of a known block: the number of its row, and the version that the row had. */
+bool sched_probe_block(const uint8_t *raw, uint32_t raw_size, uint32_t *ret_row,
+	uint32_t *ret_version);
 
 /* The event that the program is attached to. Its close may take long: see closing.h. The caller owns it. */
 int sched_probe_take_event(struct sched_probe *probe);

@@ -1,6 +1,6 @@
 /*
  * sched_probe.c with the real kernel: a process that is muted has no records of sched_switch, and the copy of a
- * known stack is as long as the stack. All threads here sleep for a fixed number of times.
+ * known stack is as long as the stack, and a known block has none. All threads here sleep for a fixed number of times.
  */
 #include "unit/test.h"
 
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "code/arch.h"
+#include "perf/known_block.h"
 #include "perf/perf_record.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
@@ -37,25 +38,68 @@ struct switches {
 	uint64_t
 		learn_bytes; /* not 0: the stack is said to end so many bytes above its stack pointer */
 	bool short_copies; /* every copy is said to have been too short */
+	bool learn_block;  /* the place where the thread is most often */
+	struct known_block block;
+	uint64_t stack[64]; /* there: the words that are always the same; 0: others */
+	uint32_t votes;
+	uint32_t row; /* of the known blocks, of which there are so many */
+	uint32_t version;
+	uint64_t known;
 };
+
+static const struct arch_unwind *arch(void)
+{
+	return arch_here()->unwind;
+}
+
+static uint64_t register_of(const struct perf_record *record, uint8_t number)
+{
+	uint64_t value = 0;
+
+	for (uint32_t i = 0; i < arch()->kernel_count; i++)
+		if (arch()->kernel_order[i] == number)
+			memcpy(&value, record->user_registers + i * sizeof(value), sizeof(value));
+	return value;
+}
+
+/* The place that has more than half of the blocks remains. */
+static void learn_block(struct switches *seen, const struct perf_record *record)
+{
+	uint64_t pc = register_of(record, arch()->block_registers[0]);
+	uint64_t stack_pointer = register_of(record, arch()->block_registers[1]);
+	uint64_t now[64];
+
+	if (record->user_stack_size < sizeof(now))
+		return;
+	memcpy(now, record->user_stack, sizeof(now));
+	bool same = seen->block.registers[0] == pc && seen->block.registers[1] == stack_pointer;
+	if (!seen->votes) {
+		seen->block.registers[0] = pc;
+		seen->block.registers[1] = stack_pointer;
+		memcpy(seen->stack, now, sizeof(now));
+		same = true;
+	}
+	seen->votes += same ? 1 : -1u;
+	for (uint32_t i = 0; same && i < 64; i++)
+		if (seen->stack[i] != now[i])
+			seen->stack[i] = 0;
+}
 
 static void note(struct switches *seen, const struct perf_record *record)
 {
 	if (record->tid != seen->tid)
 		return;
 	seen->count++;
+	seen->known += recorder_known_block(recorder, record, &seen->row, &seen->version);
+	if (seen->learn_block && record->user_registers)
+		learn_block(seen, record);
 	seen->by_bytes[record->user_stack_size <= SMALL_BYTES   ? 0
 		       : record->user_stack_size <= SIZED_BYTES ? 1
 		       : record->user_stack_size < COPY_BYTES   ? 2
 								: 3]++;
 	if (!record->user_registers || (!seen->learn_bytes && !seen->short_copies))
 		return;
-	uint64_t words[64];
-	const struct arch_unwind *unwind = arch_here()->unwind;
-	memcpy(words, record->user_registers, unwind->kernel_count * sizeof(words[0]));
-	for (uint32_t i = 0; i < unwind->kernel_count; i++)
-		if (unwind->kernel_order[i] == unwind->stack_register)
-			seen->stack_pointer = words[i];
+	seen->stack_pointer = register_of(record, arch()->stack_register);
 	recorder_learn_stack(recorder, record,
 		seen->short_copies ? 0 : seen->stack_pointer + seen->learn_bytes);
 }
@@ -106,7 +150,8 @@ static void open_recorder(uint32_t pid, uint32_t small_bytes)
 		.user_stack_small_bytes = small_bytes,
 		.waking_stack_bytes = SMALL_BYTES,
 		.user_registers = arch_here()->unwind->kernel_mask,
-		.kernel_stack_pointer_offset = arch_here()->unwind->kernel_stack_pointer_offset,
+		.kernel_registers = arch_here()->unwind->block_offsets,
+		.kernel_register_count = arch_here()->unwind->block_count,
 	};
 	struct diag diag = { 0 };
 
@@ -172,6 +217,7 @@ struct sleeper {
 	atomic_uint tid;
 	atomic_uint rounds; /* requested */
 	atomic_uint done;
+	unsigned round_count;
 };
 
 static void *run_sleeper(void *context)
@@ -183,7 +229,7 @@ static void *run_sleeper(void *context)
 	for (size_t i = 0; i < sizeof(room); i++)
 		room[i] = 0;
 	sleeper->tid = (unsigned)gettid();
-	for (unsigned round = 1; round <= 5; round++) {
+	for (unsigned round = 1; round <= sleeper->round_count; round++) {
 		while (sleeper->rounds < round)
 			(void)usleep(1000);
 		sleep_often();
@@ -202,7 +248,7 @@ static void sleep_round(struct sleeper *sleeper)
 
 static void test_sizes(void **state)
 {
-	struct sleeper sleeper = { .tid = 0 };
+	struct sleeper sleeper = { .round_count = 5 };
 
 	(void)state;
 	open_recorder((uint32_t)getpid(), SMALL_BYTES);
@@ -242,11 +288,96 @@ static void test_sizes(void **state)
 	recorder_close(recorder);
 }
 
+/* How many blocks of a round are in the row. */
+static uint64_t known_in_round(struct sleeper *sleeper)
+{
+	struct switches seen = { .tid = sleeper->tid };
+
+	drain(&seen);
+	seen.known = 0;
+	sleep_round(sleeper);
+	drain(&seen);
+	assert_true(seen.count >= SLEEPS);
+	return seen.known;
+}
+
+/* A block is in a row if the thread, its registers, and the words of its stack are as there. */
+static void test_known(void **state)
+{
+	struct sleeper sleeper = { .round_count = 9 };
+	struct switches seen = { .learn_block = true };
+
+	(void)state;
+	open_recorder((uint32_t)getpid(), SMALL_BYTES);
+	struct known_block *rows = recorder_known_blocks(recorder);
+	if (!rows) {
+		recorder_close(recorder);
+		print_message("skipped: this kernel cannot recognize blocks\n");
+		skip();
+	}
+	assert_int_equal(pthread_create(&sleeper.thread, NULL, run_sleeper, &sleeper), 0);
+	while (!sleeper.tid)
+		(void)usleep(1000);
+	seen.tid = sleeper.tid;
+	drain(&seen);
+	seen.votes = 0;
+	sleep_round(&sleeper);
+	drain(&seen);
+	assert_int_equal(seen.known, 0);
+	assert_true(seen.votes >= SLEEPS / 2);
+	struct known_block block = seen.block;
+	for (uint16_t i = 0; i < 64 && block.word_count < 3; i++)
+		if (seen.stack[i]) {
+			block.values[block.word_count] = seen.stack[i];
+			block.offsets[block.word_count++] = i;
+			block.span_bytes = (i + 1u) * 8u;
+		}
+	assert_int_equal(block.word_count, 3);
+	block.owner = (uint64_t)getpid() << 32 | sleeper.tid;
+	block.masks[0] = block.masks[1] = UINT64_MAX;
+	block.registers[2] = 1; /* wrong, and it does not matter */
+	block.version = 6;
+	/* the third of its four places */
+	uint32_t number = 2 + known_block_set(block.owner, block.registers[0], block.registers[1]);
+	rows[number] = block;
+	struct switches known = { .tid = sleeper.tid };
+	sleep_round(&sleeper);
+	drain(&known);
+	assert_true(known.known >= SLEEPS / 2);
+	assert_int_equal(known.row, number);
+	assert_int_equal(known.version, 6);
+	/* they have no copy, which is a small one */
+	assert_true(known.by_bytes[0] >= known.known);
+
+	rows[number].values[2] ^= 1;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].version = 7; /* it is being written */
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].owner++;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].masks[2] = UINT64_MAX;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].span_bytes = KNOWN_BLOCK_SPAN + 1;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].word_count = KNOWN_BLOCK_WORDS + 1;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	assert_true(known_in_round(&sleeper) >= SLEEPS / 2);
+	assert_int_equal(pthread_join(sleeper.thread, NULL), 0);
+	recorder_close(recorder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_muted),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_known),
 	};
 	struct recorder_options options = { .scope = RECORD_PIDS,
 		.frequency_hz = 1,

@@ -1,0 +1,72 @@
+/*
+ * The BPF program of sched_probe.c, instruction by instruction, and the memory that both share. Only sched_probe.c
+ * calls this; the first part is for its users as well.
+ */
+#ifndef SPOOR_PERF_SCHED_PROGRAM_H
+#define SPOOR_PERF_SCHED_PROGRAM_H
+
+#include <stdint.h>
+
+/*
+ * Of the size of the copy: the requested one, three for known stacks, the small one, which takes the place of the
+ * requested one while sched_probe_copy_small() says so, and no copy for a known block.
+ */
+#define SCHED_PROBE_CLASSES      6u
+#define SCHED_PROBE_STATE_OFFSET 8u
+#define SCHED_PROBE_PIDS_MAX     (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
+#define SCHED_PROGRAM_STACKS     8192u               /* a power of two */
+/* of the slots of a CPU in the map of events, one for each class */
+#define SCHED_PROGRAM_CLASS_SHIFT 3
+/* in the raw data, where a tracepoint has its preempt count */
+#define SCHED_PROGRAM_CLASS_OFFSET 3u
+/* of a record of class PROBE_KNOWN: the row in the lower half, its version in the upper one */
+#define SCHED_PROGRAM_BLOCK_OFFSET 16u
+
+/* Which event takes the record. */
+enum probe_class {
+	PROBE_REQUESTED,
+	PROBE_SIZED_FIRST,
+	PROBE_SIZED_LAST = 3,
+	PROBE_SMALL,
+	PROBE_KNOWN, /* without a copy: the block is in a row of the known ones */
+};
+
+/* Bytes of the copies of the sized classes. */
+extern const uint32_t sched_program_class_bytes[PROBE_SIZED_LAST + 1];
+
+struct known_stack {
+	uint64_t tid; /* 0: none */
+	uint64_t end;
+};
+
+/* What the program reads. */
+struct probe_state {
+	uint64_t class; /* of unknown stacks */
+	uint64_t muted[SCHED_PROBE_PIDS_MAX / 64];
+	struct known_stack stacks[SCHED_PROGRAM_STACKS];
+};
+
+/*
+ * User registers in the kernel's struct pt_regs: offsets in bytes, first of the pc, then of the stack pointer, then of
+ * all others on which a call chain may depend.
+ */
+struct sched_probe_registers {
+	const uint16_t *offsets;
+	uint32_t count;
+};
+
+struct sched_program {
+	int state_fd;   /* struct probe_state */
+	int events_fd;  /* the events by CPU and class */
+	int known_fd;   /* struct known_block[KNOWN_BLOCKS]; -1: none are known */
+	int scratch_fd; /* KNOWN_BLOCK_SPAN bytes for each CPU */
+	uint32_t cpu_count;
+	uint16_t id;                                   /* of the records */
+	uint32_t state_offset;                         /* of prev_state in the tracepoint's data */
+	const struct sched_probe_registers *registers; /* NULL: all records are of class 0 */
+};
+
+/* Its descriptor, or a negative errno if this kernel refuses it. */
+int sched_program_load(const struct sched_program *program);
+
+#endif
