@@ -35,8 +35,10 @@ enum pending_kind {
 	PENDING_CODE_REMOVED,
 	/* a method that a sample is in; side: see memory_names.c */
 	PENDING_CODE,
-	/* flag: the thread left the CPU, with value: enum switch_state; else it came back */
+	/* flag: the thread left the CPU, with value: see intake.h; else it came back */
 	PENDING_SWITCH,
+	/* other code is in known addresses of the process: stacks that were learned before are not valid */
+	PENDING_CODE_CHANGED,
 	/* of the waker; value: tid of the woken thread; flag: in an interrupt */
 	PENDING_WAKING,
 };

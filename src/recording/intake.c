@@ -11,7 +11,9 @@
 #include "perf/perf_record.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
+#include "code/unwind_trace.h"
 #include "pipeline/reorder_window.h"
+#include "recording/block_stacks.h"
 #include "recording/memory_names.h"
 #include "recording/process_table.h"
 #include "recording/samples.h"
@@ -230,21 +232,96 @@ static void take_waking(struct intake *intake, const struct perf_record *record)
 	item->flag = sched_events_in_interrupt(record);
 }
 
+/* The block is like an earlier one: the record has the frames of the kernel, and those of the user are known. */
+static void take_known(struct intake *intake, const struct perf_record *record, uint32_t row,
+	uint32_t version, struct intake_block *block)
+{
+	struct perf_callchain chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
+		recorder_info(intake->recorder)->max_stack, intake->frames, INTAKE_FRAMES_MAX);
+	uint32_t count = 0;
+	const uint64_t *frames = intake->block_stacks ? block_stacks_find(intake->block_stacks, row,
+								version, &count, &block->learned_ns)
+						      : NULL;
+
+	chain.count = chain.kernel_count;
+	if (frames && count <= INTAKE_FRAMES_MAX - chain.count) {
+		memcpy(intake->frames + chain.count, frames, count * sizeof(*frames));
+		chain.count += count;
+	}
+	block->stack_index =
+		stack_table_intern(&intake->trace->stacks, intake->frames, chain.count);
+}
+
+/* From the second time on, a block with a complete stack is worth being recognized. */
+static void learn_block(struct intake *intake, const struct perf_record *record,
+	uint32_t stack_index)
+{
+	struct block_stack block = {
+		.pid = record->pid, .tid = record->tid, .time_ns = record->time_ns
+	};
+	struct unwind_registers registers;
+	struct unwind_trace trace;
+
+	if (!block_stacks_wants(intake->block_stacks, record->tid, stack_index) ||
+		!stack_unwinder_trace(intake->unwinder, record, &registers, &trace, &block.frames,
+			&block.frame_count))
+		return;
+	block.registers = &registers;
+	block.trace = &trace;
+	(void)block_stacks_add(intake->block_stacks, &block); /* at worst it stays unknown */
+}
+
+static void on_code_change(void *user, uint32_t pid)
+{
+	struct intake *intake = user;
+
+	block_stacks_drop(intake->block_stacks, pid);
+	struct pending *item = reorder_window_add(intake->window);
+
+	if (!item)
+		return;
+	item->kind = PENDING_CODE_CHANGED;
+	item->time_ns = intake->change_ns;
+	item->pid = pid;
+	item->cpu = -1;
+}
+
+int intake_recognize_blocks(struct intake *intake)
+{
+	struct known_block *rows = recorder_known_blocks(intake->recorder);
+
+	if (!rows || !intake->unwinder)
+		return 0;
+	int result = block_stacks_new(rows, intake->arch->unwind, &intake->block_stacks);
+	if (result == 0)
+		stack_unwinder_on_change(intake->unwinder, on_code_change, intake);
+	return result;
+}
+
 static void take_block(struct intake *intake, const struct perf_record *record,
 	struct intake_block *ret_block)
 {
 	const struct sched_events *sched = &recorder_info(intake->recorder)->sched;
 	uint64_t state = sched_events_value(sched, SCHED_EVENT_SWITCH, record);
 	struct perf_callchain chain;
+	uint32_t row;
+	uint32_t version;
 
+	*ret_block =
+		(struct intake_block){ .tid = record->tid, .state = sched_events_state(state) };
+	if (recorder_known_block(intake->recorder, record, &row, &version)) {
+		take_known(intake, record, row, version, ret_block);
+		return;
+	}
 	intake->stack_end = 0;
 	intake->copy_fixed = recorder_is_sized(intake->recorder, record);
-	*ret_block = (struct intake_block){ .tid = record->tid,
-		.stack_index = take_chain(intake, record, &chain, NULL),
-		.state = sched_events_state(state) };
+	ret_block->stack_index = take_chain(intake, record, &chain, NULL);
 	intake->copy_fixed = false;
 	if (intake->unwinder)
 		recorder_learn_stack(intake->recorder, record, intake->stack_end);
+	/* The walk itself has come to the start of the thread. */
+	if (intake->block_stacks && intake->stack_end)
+		learn_block(intake, record, ret_block->stack_index);
 }
 
 /* Samples of the scheduler's tracepoints; false: it is a CPU sample. */
@@ -285,7 +362,7 @@ static void take_switch(struct intake *intake, uint32_t ring, const struct perf_
 		return;
 	item->value = record->preempted ? SWITCH_PREEMPTED : SWITCH_UNKNOWN;
 	if (block->tid == record->tid) {
-		item->value = block->state;
+		item->value = block->state | (block->learned_ns & INTAKE_LEARNED_MASK);
 		item->stack_index = block->stack_index;
 	}
 	block->tid = 0;
@@ -314,8 +391,11 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 		return;
 	if (recorder_info(intake->recorder)->filter_by_pid && sift(intake, &record))
 		return;
-	if (intake->unwinder)
+	if (intake->unwinder) {
+		intake->change_ns = record.time_ns;
 		stack_unwinder_note(intake->unwinder, &record);
+		intake->change_ns = intake->pass_ns;
+	}
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:
 		take_sample(intake, &record);
@@ -342,6 +422,9 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 		break;
 	case PERF_TYPE_LOST:
 	case PERF_TYPE_LOST_SAMPLES:
+		/* Of a mapping, perhaps. */
+		if (record.lost && intake->block_stacks && record.type == PERF_TYPE_LOST)
+			block_stacks_drop_all(intake->block_stacks);
 		if (record.lost)
 			take_simple(intake, &record, PENDING_LOST, record.lost, false);
 		break;
@@ -363,6 +446,7 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 void intake_drain(struct intake *intake)
 {
 	uint32_t count = recorder_info(intake->recorder)->ring_count;
+	uint64_t begin_ns = intake->block_stacks ? clock_monotonic_ns() : 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct ring *ring = recorder_ring(intake->recorder, i);
@@ -378,6 +462,9 @@ void intake_drain(struct intake *intake)
 		stack_unwinder_pass(intake->unwinder);
 	if (intake->memory)
 		memory_names_pass(intake->memory);
+	if (intake->block_stacks)
+		block_stacks_pass(intake->block_stacks);
+	intake->change_ns = intake->pass_ns = begin_ns;
 }
 
 void intake_forget_stacks(struct intake *intake)
@@ -389,4 +476,6 @@ void intake_done(struct intake *intake)
 {
 	pid_filter_done(&intake->other_threads);
 	vec_done(&intake->blocks);
+	block_stacks_free(intake->block_stacks);
+	intake->block_stacks = NULL;
 }

@@ -13,6 +13,7 @@
 #include "recording/pid_filter.h"
 
 struct arch;
+struct block_stacks;
 struct process_table;
 struct recorder;
 struct stack_unwinder;
@@ -26,8 +27,15 @@ struct trace;
 struct intake_block {
 	uint32_t tid; /* 0: nothing */
 	uint32_t stack_index;
-	uint32_t state; /* enum switch_state */
+	uint32_t state;      /* enum switch_state */
+	uint64_t learned_ns; /* not 0: the stack is that of a block at this time (block_stacks.h) */
 };
+
+/*
+ * PENDING_SWITCH of a thread that left the CPU: enum switch_state is in the lowest byte of the value. The others are
+ * 0, or the time when a known block's stack was learned, rounded down.
+ */
+#define INTAKE_LEARNED_MASK (~UINT64_C(0xff))
 
 struct intake {
 	/* borrowed; set by the session */
@@ -37,18 +45,24 @@ struct intake {
 	struct pid_filter *filter;
 	struct process_table *table;
 	const struct arch *arch;
-	struct memory_names *memory;     /* NULL: no names are read from memory */
-	struct stack_unwinder *unwinder; /* NULL: the kernel's chains are taken as they are */
+	struct memory_names *memory;       /* NULL: no names are read from memory */
+	struct stack_unwinder *unwinder;   /* NULL: the kernel's chains are taken as they are */
+	struct block_stacks *block_stacks; /* NULL: no blocks are recognized */
 	struct perf_layout layout;
 	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
 	VEC(struct intake_block) blocks; /* by ring */
 	bool copies_vary;                /* as copy_size says */
 	bool copy_fixed;                 /* the size of the copy does not follow copy_size */
-	uint64_t stack_end;              /* of the last stack that was unwound; 0: unknown */
+	uint64_t change_ns; /* a change of code that is found now has happened since then */
+	uint64_t pass_ns;   /* when the last pass over the rings began */
+	uint64_t stack_end; /* of the last stack that was unwound; 0: unknown */
 	struct copy_size copy_size;
 	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch, both */
 	uint64_t small_frames[INTAKE_FRAMES_MAX];
 };
+
+/* Blocks that the recorder recognizes have stacks from now on. The members above are set. 0 or -ENOMEM. */
+int intake_recognize_blocks(struct intake *intake);
 
 /* Reads all records that are in the rings now. */
 void intake_drain(struct intake *intake);

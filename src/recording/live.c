@@ -21,6 +21,7 @@
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
 #include "recording/process_table.h"
+#include "recording/block_stacks.h"
 #include "recording/intake.h"
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"
@@ -120,6 +121,24 @@ static void drain_switches(struct live *live)
 		intake_drain(&live->intake);
 }
 
+/* The stack of a known block is valid if the code of the process is the same as when it was learned. */
+static void check_learned(const struct live *live, struct pending *item)
+{
+	uint64_t learned_ns = item->value & INTAKE_LEARNED_MASK;
+	uint32_t process = learned_ns ? process_table_find(&live->table, item->pid) : 0;
+
+	if (item->flag && process && learned_ns < live->table.rows.items[process].code_ns)
+		item->stack_index = 0;
+}
+
+static void note_code_change(const struct live *live, const struct pending *item)
+{
+	uint32_t process = process_table_find(&live->table, item->pid);
+
+	if (process)
+		live->table.rows.items[process].code_ns = item->time_ns;
+}
+
 static void give_out(struct live *live, uint64_t until_ns)
 {
 	struct pending *item;
@@ -172,7 +191,11 @@ static void give_out(struct live *live, uint64_t until_ns)
 		case PENDING_CODE:
 			memory_names_take(&live->memory, item);
 			continue; /* the CPU's ring did not produce it */
+		case PENDING_CODE_CHANGED:
+			note_code_change(live, item);
+			continue; /* the CPU's ring did not produce it */
 		case PENDING_SWITCH:
+			check_learned(live, item);
 			switch_table_switch(&live->switches, item, late_ns);
 			break;
 		case PENDING_WAKING:
@@ -213,6 +236,7 @@ static uint64_t table_bytes(const struct live *live)
 	       map_size_bytes(&trace->by_pid) +
 	       (live->cpu_clocks ? live_clocks_size_bytes(live->cpu_clocks) : 0) +
 	       switch_table_size_bytes(&live->switches) + memory_names_size_bytes(&live->memory) +
+	       block_stacks_size_bytes(live->intake.block_stacks) +
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
@@ -389,6 +413,11 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	live->intake.recorder = live->recorder;
 	live->intake.unwinder = live->unwinder;
 	live->intake.copies_vary = recorder_info(live->recorder)->copies_vary;
+	result = intake_recognize_blocks(&live->intake);
+	if (result < 0) {
+		diag_set(diag, result, "cannot record: %m");
+		goto fail;
+	}
 	live->changes.recorder = live->recorder;
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;

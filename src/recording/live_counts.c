@@ -5,6 +5,7 @@
 
 #include "nettrace/nettrace_write.h"
 #include "perf/recorder.h"
+#include "recording/block_stacks.h"
 #include "recording/live_state.h"
 #include "recording/managed.h"
 #include "trace/spoor_payload.h"
@@ -21,6 +22,9 @@ void live_counts_end(struct live *live, const char *reason)
 		{ "lost", live->samples.lost },
 		{ "blocks", live->switches.count },
 		{ "short_blocks", live->switches.short_count },
+		{ "known_blocks", live->intake.block_stacks
+					  ? block_stacks_found(live->intake.block_stacks)
+					  : 0 },
 		{ "late", late },
 		{ "frames", live->symbolizer.frames_total },
 		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },

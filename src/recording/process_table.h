@@ -37,6 +37,7 @@ struct live_process {
 	bool announced; /* written to the file */
 	/* time of the exec record; 0: none in this recording */
 	uint64_t exec_ns;
+	uint64_t code_ns;     /* of the last PENDING_CODE_CHANGED */
 	unsigned start_steps; /* set of 1 << enum start_step: written to the file */
 	bool follows_exec;    /* an entry for the same pid before its exec is in the file */
 	/* children that started in the recording and ended without an event, since the last report */
