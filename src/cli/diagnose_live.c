@@ -48,7 +48,8 @@
 #define RECORDER_END_NS UINT64_C(30000000000)
 /* Then it gets a SIGTERM, and this time to write what it has. */
 #define RECORDER_LAST_NS UINT64_C(5000000000)
-#define SEND_TIMEOUT_S   2
+/* A recorder takes no event until it has started: on a busy machine that takes seconds. */
+#define SEND_TIMEOUT_S 10
 /* Standard streams may be closed, and a recorder's are its own. */
 #define DESCRIPTOR_LEAST 3
 
