@@ -9,6 +9,9 @@
  */
 void scheduling_wait_ones_turn(void);
 
+/* Ends that: a user waits for the calling thread. */
+void scheduling_wait_no_more(void);
+
 /*
  * Raises the priority of the calling thread, to drain rings that fill faster than a thread of normal
  * priority can read. No effect if forbidden. Its children inherit the priority.

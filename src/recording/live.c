@@ -698,6 +698,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (!live->started)
 		return 0;
 	live_looks_stop(&live->looks);
+	scheduling_wait_no_more();
 	recorder_stop(live->recorder);
 	intake_drain(&live->intake);
 	if (live->cpu_clocks)
