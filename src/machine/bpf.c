@@ -58,19 +58,85 @@ void bpf_map_unshare(void *memory, size_t bytes)
 		(void)munmap(memory, whole_pages(bytes)); /* mapped by this module */
 }
 
-int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,
-	uint32_t insn_count)
+static int load(enum bpf_prog_type type, uint32_t flags, uint32_t attach_type,
+	const struct bpf_insn *program, uint32_t insn_count)
 {
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = type;
 	attr.prog_flags = flags;
+	attr.expected_attach_type = attach_type;
 	attr.insns = (uint64_t)(uintptr_t)program;
 	attr.insn_cnt = insn_count;
 	/* some helpers are available only to programs with such a license */
 	attr.license = (uint64_t)(uintptr_t) "Dual MIT/GPL";
 	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,
+	uint32_t insn_count)
+{
+	return load(type, flags, 0, program, insn_count);
+}
+
+int bpf_load_for(enum bpf_prog_type type, uint32_t attach_type, const struct bpf_insn *program,
+	uint32_t insn_count)
+{
+	return load(type, 0, attach_type, program, insn_count);
+}
+
+int bpf_map_set(int map_fd, const void *key, const void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)map_fd;
+	attr.key = (uint64_t)(uintptr_t)key;
+	attr.value = (uint64_t)(uintptr_t)value;
+	return bpf_call(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+/* The attributes of BPF_LINK_CREATE, which this system's headers may lack. */
+struct link_attr {
+	uint32_t program_fd;
+	uint32_t target_fd;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint64_t words[4]; /* path, offsets, semaphores, cookies; of a perf event: the cookie */
+	uint32_t count;
+	uint32_t more_flags;
+	uint32_t pid;
+	uint32_t unused;
+};
+
+static int link_create(const struct link_attr *attr)
+{
+	long result = syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return result < 0 ? -errno : (int)result;
+}
+
+int bpf_link_uprobes(int program_fd, const char *path, const uint64_t *offsets,
+	const uint64_t *semaphores, const uint64_t *cookies, uint32_t count)
+{
+	struct link_attr attr = { .program_fd = (uint32_t)program_fd,
+		.attach_type = BPF_ATTACH_UPROBE_MULTI,
+		.words = { (uint64_t)(uintptr_t)path, (uint64_t)(uintptr_t)offsets,
+			(uint64_t)(uintptr_t)semaphores, (uint64_t)(uintptr_t)cookies },
+		.count = count };
+
+	return link_create(&attr);
+}
+
+int bpf_link_event(int program_fd, int event_fd, uint64_t cookie)
+{
+	struct link_attr attr = { .program_fd = (uint32_t)program_fd,
+		.target_fd = (uint32_t)event_fd,
+		.attach_type = BPF_PERF_EVENT,
+		.words = { cookie } };
+
+	return link_create(&attr);
 }
 
 struct bpf_insn bpf_insn(unsigned code, unsigned to, unsigned from, int offset, int immediate)

@@ -29,6 +29,26 @@ void bpf_map_unshare(void *memory, size_t bytes);
 int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,
 	uint32_t insn_count);
 
+/* As bpf_load(), for one kind of attachment (enum bpf_attach_type; the headers may be older than the kernel). */
+int bpf_load_for(enum bpf_prog_type type, uint32_t attach_type, const struct bpf_insn *program,
+	uint32_t insn_count);
+
+/* Sets an entry of a map. `key` and `value` have the sizes of the map. 0 or a negative errno. */
+int bpf_map_set(int map_fd, const void *key, const void *value);
+
+/* bpf_attach_type of a program that is attached to many uprobes by one link (Linux 6.6). */
+#define BPF_ATTACH_UPROBE_MULTI 48u
+
+/*
+ * Runs a program of that kind at places of a file, in all processes: the link's descriptor, or a negative errno. Each
+ * array has `count` elements: file offsets, offsets of semaphores (0: none), and what bpf_get_attach_cookie() returns.
+ */
+int bpf_link_uprobes(int program_fd, const char *path, const uint64_t *offsets,
+	const uint64_t *semaphores, const uint64_t *cookies, uint32_t count);
+
+/* Runs a program at a perf event, with a cookie (Linux 5.15): the link's descriptor, or a negative errno. */
+int bpf_link_event(int program_fd, int event_fd, uint64_t cookie);
+
 struct bpf_insn bpf_insn(unsigned code, unsigned to, unsigned from, int offset, int immediate);
 
 #endif

@@ -285,8 +285,8 @@ static bool is_memory(int fd)
 	return n >= (ssize_t)sizeof(mark) - 1 && !memcmp(link, mark, sizeof(mark) - 1);
 }
 
-int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
-	uint64_t *ret_size_bytes, struct diag *diag)
+static int open_map_file(uint32_t pid, uint64_t begin, uint64_t end, bool memory, uint64_t size_max,
+	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag)
 {
 	char path[PATH_ROOM];
 
@@ -295,10 +295,22 @@ int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t si
 	cleanup(closep) int fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return refuse(-errno, path, pid, diag);
-	if (is_memory(fd))
+	if (!memory && is_memory(fd))
 		return refuse(-EINVAL, path, pid, diag);
 	int r = open_looked_at(TAKE_FD(fd), size_max, ret_fd, ret_size_bytes);
 	return r < 0 ? refuse(r, path, pid, diag) : 0;
+}
+
+int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
+	uint64_t *ret_size_bytes, struct diag *diag)
+{
+	return open_map_file(pid, begin, end, false, size_max, ret_fd, ret_size_bytes, diag);
+}
+
+int target_image_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
+	uint64_t *ret_size_bytes, struct diag *diag)
+{
+	return open_map_file(pid, begin, end, true, size_max, ret_fd, ret_size_bytes, diag);
 }
 
 uint64_t target_mount_namespace(uint32_t pid)

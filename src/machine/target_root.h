@@ -66,6 +66,10 @@ int target_root_open_word(const struct target_root *root, const char *path, uint
 int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
 	uint64_t *ret_size_bytes, struct diag *diag);
 
+/* The same, also for a memfd, for images of code that are made at run time. */
+int target_image_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
+	uint64_t *ret_size_bytes, struct diag *diag);
+
 /* The inode of its mount namespace; 0 if it is unknown. */
 uint64_t target_mount_namespace(uint32_t pid);
 

@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +78,28 @@ int record_child_spawn(struct record_child *child, char *const argv[], struct di
 		.error_fd = error[0],
 	};
 	return 0;
+}
+
+char *record_child_path(const struct record_child *child)
+{
+	const char *folders = getenv("PATH");
+
+	if (strchr(child->name, '/'))
+		return realpath(child->name, NULL);
+	/* execvp() has this default, too. */
+	for (const char *at = folders ? folders : "/bin:/usr/bin"; *at;) {
+		int len = (int)strcspn(at, ":");
+		char *path;
+		/* An empty name is the current folder. */
+		if (asprintf(&path, "%.*s/%s", len ? len : 1, len ? at : ".", child->name) < 0)
+			return NULL;
+		char *found = access(path, X_OK) == 0 ? realpath(path, NULL) : NULL;
+		free(path);
+		if (found)
+			return found;
+		at += len + (at[len] == ':');
+	}
+	return NULL;
 }
 
 static void reap(struct record_child *child)

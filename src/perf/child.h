@@ -30,6 +30,9 @@ struct record_child {
  */
 int record_child_spawn(struct record_child *child, char *const argv[], struct diag *diag);
 
+/* The file that it will execute, as execvp() finds it; the caller frees it. NULL: there is none, or no memory. */
+char *record_child_path(const struct record_child *child);
+
 /* Lets a waiting child exec. On failure it is reaped, pid is 0 and exec_code is set. */
 int record_child_go(struct record_child *child, struct diag *diag);
 

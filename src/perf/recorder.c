@@ -23,6 +23,7 @@
 #include "perf/recorder_events.h"
 #include "perf/ring.h"
 #include "perf/sched_probe.h"
+#include "perf/usdt_probe.h"
 
 /* limit of samples a second on all CPUs, if only the samples of some processes are kept */
 #define WIDE_HZ_MAX 20000u
@@ -32,6 +33,7 @@ void recorder_close(struct recorder *recorder)
 	if (!recorder)
 		return;
 	recorder_events_close(recorder);
+	usdt_probe_close(recorder->usdt);
 	sched_probe_close(recorder->probe);
 	for (uint32_t i = 0; i < recorder->targets.count; i++)
 		if (recorder->targets.items[i].pidfd >= 0)
@@ -86,6 +88,8 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 		recorder->attr.context_switch = 1;
 		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
 	}
+	if (recorder->options.usdt)
+		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
 		/* for the detection of inherited events (twins.h) */
@@ -296,7 +300,7 @@ static bool prefers_cpus(const struct recorder *recorder)
 	if (!processes || !rights_allow_machine(&recorder->rights))
 		return false;
 	/* Only the rings of CPUs have the stacks of context switches, and the wakers. */
-	return recorder->options.switches ||
+	return recorder->options.switches || recorder->options.usdt ||
 	       (uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
 }
 
@@ -347,6 +351,11 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 	else if (recorder->options.switches)
 		sched_events_refuse(&recorder->info.sched, -EPERM);
 	open_probe(recorder);
+	r = recorder->options.usdt
+		    ? usdt_probe_open(recorder->options.usdt_by_events, &recorder->usdt, diag)
+		    : 0;
+	if (r < 0)
+		return r;
 	bool preferred = prefers_cpus(recorder);
 	bool machine = recorder->options.scope == RECORD_MACHINE;
 
@@ -367,6 +376,12 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 	if (!recorder->machine) {
 		sched_probe_close(recorder->probe);
 		recorder->probe = NULL;
+	}
+	if (!recorder->machine && recorder->usdt) {
+		diag_set(diag, -EACCES,
+			"cannot record USDT probes: that takes the right to record the whole machine");
+		diag_remedy(diag, "record with sudo");
+		return -EACCES;
 	}
 	fill_info(recorder);
 	return 0;
@@ -453,6 +468,8 @@ int recorder_start(struct recorder *recorder, struct diag *diag)
 void recorder_stop(struct recorder *recorder)
 {
 	recorder->running = false;
+	if (recorder->usdt)
+		usdt_probe_end(recorder->usdt);
 	for (uint32_t i = 0; i < recorder->events.count; i++)
 		/* an event that has ended is stopped already */
 		(void)event_disable(recorder->events.items[i].fd);
@@ -477,6 +494,11 @@ bool recorder_copy_small(struct recorder *recorder, bool small)
 uint64_t *recorder_muted(struct recorder *recorder)
 {
 	return recorder->probe ? sched_probe_muted(recorder->probe) : NULL;
+}
+
+struct usdt_probe *recorder_usdt(struct recorder *recorder)
+{
+	return recorder->usdt;
 }
 
 bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record)

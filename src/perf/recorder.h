@@ -12,7 +12,7 @@
  * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN [REGS_USER STACK_USER]}, and all other records end with {TID
  * TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only
  * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC. With
- * `switches`, every sample has RAW data, and there are records of context switches.
+ * `switches` or `usdt`, every sample has RAW data; with `switches` there are records of context switches.
  */
 #ifndef SPOOR_PERF_RECORDER_H
 #define SPOOR_PERF_RECORDER_H
@@ -28,6 +28,7 @@ struct perf_record;
 struct poll_set;
 struct recorder;
 struct ring;
+struct usdt_probe;
 
 /*
  * The recorder does not run yet. -EACCES: rights are missing (the diag has a remedy). -ESRCH: the
@@ -101,5 +102,8 @@ bool recorder_known_block(const struct recorder *recorder, const struct perf_rec
  */
 void recorder_learn_stack(struct recorder *recorder, const struct perf_record *record,
 	uint64_t stack_end);
+
+/* With options.usdt: what attaches probes; NULL without it. Valid until recorder_close(). */
+struct usdt_probe *recorder_usdt(struct recorder *recorder);
 
 #endif

@@ -20,6 +20,7 @@
 #include "perf/kernel_event.h"
 #include "perf/ring.h"
 #include "perf/sched_probe.h"
+#include "perf/usdt_probe.h"
 
 /* a process that still grows after so many rounds is followed by inheritance only */
 #define SCAN_ROUNDS_MAX 64u
@@ -163,6 +164,27 @@ static int open_probe_events(struct recorder *recorder, int32_t cpu, int ring_fd
 	return 0;
 }
 
+/* Opens the event of one CPU into which the programs of USDT probes write. */
+static int open_usdt_event(struct recorder *recorder, int32_t cpu, int ring_fd)
+{
+	const struct recorder_options *options = &recorder->options;
+	struct perf_event_attr attr;
+
+	if (!recorder->usdt)
+		return 0;
+	usdt_probe_attribute(&recorder->attr, options->usdt_stack_bytes, options->user_only,
+		options->kernel_only, &attr);
+	int fd = event_open(&attr, -1, cpu);
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0; /* the CPU went offline */
+	if (fd < 0)
+		return fd;
+	int r = keep_event(recorder, fd, cpu, 0, false);
+	if (r == 0)
+		r = event_redirect(fd, ring_fd);
+	return r < 0 ? r : usdt_probe_connect(recorder->usdt, cpu, fd);
+}
+
 /*
  * Opens the scheduler's tracepoints of a CPU, beside its ring. If the kernel refuses them, context
  * switches are recorded without them. As of the samples, there are two of the switches if the copies
@@ -188,7 +210,7 @@ static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd
 	if (r == 0 && of[SCHED_EVENT_WAKING].wanted)
 		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_WAKING,
 			options->waking_stack_bytes, &kind);
-	return r;
+	return r < 0 ? r : open_usdt_event(recorder, cpu, ring_fd);
 }
 
 /* Two sampling events, of which one runs at a time; both write into the ring of `owner`. */

@@ -17,6 +17,7 @@
 #include "perf/twins.h"
 
 struct sched_probe;
+struct usdt_probe;
 
 struct recorder_event {
 	int fd;
@@ -47,6 +48,7 @@ struct recorder {
 	struct cpu_list online; /* as of the last recorder_follow_cpus() */
 	struct twins twins;
 	struct sched_probe *probe; /* NULL: sched_switch has its own events */
+	struct usdt_probe *usdt;   /* NULL: no USDT probes are recorded */
 	uint8_t *scratch;
 	size_t ring_bytes;
 	uint32_t wait_first; /* of its descriptors in the set of the last recorder_await() */

@@ -63,7 +63,11 @@ struct recorder_options {
 	uint32_t waking_stack_bytes;
 	bool switches;      /* context switches, with stacks where the rights allow it */
 	bool waking_stacks; /* with `switches`: the stacks of the wakers too */
-	bool no_hardware;   /* cpu-clock even if there are hardware cycles */
+	/* USDT probes: machine-wide rings only; recorder_usdt() attaches them */
+	bool usdt;
+	bool usdt_by_events;       /* as usdt_probe_open() has it */
+	uint32_t usdt_stack_bytes; /* with `usdt`: the largest copies with a hit */
+	bool no_hardware;          /* cpu-clock even if there are hardware cycles */
 	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
 	const struct diag *instead;
 	const struct rights *rights; /* borrowed as `pids` is; NULL: the rights of this process */
