@@ -253,8 +253,8 @@ int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metada
 	}
 	bool has_id = made.is_libspoor = read_uri(uri, &schema);
 
-	schema.provider =
-		colon ? strtab_add(&trace->strings, name, len) : trace_add_text(trace, "lttng");
+	schema.provider = colon ? trace_add_foreign_provider(trace, name, len)
+				: trace_add_text(trace, "lttng");
 	schema.name = trace_add_text(trace, short_name);
 	if (!add_fields(&made, metadata, &metadata->types.items[event->fields], 0, trace,
 		    &schema)) {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* The reader cuts a longer chain at the root's end; the file cannot hold more than 8190 frames. */
 #define STACK_FRAMES_MAX (1u << 16)
 
@@ -65,6 +67,28 @@ bool trace_options_say(const struct trace *trace, const char *what)
 uint32_t trace_add_text(struct trace *trace, const char *text)
 {
 	return text ? strtab_add_z(&trace->strings, text) : 0;
+}
+
+uint32_t trace_add_foreign_provider(struct trace *trace, const char *name, size_t len)
+{
+	static const char own[] = "Spoor";
+	static const char mark[] = " (of a program)";
+	bool taken = len >= sizeof(own) - 1 && memcmp(name, own, sizeof(own) - 1) == 0;
+
+	for (int kind = PROVIDER_UNIVERSAL_SYSTEM; !taken && kind <= PROVIDER_SPOOR; kind++)
+		taken = strlen(provider_name((enum provider_kind)kind)) == len &&
+			memcmp(name, provider_name((enum provider_kind)kind), len) == 0;
+	uint32_t index = strtab_add(&trace->strings, name, len);
+	if (!taken || !index)
+		return index;
+	/* The text of an index may move when another is added: so it is copied. */
+	struct bytes marked = { 0 };
+	bytes_add(&marked, name, len);
+	bytes_add(&marked, mark, sizeof(mark) - 1);
+	index = marked.failed ? 0
+			      : strtab_add(&trace->strings, (const char *)marked.data, marked.len);
+	bytes_done(&marked);
+	return index;
 }
 
 /*

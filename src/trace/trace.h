@@ -222,6 +222,12 @@ void trace_done(struct trace *trace);
 const char *trace_text(const struct trace *trace, uint32_t index);
 uint32_t trace_add_text(struct trace *trace, const char *text);
 
+/*
+ * The provider of a program's events, `len` bytes of text. The name of one that Spoor writes events of (Universal.System), and each
+ * that begins with "Spoor", gets " (of a program)": a program must not make events that readers take for Spoor's.
+ */
+uint32_t trace_add_foreign_provider(struct trace *trace, const char *name, size_t len);
+
 /* Whether the recorder's options have this text, such as "\"event\":\"thread-clocks\"". */
 bool trace_options_say(const struct trace *trace, const char *what);
 

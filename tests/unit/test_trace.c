@@ -127,6 +127,38 @@ static void test_known_schema_when_full(void **state)
 	trace_done(&trace);
 }
 
+/* A program's events never have a name that Spoor's own have. */
+static void test_foreign_providers(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *shown;
+	} cases[] = {
+		{ "shop", "shop" },
+		{ "Spoor", "Spoor (of a program)" },
+		{ "Spoor-Shop", "Spoor-Shop (of a program)" },
+		{ "spoor_library", "spoor_library" },
+		{ "Universal.System", "Universal.System (of a program)" },
+		{ "Universal", "Universal" },
+		{ "", "" },
+	};
+	struct trace trace;
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *name = cases[i].name;
+		assert_string_equal(trace_text(&trace,
+					    trace_add_foreign_provider(&trace, name, strlen(name))),
+			cases[i].shown);
+	}
+	/* The name need not end where the text ends. */
+	assert_string_equal(trace_text(&trace,
+				    trace_add_foreign_provider(&trace, "Spoor:event", 5)),
+		"Spoor (of a program)");
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_known_schemas),
 		cmocka_unit_test(test_known_schema_when_full),
+		cmocka_unit_test(test_foreign_providers),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
