@@ -41,6 +41,7 @@
 #include "perf/recorder.h"
 #include "recording/copy_size.h"
 #include "recording/live.h"
+#include "recording/live_usdt.h"
 #include "target/targets.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
@@ -438,7 +439,8 @@ static bool open_without_events(struct recording_run *run, struct live_options *
 	struct diag refusal = { 0 };
 	struct diag failure = { 0 };
 
-	if (options->kernel_only || options->cpu_count || !recorder_refusal(&refusal))
+	if (options->kernel_only || options->cpu_count || options->usdt ||
+		!recorder_refusal(&refusal))
 		return false;
 	say_instead(options, &refusal);
 	options->instead = &refusal;
@@ -566,6 +568,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.activity_max = values->events.activities,
 		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
 		.lttng = values->lttng.list.items,
+		.usdt = values->usdt.list.items,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -743,8 +746,12 @@ int record_observed(int argc, char **argv, int looks_fd)
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL) ||
-		   (values.lttng.list.count && !vec_add(&values.lttng.list, NULL))) {
+		   (values.lttng.list.count && !vec_add(&values.lttng.list, NULL)) ||
+		   (values.usdt.list.count && !vec_add(&values.usdt.list, NULL))) {
 		code = EXIT_FAILED;
+	} else if (values.usdt.list.count && live_usdt_check(values.usdt.list.items,
+						     values.tids.list.count != 0, &diag) < 0) {
+		code = words_fail_argument(&diag);
 	} else {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		int result = record(&run, argc, argv, &diag);

@@ -69,6 +69,10 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	if (counts->lttng_events)
 		bytes_printf(out, " and %s",
 			TEXT_THINGS(counts->lttng_events, "event of LTTng", "events of LTTng"));
+	if (counts->usdt_events)
+		bytes_printf(out, " and %s",
+			TEXT_THINGS(counts->usdt_events, "hit of USDT probes",
+				"hits of USDT probes"));
 	if (counts->events_counted)
 		bytes_printf(out, " (%s more are counted only)",
 			TEXT_COUNT(counts->events_counted));
@@ -83,6 +87,10 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 		bytes_printf(out, ", %s",
 			TEXT_THINGS(counts->lttng_lost, "event of LTTng lost",
 				"events of LTTng lost"));
+	if (counts->usdt_lost)
+		bytes_printf(out, ", %s",
+			TEXT_THINGS(counts->usdt_lost, "hit of USDT probes lost",
+				"hits of USDT probes lost"));
 	if (counts->unsampled_ns)
 		bytes_printf(out,
 			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)%s",
@@ -90,7 +98,8 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			counts->lost ? "" : "\n");
 	if (counts->unsampled_ns && !counts->lost) {
 		/* CPU time without samples was reported above: "nothing lost" would be false. */
-	} else if (!counts->lost && (counts->events_lost || counts->lttng_lost)) {
+	} else if (!counts->lost &&
+		   (counts->events_lost || counts->lttng_lost || counts->usdt_lost)) {
 		bytes_text(out, "; no sample lost\n");
 	} else if (counts->lost && counts->blocks) {
 		bytes_printf(out, ", %s samples and switches lost\n", TEXT_COUNT(counts->lost));
@@ -100,6 +109,17 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	} else {
 		bytes_text(out, ", nothing lost\n");
 	}
+	if (counts->usdt && !counts->usdt_sites && !counts->usdt_refused)
+		bytes_text(out,
+			"no USDT probe that --usdt names was in the recorded processes ('readelf -n FILE' lists those of a file)\n");
+	if (counts->usdt_refused)
+		bytes_printf(out, "%s could not be probed (spoor report -v shows the reason)\n",
+			TEXT_THINGS(counts->usdt_refused, "USDT probe", "USDT probes"));
+	if (counts->usdt_unreadable)
+		bytes_printf(out,
+			"unreadable %s (the field 'unreadable' of the events names them)\n",
+			TEXT_THINGS(counts->usdt_unreadable, "argument of USDT probes",
+				"arguments of USDT probes"));
 	if (counts->lttng_incomplete)
 		bytes_text(out, "incomplete events of LTTng (spoor report -v shows the reason)\n");
 	if (counts->lttng_left)

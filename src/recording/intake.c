@@ -14,6 +14,7 @@
 #include "code/unwind_trace.h"
 #include "pipeline/reorder_window.h"
 #include "recording/block_stacks.h"
+#include "recording/live_usdt.h"
 #include "recording/memory_names.h"
 #include "recording/process_table.h"
 #include "recording/samples.h"
@@ -64,6 +65,8 @@ static void take_mapping(struct intake *intake, const struct perf_record *record
 	item->tid = record->tid;
 	item->cpu = (int16_t)record->cpu;
 	item->side = side;
+	if (intake->usdt)
+		live_usdt_note(intake->usdt, record->pid);
 	if (intake->memory)
 		memory_names_sign(intake->memory, record->pid,
 			strtab_get(&intake->trace->strings, side->path));
@@ -341,6 +344,25 @@ static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_r
 	return which != SCHED_EVENT_COUNT;
 }
 
+/* A hit of a USDT probe; false: it is a sample of another kind. */
+static bool take_usdt(struct intake *intake, const struct perf_record *record)
+{
+	struct perf_callchain chain;
+
+	if (!live_usdt_is_hit(record))
+		return false;
+	if (!record->pid || record->pid == UINT32_MAX ||
+		(recorder_info(intake->recorder)->filter_by_pid &&
+			(pid_filter_has(intake->filter, record->pid) ||
+				process_table_is_foreign(intake->table, record->pid))))
+		return true;
+	intake->copy_fixed = true;
+	uint32_t stack_index = take_chain(intake, record, &chain, NULL);
+	intake->copy_fixed = false;
+	(void)live_usdt_take(intake->usdt, record, stack_index); /* what it cannot take it counts */
+	return true;
+}
+
 static void take_switch(struct intake *intake, uint32_t ring, const struct perf_record *record)
 {
 	struct intake_block *block = block_of(intake, ring);
@@ -396,6 +418,9 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 		stack_unwinder_note(intake->unwinder, &record);
 		intake->change_ns = intake->pass_ns;
 	}
+	if (intake->usdt && record.type == PERF_TYPE_SAMPLE && record.raw_size &&
+		take_usdt(intake, &record))
+		return;
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:
 		take_sample(intake, &record);
@@ -412,10 +437,14 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 			record.exec);
 		break;
 	case PERF_TYPE_FORK:
+		if (intake->usdt)
+			live_usdt_fork(intake->usdt, record.parent_pid, record.pid);
 		take_simple(intake, &record, PENDING_FORK,
 			(uint64_t)record.parent_pid << 32 | record.parent_tid, false);
 		break;
 	case PERF_TYPE_EXIT:
+		if (record.pid == record.tid && intake->usdt)
+			live_usdt_exit(intake->usdt, record.pid);
 		if (record.pid == record.tid && intake->memory)
 			memory_names_exit(intake->memory, record.pid);
 		take_simple(intake, &record, PENDING_EXIT, 0, false);

@@ -14,6 +14,7 @@
 
 struct arch;
 struct block_stacks;
+struct live_usdt;
 struct process_table;
 struct recorder;
 struct stack_unwinder;
@@ -48,6 +49,7 @@ struct intake {
 	struct memory_names *memory;       /* NULL: no names are read from memory */
 	struct stack_unwinder *unwinder;   /* NULL: the kernel's chains are taken as they are */
 	struct block_stacks *block_stacks; /* NULL: no blocks are recognized */
+	struct live_usdt *usdt;            /* NULL: no USDT probes are recorded */
 	struct perf_layout layout;
 	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
 	VEC(struct intake_block) blocks; /* by ring */

@@ -17,6 +17,7 @@
 #include "machine/scheduling.h"
 #include "perf/recorder.h"
 #include "perf/child.h"
+#include "perf/usdt_probe.h"
 #include "pipeline/relay.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
@@ -211,6 +212,9 @@ static void give_out(struct live *live, uint64_t until_ns)
 			free(item->side);
 			item->side = NULL;
 			continue; /* the CPU's ring did not produce it */
+		case PENDING_USDT:
+			live_usdt_write(&live->usdt, item, late_ns);
+			break;
 		case PENDING_EVENT:
 			live_events_hand_over(&live->events, item, late_ns);
 			continue; /* the CPU's ring did not produce it */
@@ -411,6 +415,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	if (result < 0)
 		goto fail;
 	live->intake.recorder = live->recorder;
+	live->intake.usdt = recorder_usdt(live->recorder) ? &live->usdt : NULL;
 	live->intake.unwinder = live->unwinder;
 	live->intake.copies_vary = recorder_info(live->recorder)->copies_vary;
 	result = intake_recognize_blocks(&live->intake);
@@ -466,6 +471,11 @@ uint32_t live_rights(const struct live *live)
 		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket requires write permission */
 	if (live->symbolizer.kernel_asked && live->symbolizer.kernel_needs_right)
 		rights |= RIGHT_BPF;
+	if (recorder_usdt(live->recorder)) /* probe images that are mapped later */
+		rights |= (usdt_probe_needs_admin(recorder_usdt(live->recorder)) ? RIGHT_SYS_ADMIN
+										 : 0u) |
+			  RIGHT_BPF | RIGHT_PERFMON | RIGHT_DAC_READ_SEARCH |
+			  RIGHT_CHECKPOINT_RESTORE;
 	return rights;
 }
 
@@ -540,6 +550,8 @@ int live_start(struct live *live, struct diag *diag)
 	if (live->options.off_cpu && !live->options.machine)
 		switch_table_begin(&live->switches, live->options.pids, live->options.pid_count);
 	process_table_scan(&live->table);
+	if (recorder_usdt(live->recorder))
+		live_usdt_start(&live->usdt, &live->table, recorder_usdt(live->recorder));
 	if (live->cpu_clocks)
 		live_clocks_start(live->cpu_clocks);
 	result = live_run_command(live, diag);
@@ -564,6 +576,8 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 	live_port_await(&live->port, set);
 	if (!live->writer.end_ns)
 		live_lttng_await(&live->lttng, set);
+	if (!live->writer.end_ns)
+		live_usdt_await(&live->usdt, set);
 	if (!live->writer.end_ns)
 		memory_names_await(&live->memory, set);
 	live_looks_await(&live->looks, set);
@@ -595,6 +609,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 
 	live_lttng_look(&live->lttng, now_ns);
 	live_looks_take(&live->looks);
+	live_usdt_look(&live->usdt, now_ns);
 	advance_port(live, now_ns);
 	if (now_ns >= due_ns) {
 		flush(live, limit_ns(live, now_ns));
@@ -729,6 +744,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	say_withheld(live);
 	live_events_tell_losses(&live->events);
 	samples_tell_cut(&live->samples);
+	live_usdt_tell(&live->usdt);
 	live->unsampled_ns = samples_tell_unsampled(&live->samples, &live->options,
 		recorder_info(live->recorder), live->command_ns);
 	live_counts_end(live, reason);
@@ -748,6 +764,7 @@ void live_close(struct live *live)
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);
+	live_usdt_done(&live->usdt);
 	stack_unwinder_free(live->unwinder);
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);

@@ -19,6 +19,9 @@ void live_counts_end(struct live *live, const char *reason)
 		{ "runtime_events", live->events.count },
 		{ "runtime_events_counted", live->events.bound.counted },
 		{ "runtime_events_lost", live->events.lost + managed_lost(live->managed) },
+		{ "usdt_events", live->usdt.count },
+		{ "usdt_events_lost", live_usdt_lost(&live->usdt) },
+		{ "usdt_arguments_unreadable", live->usdt.unreadable },
 		{ "lost", live->samples.lost },
 		{ "blocks", live->switches.count },
 		{ "short_blocks", live->switches.short_count },
@@ -57,6 +60,9 @@ void live_counts_end(struct live *live, const char *reason)
 	if (live_lttng_lost(&live->lttng))
 		session_writer_loss_at_all(&live->writer, "lttng", "events",
 			live_lttng_lost(&live->lttng), live->writer.end_ns);
+	if (live_usdt_lost(&live->usdt))
+		session_writer_loss_at_all(&live->writer, "usdt", "events",
+			live_usdt_lost(&live->usdt), live->writer.end_ns);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
@@ -71,12 +77,18 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.samples = live->samples.count,
 		.lost = live->samples.lost,
 		.blocks = live->switches.count,
-		.late = live->samples.late + live->events.late + live->lttng.late,
+		.late = live->samples.late + live->events.late + live->lttng.late + live->usdt.late,
 		.events = live->events.count,
 		.lttng_events = live->lttng.count,
 		.lttng_lost = live_lttng_lost(&live->lttng),
 		.lttng_incomplete = live->lttng.incomplete,
 		.lttng_left = live->lttng.session.stuck ? live->lttng.session.name : NULL,
+		.usdt_events = live->usdt.count,
+		.usdt_lost = live_usdt_lost(&live->usdt),
+		.usdt_unreadable = live->usdt.unreadable,
+		.usdt_sites = live->usdt.sites.rows.count,
+		.usdt_refused = live->usdt.refused,
+		.usdt = live->usdt.table != NULL,
 		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),

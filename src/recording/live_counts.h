@@ -25,10 +25,16 @@ struct live_counts {
 	uint64_t blocks; /* of threads, with options.off_cpu */
 	uint64_t events; /* of .NET runtimes */
 	uint64_t lttng_events;
-	uint64_t lttng_lost;     /* discarded by LTTng, or of unknown processes */
-	bool lttng_incomplete;   /* more may be missing; a notice has the reason */
-	const char *lttng_left;  /* the session of LTTng that may be left, borrowed; NULL: none */
-	uint64_t events_counted; /* not written: see event_bound.h */
+	uint64_t lttng_lost;    /* discarded by LTTng, or of unknown processes */
+	bool lttng_incomplete;  /* more may be missing; a notice has the reason */
+	const char *lttng_left; /* the session of LTTng that may be left, borrowed; NULL: none */
+	uint64_t usdt_events;
+	uint64_t usdt_lost;       /* hits without an event, apart from `lost` */
+	uint64_t usdt_unreadable; /* arguments that could not be read */
+	uint32_t usdt_sites;      /* places in code that were probed */
+	uint32_t usdt_refused;    /* and that could not be */
+	bool usdt;                /* probes were requested */
+	uint64_t events_counted;  /* not written: see event_bound.h */
 	/* by a runtime, or here because a memory or size limit was reached */
 	uint64_t events_lost;
 	uint64_t bytes; /* in the file */

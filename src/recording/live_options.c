@@ -27,7 +27,7 @@ static size_t ring_bytes(const struct live_options *options, bool copies)
 {
 	uint64_t second = (uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES);
 
-	if (options->off_cpu)
+	if (options->off_cpu || (options->usdt && options->usdt[0]))
 		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
 	if (!copies)
 		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
@@ -61,6 +61,8 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		.user_only = options->user_only,
 		.switches = options->off_cpu,
 		.waking_stacks = options->wakers,
+		.usdt = options->usdt && options->usdt[0],
+		.usdt_stack_bytes = stack_bytes(options, WAKER_COPY_BYTES),
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
 	};
@@ -128,6 +130,12 @@ void live_options_json(const struct live_options *options, const struct recorder
 		json_array(&j, "lttng");
 		for (size_t i = 0; options->lttng[i]; i++)
 			json_z(&j, NULL, options->lttng[i]);
+		json_end(&j);
+	}
+	if (options->usdt && options->usdt[0]) {
+		json_array(&j, "usdt");
+		for (size_t i = 0; options->usdt[i]; i++)
+			json_z(&j, NULL, options->usdt[i]);
 		json_end(&j);
 	}
 	json_bool(&j, "arguments", !options->no_arguments);

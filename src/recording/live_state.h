@@ -14,6 +14,7 @@
 #include "recording/live_lttng.h"
 #include "recording/live_options.h"
 #include "recording/live_port.h"
+#include "recording/live_usdt.h"
 #include "recording/machine_changes.h"
 #include "recording/memory_names.h"
 #include "recording/process_table.h"
@@ -46,6 +47,7 @@ struct live {
 	struct live_events events;
 	struct live_lttng lttng;
 	struct live_looks looks;
+	struct live_usdt usdt;
 	struct live_port port;
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;

@@ -1,0 +1,93 @@
+/*
+ * USDT probes in a live session: finds the images of the recorded processes that have probes, also those that are mapped
+ * later, probes them (usdt_sites.h), and writes the hits as events with their call chains.
+ *
+ * Each file is read one time, however many processes map it. Files that libspoor makes at run time grow, so they
+ * stay open and are read again when they have grown. Hits of processes that are not recorded are dropped.
+ */
+#ifndef SPOOR_RECORDING_LIVE_USDT_H
+#define SPOOR_RECORDING_LIVE_USDT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "recording/usdt_sites.h"
+
+struct diag;
+struct pending;
+struct perf_record;
+struct poll_set;
+struct process_table;
+struct usdt_probe;
+
+/* A file that grows. */
+struct usdt_file {
+	int fd;
+	uint64_t size_bytes;
+	uint32_t note_count; /* that were read */
+};
+
+/* A process whose mappings are to be read. */
+struct usdt_process {
+	uint32_t pid;
+	uint32_t tries; /* readings that met a mapping that had changed */
+};
+
+/* All zero: no USDT probes are recorded. */
+struct live_usdt {
+	struct process_table *table; /* borrowed; NULL: not started */
+	struct usdt_sites sites;
+	struct map seen; /* hash of a file's device and inode */
+	VEC(struct usdt_file) growing;
+	VEC(struct usdt_process) processes;
+	struct map recorded; /* pids; not used if all processes are recorded */
+	struct bytes payload;
+	uint64_t looked_ns;
+	uint64_t count;      /* written */
+	uint64_t unreadable; /* arguments that could not be read, of these */
+	uint64_t late;
+	uint64_t cut;         /* not written, since the file was full */
+	uint64_t memory_lost; /* not kept, without memory */
+	uint32_t refused;     /* sites that could not be probed */
+	int refused_error;    /* of the last */
+};
+
+/*
+ * Whether `patterns` (NULL-terminated, each PROVIDER or PROVIDER:PROBE, several with commas) can be used; `threads`:
+ * single threads are recorded, for which there are no USDT probes. 0 or -EINVAL.
+ */
+int live_usdt_check(const char *const *patterns, bool threads, struct diag *diag);
+
+/* Probes the images of the processes in the table, and of the command that is about to start. */
+void live_usdt_start(struct live_usdt *usdt, struct process_table *table, struct usdt_probe *probe);
+
+void live_usdt_await(const struct live_usdt *usdt, struct poll_set *set);
+
+/* From the kernel's records as they come: a process has a new executable mapping, forks, has ended. */
+void live_usdt_note(struct live_usdt *usdt, uint32_t pid);
+void live_usdt_fork(struct live_usdt *usdt, uint32_t parent_pid, uint32_t pid);
+void live_usdt_exit(struct live_usdt *usdt, uint32_t pid);
+
+/* Probes what is new. */
+void live_usdt_look(struct live_usdt *usdt, uint64_t now_ns);
+
+/* Puts a sample with raw data into the window; false: it is not of a USDT probe. */
+bool live_usdt_take(struct live_usdt *usdt, const struct perf_record *record, uint32_t stack_index);
+/* Whether live_usdt_take() would take it. Cheap. */
+bool live_usdt_is_hit(const struct perf_record *record);
+
+/* Writes an item of kind PENDING_USDT that leaves the window. */
+void live_usdt_write(struct live_usdt *usdt, const struct pending *item, uint64_t late_ns);
+
+/* Hits without an event, apart from those that full rings lost. */
+uint64_t live_usdt_lost(const struct live_usdt *usdt);
+
+/* Writes notices about what could not be recorded. */
+void live_usdt_tell(struct live_usdt *usdt);
+
+void live_usdt_done(struct live_usdt *usdt);
+
+#endif
