@@ -28,7 +28,7 @@
  * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into
  * the thread's second, small ring (`nested`). An event of a handler that interrupts that one as
  * well is counted as lost. A session ends after no thread is inside a record that it began before
- * (pipe.c). So `turn` is the read-side mark of a kind of RCU: no fence when an event is fired,
+ * (lib/pipe/grace_period.h). So `turn` is the read-side mark of a kind of RCU: no fence when an event is fired,
  * membarrier() in each pass. Where that is refused, every event takes the slow path and makes a
  * fence.
  *
@@ -180,6 +180,11 @@ struct thread_state {
 	/* the thread has been inside the same record since then; 0: it is outside */
 	uint64_t held_since_ns;
 	uint64_t held_turns; /* sum of both rings' turns at that time */
+	/* of the grace period that began in pass `grace_running` (lib/pipe/grace_period.h) */
+	uint64_t grace_running;
+	uint64_t grace_turns[2]; /* of both rings when it began */
+	uint32_t grace_left;     /* rings whose record of that time the thread has left */
+	uint64_t grace_passed;   /* the last period in which it has left both */
 	uint64_t losses_seen;
 	uint64_t lost_seen[SESSIONS_MAX];
 	uint64_t last_ns;

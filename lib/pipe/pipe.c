@@ -7,6 +7,7 @@
 
 #include "lib/event/firing.h"
 #include "lib/event/thread_ring.h"
+#include "lib/pipe/grace_period.h"
 #include "lib/pipe/record_run.h"
 #include "lib/pipe/ring_look.h"
 #include "lib/pipe/session_state.h"
@@ -62,6 +63,7 @@ static struct {
 	bool quiet; /* every thread but stuck ones was seen outside of records in this pass */
 	bool stuck; /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
+	struct grace grace;
 	uint64_t fences_ns; /* when the system refused the barrier, in this run; 0: at the start */
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
@@ -172,6 +174,8 @@ static void threads_inspect(uint64_t now_ns)
 	pipe_state.quiet = true;
 	pipe_state.stuck = false;
 	pipe_state.pending_count = 0;
+	if (pipe_state.barrier)
+		grace_pass_begin(&pipe_state.grace, pipe_state.pass);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 
@@ -197,6 +201,9 @@ static void threads_inspect(uint64_t now_ns)
 		} else {
 			thread_hold(state, main_quiet, nested_quiet, now_ns);
 		}
+		if (pipe_state.barrier)
+			grace_thread(&pipe_state.grace, state, main_quiet, nested_quiet,
+				state->held_since_ns && now_ns - state->held_since_ns >= STUCK_NS);
 		uint64_t pending_bytes = state->main.seen_published - state->main.tail;
 		if (pending_bytes >= POPULATE_FROM)
 			ring_populate(&state->main, state->main.seen_published, POPULATE_BYTES);
@@ -644,14 +651,15 @@ static void record_leave_out(struct thread_state *state, struct thread_ring *rin
 	__atomic_fetch_or(&ring->stale_slots, bit, __ATOMIC_RELAXED);
 }
 
-bool pipe_slot_end(uint32_t slot)
+bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass)
 {
 	bool held = false;
 
 	lost_without_ring(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
-		if ((status == THREAD_LIVE || status == THREAD_LEFT) && state->held_since_ns) {
+		if ((status == THREAD_LIVE || status == THREAD_LEFT) && state->held_since_ns &&
+			state->grace_passed < cleared_pass) {
 			record_leave_out(state, &state->main, slot);
 			record_leave_out(state, &state->nested, slot);
 			held = true;
@@ -719,6 +727,7 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	pipe_state.before_ns = pipe_state.cutoff_ns;
 	pipe_state.cutoff_ticks = ticks;
 	threads_inspect(now_ns);
+	bool grace_ends = pipe_state.barrier && grace_pass_end(&pipe_state.grace);
 	if (!pipe_state.barrier)
 		pipe_state.last_ticks = now.ticks;
 	pipe_state.cutoff_ns = clock_line_ns(&pipe_state.clock, pipe_state.cutoff_ticks);
@@ -748,6 +757,10 @@ void pipe_pass(struct pipe_pass *ret_pass)
 		.number = pipe_state.pass,
 		.now_ns = now_ns,
 		.cutoff_ns = pipe_state.cutoff_ns,
+		.ticks = ticks,
+		.cutoff_ticks = pipe_state.cutoff_ticks,
+		.grace_complete = pipe_state.grace.complete,
+		.grace_ends = grace_ends,
 		.quiet = pipe_state.quiet && pipe_state.barrier,
 		.stuck = pipe_state.stuck,
 		.idle = idle,

@@ -26,10 +26,18 @@
 struct pipe_pass {
 	uint64_t number; /* counts the passes, from 1 */
 	uint64_t now_ns;
-	uint64_t cutoff_ns; /* all events up to this time have been written to the sinks */
-	bool quiet;         /* every thread but stuck ones was seen outside of a record */
-	bool stuck;         /* a thread has been inside the same record for 1 s */
-	bool idle;          /* no event was found */
+	uint64_t cutoff_ns;    /* all events up to this time have been written to the sinks */
+	uint64_t ticks;        /* stamps of events before the pass are lower */
+	uint64_t cutoff_ticks; /* cutoff_ns as a stamp */
+	/*
+	 * The pass in which the last complete grace period began (grace_period.h): records that were
+	 * begun before it are published.
+	 */
+	uint64_t grace_complete;
+	bool grace_ends; /* in this pass */
+	bool quiet;      /* every thread but stuck ones was seen outside of a record */
+	bool stuck;      /* a thread has been inside the same record for 1 s */
+	bool idle;       /* no event was found */
 };
 
 /* Makes one pass. Loop thread. */
@@ -54,12 +62,12 @@ void pipe_child(void);
 
 /*
  * pipe_slot_begin(): a session starts in this slot, and losses before are not counted for it.
- * pipe_slot_end(): a session ends; losses that no record reports yet are counted. A record that a
- * thread has not finished counts as lost for the session, and its bit for the slot is ignored.
- * Returns whether there is such a thread.
+ * pipe_slot_end(): a session ends that no event is fired for since the pass `cleared_pass`; losses
+ * that no record reports yet are counted. A record that a thread has not left since counts as lost
+ * for the session, and its bit for the slot is ignored. Returns whether there is such a thread.
  */
 void pipe_slot_begin(uint32_t slot);
-bool pipe_slot_end(uint32_t slot);
+bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass);
 
 /* Returns the memory of the rings' content to the system, when no session exists. */
 void pipe_trim(void);

@@ -6,8 +6,8 @@
  *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop thread, pass by pass
  *
  * After CLEARED no thread begins an event for the session. Events that were begun before are
- * complete after two passes in which every thread was outside of a record: an event that was begun
- * before the first of them is stamped before the second.
+ * published after a grace period (grace_period.h). Their stamps are lower than the time of the pass
+ * after that, and the session ends when a pass has written all events up to that time.
  */
 #include "lib/pipe/pipe_session.h"
 
@@ -25,9 +25,11 @@
 #include "lib/platform/platform.h"
 
 /* while threads are inside records for less than 1 s each (pipe.c), a session's end waits this long */
-#define STOP_MAX_NS  UINT64_C(1000000000)
-#define END_MAX_NS   UINT64_C(5000000000) /* nor for a peer that reads nothing for longer */
-#define NAP_NS       UINT64_C(1000000)
+#define STOP_MAX_NS UINT64_C(1000000000)
+#define END_MAX_NS  UINT64_C(5000000000) /* nor for a peer that reads nothing for longer */
+#define NAP_NS      UINT64_C(1000000)
+/* until the next look at threads that are inside records; they need a processor to leave them */
+#define STOP_NAP_NS  UINT64_C(200000)
 #define BUFFER_BYTES (UINT64_C(64) << 20)
 
 static struct {
@@ -35,9 +37,9 @@ static struct {
 	pthread_cond_t changed;
 	struct session *slots[SESSIONS_MAX];
 	uint64_t last_id;
-	uint64_t quarantine; /* atomic; changed under the lock */
-	uint32_t quiet_passes;
-	bool made; /* `changed` is initialized, with CLOCK_MONOTONIC */
+	uint64_t quarantine;      /* atomic; changed under the lock */
+	uint64_t quarantine_pass; /* slots were added in this pass; loop thread */
+	bool made;                /* `changed` is initialized, with CLOCK_MONOTONIC */
 	/*
 	 * All sessions with memory. In a child of fork() those of the parent stay here: their
 	 * references may be held by threads that the child does not have.
@@ -79,10 +81,10 @@ bool sessions_quarantined(void)
 	return __atomic_load_n(&sessions.quarantine, __ATOMIC_RELAXED) != 0;
 }
 
-void sessions_quiet(bool quiet)
+void sessions_release_slots(const struct pipe_pass *pass)
 {
-	sessions.quiet_passes = quiet ? sessions.quiet_passes + 1 : 0;
-	if (!sessions_quarantined() || sessions.quiet_passes < 2)
+	if (!sessions_quarantined() || !pass->grace_ends || pass->stuck ||
+		pass->grace_complete <= sessions.quarantine_pass)
 		return;
 	sessions_lock();
 	__atomic_store_n(&sessions.quarantine, 0, __ATOMIC_RELAXED);
@@ -368,7 +370,7 @@ static void session_fail(struct session *session, int error)
 }
 
 /* The last step: the sink is closed and the slot is released. */
-static void session_over(struct session *session)
+static void session_over(struct session *session, const struct pipe_pass *pass)
 {
 	uint64_t bit = UINT64_C(1) << session->slot;
 
@@ -376,6 +378,7 @@ static void session_over(struct session *session)
 	flags_set(&pipe_hot.stacks, bit, false);
 	slow_path_slot(session->slot, false);
 	if (session->slot_held) {
+		sessions.quarantine_pass = pass->number;
 		sessions_lock();
 		__atomic_fetch_or(&sessions.quarantine, bit, __ATOMIC_RELAXED);
 		sessions_unlock();
@@ -442,8 +445,23 @@ static bool end_is_late(struct session *session, uint64_t now_ns)
 	return now_ns - session->end_since_ns > END_MAX_NS;
 }
 
-static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
+/* Have all events of a session that is cleared reached its sink? */
+static bool is_drained(struct session *session, const struct pipe_pass *pass)
 {
+	if (!session->published_pass) {
+		if (pass->grace_complete >= session->cleared_pass)
+			session->published_pass = pass->number;
+		return false;
+	}
+	/* Stamps were read before this pass, not before that one. */
+	if (!session->published_ticks)
+		session->published_ticks = pass->ticks;
+	return pass->cutoff_ticks >= session->published_ticks;
+}
+
+static uint64_t stop_turn(struct session *session, const struct pipe_pass *pass)
+{
+	uint64_t now_ns = pass->now_ns;
 	bool aborted = session->error || __atomic_load_n(&session->aborted, __ATOMIC_RELAXED);
 
 	if (status_of(session) == SESSION_CLEARED) {
@@ -451,11 +469,9 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 			return 0;
 		if (!session->cleared_ns)
 			session->cleared_ns = now_ns;
-		if (quiet)
-			session->quiet_passes++;
-		if (session->quiet_passes < 2 && now_ns - session->cleared_ns < STOP_MAX_NS)
-			return quiet ? 0 : NAP_NS;
-		session->slot_held = pipe_slot_end(session->slot);
+		if (!is_drained(session, pass) && now_ns - session->cleared_ns < STOP_MAX_NS)
+			return pass->grace_ends ? 0 : STOP_NAP_NS;
+		session->slot_held = pipe_slot_end(session->slot, session->cleared_pass);
 		session->end_since_ns = now_ns;
 		__atomic_store_n(&session->status, SESSION_RUNDOWN, __ATOMIC_RELEASE);
 	}
@@ -477,13 +493,15 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 		session_fail(session, r);
 	session->loss_event = (struct session_loss){ 0 }; /* the stream is closed */
 	report_losses(session);
-	session_over(session);
+	session_over(session, pass);
 	return 0;
 }
 
-uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet,
-	bool idle)
+uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 {
+	uint64_t now_ns = pass->now_ns;
+	uint64_t cutoff_ns = pass->cutoff_ns;
+
 	if (session->failure)
 		session_fail(session, session->failure);
 	uint32_t status = __atomic_load_n(&session->status, __ATOMIC_ACQUIRE);
@@ -494,7 +512,7 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 	report_losses(session);
 	update_stall(session);
 	if (status >= SESSION_CLEARED)
-		return stop_turn(session, now_ns, quiet);
+		return stop_turn(session, pass);
 
 	sessions_lock();
 	flush_ns = session->flush_ns;
@@ -507,7 +525,7 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 	if (!session->error) {
 		int r = session->sink->ops->turn
 				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns,
-					  (flush ? SINK_FLUSH : 0u) | (idle ? SINK_IDLE : 0u))
+					  (flush ? SINK_FLUSH : 0u) | (pass->idle ? SINK_IDLE : 0u))
 				: 0;
 		if (r < 0)
 			session_fail(session, r);

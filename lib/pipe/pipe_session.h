@@ -20,6 +20,7 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/pipe/pipe.h"
 #include "lib/pipe/session_config.h"
 
 int session_new(const struct session_config *config, struct session **ret_session);
@@ -64,15 +65,15 @@ int session_start_public(const struct spoor_session_options *options, struct sin
  * One step of a session after each pass: flushes, and advances a session that ends. Returns the
  * time in ns until the next step is due.
  */
-uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet,
-	bool idle);
+uint64_t session_turn(struct session *session, const struct pipe_pass *pass);
 
 /*
  * A slot is quarantined if its session had to end while a thread was inside a record (for example,
  * stopped by a debugger). Until that thread was seen outside, it is used again only if no other slot
- * is free. sessions_quiet() reports whether the last pass has seen all threads outside of a record.
+ * is free. sessions_release_slots() does that when, in the last pass, a grace period has ended that
+ * waited for all threads.
  */
 bool sessions_quarantined(void);
-void sessions_quiet(bool quiet);
+void sessions_release_slots(const struct pipe_pass *pass);
 
 #endif

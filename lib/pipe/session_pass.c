@@ -19,11 +19,9 @@ uint64_t sessions_pass(void)
 		return UINT64_MAX;
 
 	pipe_pass(&pass);
-	sessions_quiet(pass.quiet && !pass.stuck);
+	sessions_release_slots(&pass);
 	for (uint32_t i = 0; i < count; i++) {
-		bool quiet = pass.quiet && sessions[i]->cleared_pass;
-		uint64_t due =
-			session_turn(sessions[i], pass.now_ns, pass.cutoff_ns, quiet, pass.idle);
+		uint64_t due = session_turn(sessions[i], &pass);
 		if (due < sleep_ns)
 			sleep_ns = due;
 	}

@@ -6,8 +6,11 @@
 #include "lib/read_back.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include <spoor/spoor.h>
+
+#include "lib/pipe/pipe_session.h"
 
 #define THREADS 8
 #define SHORT   105u
@@ -131,6 +134,65 @@ static void counts_are_exact(void **state)
 	print_message("%u events of each kind\n", (unsigned)expected);
 }
 
+static bool relay_ends; /* atomic */
+static sem_t baton[2];
+
+/*
+ * Two threads that are inside records by turns: one begins a record before the other one ends its
+ * own. So at each time one of them is inside a record, and each is outside again and again.
+ */
+static void *relay(void *context)
+{
+	unsigned self = *(const unsigned *)context;
+	uint32_t payload[2] = { self, 0 };
+
+	/* The second thread is one record behind. */
+	while (self && sem_wait(&baton[self]))
+		;
+	for (bool ends = false; !ends; payload[1]++) {
+		ends = __atomic_load_n(&relay_ends, __ATOMIC_RELAXED);
+		struct spoor_slot slot = spoor_fire_begin(&many_first_event, sizeof(payload));
+		sem_post(&baton[!self]);
+		while (sem_wait(&baton[self]))
+			;
+		if (!slot.at)
+			continue;
+		memcpy(slot.at, payload, sizeof(payload));
+		spoor_fire_end(slot);
+	}
+	sem_post(&baton[!self]); /* the other one may wait */
+	return NULL;
+}
+
+/* A session ends although some thread is always inside a record, and its slot is free then. */
+static void a_session_ends_beside_records(void **state)
+{
+	static struct received all = { .keywords = 0x1 };
+	static const unsigned numbers[2] = { 0, 1 };
+	pthread_t threads[2];
+
+	(void)state;
+	struct spoor_session *stays = start(&all, SPOOR_DROP_NEWEST);
+	for (int i = 0; i < 2; i++) {
+		sem_init(&baton[i], 0, 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, relay,
+					 (void *)(uintptr_t)&numbers[i]),
+			0);
+	}
+	for (unsigned i = 0; i < 10; i++) {
+		static struct received some = { .keywords = 0x2 };
+		struct spoor_session *session = start(&some, SPOOR_DROP_NEWEST);
+		assert_int_equal(spoor_session_stop(session), 0);
+		spoor_session_free(session);
+		assert_false(sessions_quarantined());
+	}
+	__atomic_store_n(&relay_ends, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(spoor_session_stop(stays), 0);
+	spoor_session_free(stays);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -148,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_are_exact),
+		cmocka_unit_test(a_session_ends_beside_records),
 	};
 
 	return cmocka_run_group_tests_name("sessions", tests, set_up, tear_down);

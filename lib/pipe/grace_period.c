@@ -1,0 +1,55 @@
+/* See grace_period.h. */
+#include "lib/pipe/grace_period.h"
+
+enum grace_ring {
+	GRACE_MAIN = 1 << 0,
+	GRACE_NESTED = 1 << 1,
+	GRACE_BOTH = GRACE_MAIN | GRACE_NESTED,
+};
+
+void grace_pass_begin(struct grace *grace, uint64_t pass)
+{
+	grace->begins = !grace->running;
+	if (grace->begins)
+		grace->running = pass;
+	grace->all_passed = true;
+}
+
+static bool has_left(const struct thread_ring *ring, uint64_t turn)
+{
+	return __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE) != turn;
+}
+
+void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiet,
+	bool nested_quiet, bool stuck)
+{
+	if (grace->begins) {
+		state->grace_running = grace->running;
+		state->grace_left = 0;
+		state->grace_turns[0] =
+			__atomic_load_n(&state->main.front->front.turn, __ATOMIC_ACQUIRE);
+		state->grace_turns[1] =
+			__atomic_load_n(&state->nested.front->front.turn, __ATOMIC_ACQUIRE);
+	}
+	/* A thread that was made since is inside no record that it began before. */
+	if (state->grace_running != grace->running)
+		state->grace_left = GRACE_BOTH;
+	state->grace_running = grace->running;
+	if (main_quiet || has_left(&state->main, state->grace_turns[0]))
+		state->grace_left |= GRACE_MAIN;
+	if (nested_quiet || has_left(&state->nested, state->grace_turns[1]))
+		state->grace_left |= GRACE_NESTED;
+	if (state->grace_left == GRACE_BOTH)
+		state->grace_passed = grace->running;
+	else if (!stuck)
+		grace->all_passed = false;
+}
+
+bool grace_pass_end(struct grace *grace)
+{
+	if (!grace->all_passed)
+		return false;
+	grace->complete = grace->running;
+	grace->running = 0;
+	return true;
+}
