@@ -48,8 +48,9 @@ static pid_t victim(const char *rings, uint32_t clock, int *ret_ready)
 			_exit(1);
 		for (uint64_t i = 0; i < FIRED; i++) {
 			lost_number(i, "on the way");
-			if (i % 5000 == 0)
-				usleep(6000); /* so that the ring is read and given back */
+			/* So that the ring is read and given back. */
+			if (i % 5000 == 0 && spoor_session_flush(session, 60000))
+				_exit(2);
 		}
 		types_fire_all();
 		(void)!write(ready[1], "x", 1);
