@@ -39,6 +39,19 @@
 #define BUCKET_KEYS     4u
 #define PROBES_MAX      128u
 #define PAGE_MASK       UINT64_C(0xfff)
+/* the third word of a function's entry; the runtime's description does not name it */
+#define ENTRY_UNWIND   8u
+#define ENTRY_INDIRECT 1u
+/* headers of an image in memory */
+#define PE_MAGIC           0x5a4du
+#define PE_OFFSET          0x3cu /* where it says at which offset the next four are */
+#define PE_OFFSET_MAX      0x1000u
+#define PE_SIGNATURE       0x4550u
+#define PE_KIND            24u
+#define PE_64_BITS         0x20bu
+#define PE_DIRECTORY_COUNT (24u + 108u)
+#define PE_DIRECTORIES     (24u + 112u)
+#define PE_EXCEPTIONS      3u
 
 enum section_flag { SECTION_COLLECTIBLE = 1, SECTION_HEAP = 2, SECTION_STUBS = 4 };
 
@@ -102,6 +115,7 @@ static bool read_section(struct clr_code *code, uint64_t at, uint64_t address,
 		section.end - section.begin < SECTION_LEAST ||
 		section.end - section.begin > SECTION_MOST)
 		return false;
+	section.precompiled = module != 0;
 	if (module)
 		read_image(code, module, &section);
 	else if (section.flags & SECTION_HEAP && heap)
@@ -144,8 +158,8 @@ static struct clr_section *find_section(struct clr_code *code, uint64_t address,
 			return section;
 	if (!walk_map(code, address, spare))
 		return NULL;
-	bool lasts =
-		!(spare->flags & SECTION_COLLECTIBLE) && (spare->heap_nibbles || spare->functions);
+	bool lasts = !(spare->flags & SECTION_COLLECTIBLE) &&
+		     (spare->heap_nibbles || spare->precompiled);
 	if (lasts && code->sections.count < SECTIONS_MAX && vec_add(&code->sections, *spare))
 		return vec_last(&code->sections);
 	return spare;
@@ -208,20 +222,36 @@ static bool find_start(struct clr_code *code, const struct clr_section *section,
 	return false;
 }
 
+/* The entries of a block's functions. False: it is a stub, or was freed. */
+static bool read_header(struct clr_code *code, uint64_t start, uint64_t *ret_header,
+	uint64_t *ret_unwinds, uint32_t *ret_count)
+{
+	struct clr_memory *memory = code->memory;
+	uint64_t header = clr_memory_u64(memory, start - 8);
+
+	if (memory->failed || header <= code->layout->stub_last)
+		return false;
+	uint32_t count = clr_memory_u32(memory, header + code->layout->header_unwind_count);
+	*ret_header = header;
+	*ret_unwinds = header + code->layout->header_unwinds;
+	*ret_count = count;
+	return !memory->failed && count && count <= UNWINDS_MAX;
+}
+
 static bool read_block(struct clr_code *code, const struct clr_section *section, uint64_t start,
 	struct clr_body *body)
 {
 	struct clr_memory *memory = code->memory;
 	const struct clr_layout *l = code->layout;
-	uint64_t header = clr_memory_u64(memory, start - 8);
+	uint64_t header;
+	uint64_t unwinds;
+	uint32_t count;
 
-	if (memory->failed || header <= l->stub_last)
+	if (!read_header(code, start, &header, &unwinds, &count))
 		return false;
 	uint64_t method = clr_memory_pointer(memory, header + l->header_method);
-	uint32_t count = clr_memory_u32(memory, header + l->header_unwind_count);
-	if (memory->failed || !count || count > UNWINDS_MAX || method % l->method_align)
+	if (memory->failed || method % l->method_align)
 		return false;
-	uint64_t unwinds = header + l->header_unwinds;
 	uint64_t last = unwinds + (count - 1) * l->unwind_bytes;
 	uint64_t begin = section->begin + clr_memory_u32(memory, unwinds + l->unwind_begin);
 	uint64_t end = section->begin + clr_memory_u32(memory, last + l->unwind_end);
@@ -406,6 +436,88 @@ bool clr_code_in_heap(struct clr_code *code, uint64_t address)
 	return section ? section->heap_nibbles || section->flags & SECTION_COLLECTIBLE ||
 				 section->flags & SECTION_HEAP
 		       : code->memory->failed;
+}
+
+/* ---- functions with their unwind information ---- */
+
+/* Of a table that is sorted by begin, the entry that covers the address. Offsets are from the section's begin. */
+static bool find_entry(struct clr_code *code, const struct clr_section *section, uint64_t table,
+	uint32_t count, uint64_t address, struct clr_function *ret_function)
+{
+	struct clr_memory *memory = code->memory;
+	const struct clr_layout *l = code->layout;
+	uint64_t place = address - section->begin;
+	uint32_t low = 0;
+	uint32_t high = count;
+
+	while (low < high && !memory->failed) {
+		uint32_t middle = low + (high - low) / 2;
+		if (clr_memory_u32(memory, table + middle * l->unwind_bytes + l->unwind_begin) <=
+			place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	uint64_t entry = table + (low - 1) * l->unwind_bytes;
+	uint64_t begin = clr_memory_u32(memory, entry + l->unwind_begin);
+	uint64_t end = clr_memory_u32(memory, entry + l->unwind_end);
+	uint64_t unwind = clr_memory_u32(memory, entry + ENTRY_UNWIND);
+	if (memory->failed || begin > place || place >= end || unwind & ENTRY_INDIRECT)
+		return false;
+	*ret_function = (struct clr_function){ .begin = section->begin + begin,
+		.end = section->begin + end,
+		.unwind = section->begin + unwind,
+		.collectible = section->flags & SECTION_COLLECTIBLE };
+	return true;
+}
+
+/* The exception directory of the image at the begin of the section. */
+static void read_table(struct clr_code *code, struct clr_section *section)
+{
+	struct clr_memory *memory = code->memory;
+	uint64_t base = section->begin;
+	uint64_t pe = clr_memory_u32(memory, base + PE_OFFSET);
+
+	if (clr_memory_u16(memory, base) != PE_MAGIC || pe > PE_OFFSET_MAX ||
+		clr_memory_u32(memory, base + pe) != PE_SIGNATURE ||
+		clr_memory_u16(memory, base + pe + PE_KIND) != PE_64_BITS ||
+		clr_memory_u32(memory, base + pe + PE_DIRECTORY_COUNT) <= PE_EXCEPTIONS)
+		return;
+	uint64_t directory = base + pe + PE_DIRECTORIES + PE_EXCEPTIONS * 8;
+	uint64_t table = clr_memory_u32(memory, directory);
+	uint64_t count = clr_memory_u32(memory, directory + 4) / FUNCTION_BYTES;
+	if (memory->failed || !table || count > FUNCTIONS_MAX)
+		return;
+	section->table = base + table;
+	section->table_count = (uint32_t)count;
+}
+
+bool clr_code_function(struct clr_code *code, uint64_t address, struct clr_function *ret_function)
+{
+	struct clr_section spare = { .begin = 0 };
+	uint64_t start;
+	uint64_t header;
+	uint64_t table;
+	uint32_t count;
+
+	code->memory->failed = false;
+	struct clr_section *section = find_section(code, address, &spare);
+
+	if (!section || code->layout->unwind_bytes != FUNCTION_BYTES)
+		return false;
+	if (section->precompiled) {
+		if (!section->table)
+			read_table(code, section);
+		table = section->table;
+		count = section->table_count;
+	} else if (!section->heap_nibbles || !find_start(code, section, address, &start) ||
+		   start < section->begin + 8 || start > address ||
+		   !read_header(code, start, &header, &table, &count)) {
+		return false;
+	}
+	return find_entry(code, section, table, count, address, ret_function);
 }
 
 void clr_code_done(struct clr_code *code)

@@ -28,6 +28,10 @@ struct clr_section {
 	uint32_t function_count;
 	uint64_t entries; /* hash map from entry points to methods */
 	uint32_t *firsts; /* begin of every PAGE_FUNCTIONS-th function; NULL until they are read */
+	bool precompiled;
+	/* precompiled image: the same functions, found by its headers, which every version has */
+	uint64_t table;
+	uint32_t table_count;
 };
 
 struct clr_code {
@@ -44,6 +48,17 @@ struct clr_body {
 	bool collectible; /* it may be freed */
 	bool precompiled;
 };
+
+/* A method without its funclets, or one of them: a range with one frame layout. */
+struct clr_function {
+	uint64_t begin;
+	uint64_t end;     /* exclusive */
+	uint64_t unwind;  /* address of its unwind information */
+	bool collectible; /* it may be freed */
+};
+
+/* False: no function of managed code was found there, or it cannot be read. */
+bool clr_code_function(struct clr_code *code, uint64_t address, struct clr_function *ret_function);
 
 /* False: no managed method was found there, or it cannot be read. */
 bool clr_code_find(struct clr_code *code, uint64_t address, struct clr_body *ret_body);

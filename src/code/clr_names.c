@@ -199,6 +199,11 @@ struct clr_memory *clr_names_memory(struct clr_names *names)
 	return &names->memory;
 }
 
+struct clr_code *clr_names_code(struct clr_names *names)
+{
+	return &names->code;
+}
+
 bool clr_names_distrusts(const struct clr_names *names)
 {
 	return names->distrusted;

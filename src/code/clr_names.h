@@ -20,6 +20,7 @@
 #include "code/clr_layout.h"
 #include "code/clr_memory.h"
 
+struct clr_code;
 struct clr_images;
 struct clr_names;
 
@@ -60,6 +61,7 @@ void clr_names_pass(struct clr_names *names);
 
 const struct clr_layout *clr_names_layout(const struct clr_names *names);
 struct clr_memory *clr_names_memory(struct clr_names *names);
+struct clr_code *clr_names_code(struct clr_names *names);
 
 /* True once names and metadata did not agree where the layout is not described: no more names. */
 bool clr_names_distrusts(const struct clr_names *names);

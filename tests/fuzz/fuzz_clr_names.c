@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/clr_frame.h"
 #include "code/clr_image.h"
+#include "code/unwind_rules.h"
 #include "unit/clr_process.h"
 
 #define CHANGE_BYTES 8u
@@ -42,7 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct clr_images images = { .size_bytes = 0 };
 	struct clr_process process;
 	struct clr_names *names;
+	struct unwind_rules rules;
 	struct clr_found found;
+	bool lasts;
 
 	if (!size)
 		return 0;
@@ -58,6 +62,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					!*found.name || !*found.name_space))
 				abort();
 			(void)clr_names_may_come(names, CLR_BASE + place);
+			(void)clr_frame_find(clr_names_code(names), CLR_BASE + place, place & 8,
+				&rules, &lasts);
+			(void)clr_frame_misses_caller(clr_names_code(names), CLR_BASE + place,
+				false, &lasts);
 		}
 		clr_names_pass(names);
 		(void)clr_names_find(names, CLR_BASE + CLR_METHOD_CODE, &found);
