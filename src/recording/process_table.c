@@ -352,6 +352,23 @@ void process_table_scan(struct process_table *table)
 }
 
 /* Writes the process's first events: name, facts and command line. */
+/* Its last sample came after its end: it is counted by its own events now. */
+static void count_no_more(struct process_table *table, uint32_t index)
+{
+	struct live_process *own = &table->rows.items[index];
+	struct live_process *parent = &table->rows.items[own->counted_by];
+	const struct process *process = &table->trace->processes.items[index];
+	uint64_t life_ns =
+		process->end_ns > process->begin_ns ? process->end_ns - process->begin_ns : 0;
+
+	if (own->counted_by && parent->other_children) {
+		parent->other_children--;
+		parent->other_lives_ns -=
+			life_ns < parent->other_lives_ns ? life_ns : parent->other_lives_ns;
+	}
+	own->counted_by = 0;
+}
+
 void process_table_announce(struct process_table *table, uint32_t index)
 {
 	struct live_process *own = &table->rows.items[index];
@@ -360,6 +377,7 @@ void process_table_announce(struct process_table *table, uint32_t index)
 	if (own->announced)
 		return;
 	own->announced = true;
+	count_no_more(table, index);
 	uint64_t groups_hash =
 		session_writer_process(table->writer, process->ended ? NULL : &table->proc, index,
 			(process->existed || own->follows_exec ? 0 : SESSION_PROCESS_CREATED) |
@@ -417,6 +435,7 @@ static void count_other(struct process_table *table, uint32_t index, uint64_t un
 	if (process->existed || table->rows.items[index].follows_exec || !parent)
 		return;
 	table->rows.items[parent].other_children++;
+	table->rows.items[index].counted_by = parent;
 	if (until_ns > process->begin_ns)
 		table->rows.items[parent].other_lives_ns += until_ns - process->begin_ns;
 }

@@ -42,6 +42,7 @@ struct live_process {
 	bool follows_exec;    /* an entry for the same pid before its exec is in the file */
 	/* children that started in the recording and ended without an event, since the last report */
 	uint64_t other_children;
+	uint32_t counted_by; /* the process whose other_children count this one; 0: none */
 	uint64_t other_lives_ns;
 	/* events dropped because the file size limit was reached, since the last report */
 	uint64_t events_cut;

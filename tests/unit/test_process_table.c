@@ -555,6 +555,26 @@ static void test_children_without_an_event_are_counted(void **state)
 	assert_memory_equal(last->payload.data, told, sizeof(told));
 }
 
+/* The last sample of a process may come after the record of its end. */
+static void test_child_with_a_late_event_is_counted_once(void **state)
+{
+	struct live_parts *live = fixture.live;
+
+	(void)state;
+	process_table_announce(&live->table, process_table_process(&live->table, 100));
+	fork_at(10, 100, 101);
+	fork_at(20, 100, 102);
+	uint32_t late = process_table_find(&live->table, 101);
+	exit_at(15, 101, 101);
+	exit_at(90, 102, 102);
+	process_table_announce(&live->table, late);
+	process_table_tell_others(&live->table, 100);
+	const uint8_t told[] = { 1, 70, 0, 0, 0, 0, 0, 0, 0 };
+	const struct written *last = last_written(SPOOR_OTHER_CHILDREN);
+	assert_int_equal(last->payload.len, sizeof(told));
+	assert_memory_equal(last->payload.data, told, sizeof(told));
+}
+
 #define MACHINE(name)  cmocka_unit_test_setup_teardown(name, open_machine, close_fixture)
 #define FILTERED(name) cmocka_unit_test_setup_teardown(name, open_filtered, close_fixture)
 
@@ -562,6 +582,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MACHINE(test_scan_reads_what_runs),
+		MACHINE(test_child_with_a_late_event_is_counted_once),
 		MACHINE(test_children_without_an_event_are_counted),
 		MACHINE(test_mapping_is_added_once),
 		MACHINE(test_forked_process_shares_mappings_until_it_is_sampled),
