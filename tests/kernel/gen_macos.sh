@@ -1,10 +1,11 @@
 #!/bin/sh
 # What spoor gen makes of manifests compiles for macOS with zig without a warning, on both of its processors: events of libspoor, and USDT probes with macros as its `dtrace -h` makes them; a program with
-# the probes links. It is not run. Skipped without zig (in PATH, or named by ZIG).
+# the probes links. It is not run. Skipped without zig (named by ZIG, in PATH, or where scripts/setup all installs it).
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 zig=${ZIG:-zig}
-command -v "$zig" >/dev/null || skip "zig is neither in PATH nor named by ZIG"
+command -v "$zig" >/dev/null || zig=${SPOOR_TEST_PROGRAMS:-$top/build-programs}/zig/zig
+command -v "$zig" >/dev/null || skip "zig is not here: scripts/setup all installs it"
 export ZIG_GLOBAL_CACHE_DIR="$scratch/cache" ZIG_LOCAL_CACHE_DIR="$scratch/cache"
 strict='-std=c11 -O1 -Wall -Wextra -Wshadow -Werror'
 
