@@ -4,8 +4,12 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* the inode of /proc/self/ns/pid outside of all namespaces (PROC_PID_INIT_INO) */
+#define INITIAL_PID_NAMESPACE 0xeffffffcu
 
 int bpf_call(int command, union bpf_attr *attr)
 {
@@ -16,11 +20,17 @@ int bpf_call(int command, union bpf_attr *attr)
 
 int bpf_map_new(enum bpf_map_type type, uint32_t value_bytes, uint32_t count, uint32_t flags)
 {
+	return bpf_map_new_keyed(type, sizeof(uint32_t), value_bytes, count, flags);
+}
+
+int bpf_map_new_keyed(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes,
+	uint32_t count, uint32_t flags)
+{
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.map_type = type;
-	attr.key_size = sizeof(uint32_t);
+	attr.key_size = key_bytes;
 	attr.value_size = value_bytes;
 	attr.max_entries = count;
 	attr.map_flags = flags;
@@ -56,6 +66,24 @@ void bpf_map_unshare(void *memory, size_t bytes)
 {
 	if (memory)
 		(void)munmap(memory, whole_pages(bytes)); /* mapped by this module */
+}
+
+int bpf_map_get(int map_fd, const void *key, void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)map_fd;
+	attr.key = (uint64_t)(uintptr_t)key;
+	attr.value = (uint64_t)(uintptr_t)value;
+	return bpf_call(BPF_MAP_LOOKUP_ELEM, &attr);
+}
+
+bool bpf_sees_our_pids(void)
+{
+	struct stat own;
+
+	return stat("/proc/self/ns/pid", &own) == 0 && own.st_ino == INITIAL_PID_NAMESPACE;
 }
 
 static int load(enum bpf_prog_type type, uint32_t flags, uint32_t attach_type,

@@ -6,6 +6,7 @@
 #define SPOOR_MACHINE_BPF_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,16 @@ void *bpf_map_shared(size_t bytes, int *ret_fd);
 
 /* `memory` of bpf_map_shared() with the same number of bytes; may be NULL. */
 void bpf_map_unshare(void *memory, size_t bytes);
+
+/* As bpf_map_new(), with keys of `key_bytes`. */
+int bpf_map_new_keyed(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes,
+	uint32_t count, uint32_t flags);
+
+/* The value of a key; -ENOENT: there is none. */
+int bpf_map_get(int map_fd, const void *key, void *value);
+
+/* Whether the kernel knows processes by the ids that this process sees: outside of all pid namespaces. */
+bool bpf_sees_our_pids(void);
 
 /* A program that may use all helpers: its descriptor, or a negative errno. */
 int bpf_load(enum bpf_prog_type type, uint32_t flags, const struct bpf_insn *program,

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,9 +16,7 @@
 #include "perf/known_block.h"
 #include "perf/tracepoint.h"
 
-/* the inode of /proc/self/ns/pid outside of all namespaces (PROC_PID_INIT_INO) */
-#define INITIAL_PID_NAMESPACE 0xeffffffcu
-#define KNOWN_BYTES           (KNOWN_BLOCKS * sizeof(struct known_block))
+#define KNOWN_BYTES (KNOWN_BLOCKS * sizeof(struct known_block))
 
 struct sched_probe {
 	int state_fd;
@@ -55,13 +52,6 @@ static int attach(uint16_t id, uint32_t cpu_count, int program_fd)
 		return fd;
 	int result = event_run_program(fd, program_fd);
 	return result < 0 ? result : TAKE_FD(fd);
-}
-
-static bool in_pid_namespace(void)
-{
-	struct stat own;
-
-	return stat("/proc/self/ns/pid", &own) < 0 || own.st_ino != INITIAL_PID_NAMESPACE;
 }
 
 /* Without this memory, or a kernel that can compare, blocks are not recognized. */
@@ -132,7 +122,7 @@ static int open_probe(struct sched_probe *probe, const struct sched_probe_option
 
 int sched_probe_open(const struct sched_probe_options *options, struct sched_probe **ret_probe)
 {
-	if (in_pid_namespace())
+	if (!bpf_sees_our_pids())
 		return -EXDEV;
 	struct sched_probe *probe = calloc(1, sizeof(*probe));
 	if (!probe)
