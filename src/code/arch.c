@@ -309,6 +309,25 @@ static const struct arch_unwind aarch64_unwind = {
 	.block_count = sizeof(aarch64_block_registers),
 };
 
+/* r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, of which __USER_CS means 64 bits */
+static const struct arch_system_call x86_64_system_call = {
+	.parts = { { 7 * 8, 11 * 8 } },
+	.arguments = { 7 * 8, 6 * 8, 5 * 8, 0 },
+	.number = 8 * 8,
+	.mode = 10 * 8,
+	.mode_mask = 0xffff,
+	.mode_64 = 0x33,
+};
+
+/* x0 to x3; pstate with PSR_MODE32_BIT, orig_x0 (as x0 has the result), syscallno */
+static const struct arch_system_call aarch64_system_call = {
+	.parts = { { 0, 4 * 8 }, { 33 * 8, 3 * 8 } },
+	.arguments = { 5 * 8, 1 * 8, 2 * 8, 3 * 8 },
+	.number = 6 * 8,
+	.mode = 4 * 8,
+	.mode_mask = 0x10,
+};
+
 static const struct arch archs[] = {
 	{
 		.name = "x86_64",
@@ -318,6 +337,7 @@ static const struct arch archs[] = {
 		.stub_search_back_bytes = 255,
 		.ends_with_call = x86_64_ends_with_call,
 		.unwind = &x86_64_unwind,
+		.system_call = &x86_64_system_call,
 	},
 	{
 		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48. */
@@ -325,6 +345,7 @@ static const struct arch archs[] = {
 		.kernel_begin = UINT64_C(0xfff0000000000000),
 		.ends_with_call = aarch64_ends_with_call,
 		.unwind = &aarch64_unwind,
+		.system_call = &aarch64_system_call,
 	},
 };
 

@@ -41,6 +41,26 @@ struct arch_unwind {
 	uint8_t block_count;
 };
 
+#define ARCH_CALL_PARTS     2u
+#define ARCH_CALL_ARGUMENTS 4u
+#define ARCH_CALL_BYTES     88u
+
+/*
+ * The registers of a system call: parts of the kernel's struct pt_regs that are copied one behind the other, together at
+ * most ARCH_CALL_BYTES, and where in the copy they are, after the call too.
+ */
+struct arch_system_call {
+	struct {
+		uint16_t from; /* in struct pt_regs; a multiple of 8, as the sizes */
+		uint16_t size; /* 0: no part */
+	} parts[ARCH_CALL_PARTS];
+	uint8_t arguments[ARCH_CALL_ARGUMENTS];
+	uint8_t number; /* 32 bits */
+	uint8_t mode;   /* 64 bits, of which those of mode_mask are mode_64 in 64-bit programs */
+	uint16_t mode_mask;
+	uint16_t mode_64;
+};
+
 struct arch {
 	const char *name;              /* "x86_64", as uname(2) reports it */
 	uint64_t kernel_begin;         /* addresses from here on belong to the kernel */
@@ -52,7 +72,8 @@ struct arch {
 	 * *ret_offset is the distance from there to its target; 0: the code does not contain it.
 	 */
 	bool (*ends_with_call)(const uint8_t *code, size_t size, int64_t *ret_offset);
-	const struct arch_unwind *unwind; /* NULL: unknown */
+	const struct arch_unwind *unwind;           /* NULL: unknown */
+	const struct arch_system_call *system_call; /* NULL: unknown */
 };
 
 /* By uname's machine name; an unknown one has the usual 64-bit split and no stubs. */
