@@ -255,6 +255,8 @@ static void say_begin(struct recording_run *run)
 		(void)words_fail(&info->sched.limit); /* as above */
 	else if (run->values->off_cpu && !info->switches)
 		words_say("--off-cpu has no effect: context switches need perf events");
+	if (live_io_limit(run->live))
+		(void)words_fail(live_io_limit(run->live)); /* as above */
 	if (run->values->quiet)
 		return;
 	if (info->cpu_max > VIEWER_CPU_MAX)
@@ -518,11 +520,6 @@ static uint32_t rights_to_make(const struct recording_run *run)
 				       : 0u;
 }
 
-static bool records_switches(const struct record_values *values, const struct record_events *events)
-{
-	return values->off_cpu || events->switches;
-}
-
 static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
 {
 	const struct record_values *values = run->values;
@@ -547,9 +544,10 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.cpus = run->cpus.cpus.items,
 		.cpu_count = run->cpus.cpus.count,
 		.frequency_hz = (uint32_t)values->frequency_hz,
-		.off_cpu = records_switches(values, &run->events),
+		.off_cpu = values->off_cpu || run->events.switches,
 		.wakers = values->wakers,
 		.min_block_ns = values->min_block_ns,
+		.io = values->io,
 		.user_only = values->user_only,
 		.kernel_only = values->kernel_only,
 		.unwind = values->call_graph != CALL_GRAPH_FP,
@@ -635,14 +633,6 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	run_control_pass_signal(&run->control);
 	say_end(run);
 	return result < 0 ? result : end_result < 0 ? end_result : say_limit(run, diag);
-}
-
-static bool writes_to_stdout(const struct record_values *values)
-{
-	for (uint32_t i = 0; i < values->outputs.list.count; i++)
-		if (strcmp(values->outputs.list.items[i], "-") == 0)
-			return true;
-	return false;
 }
 
 /*
@@ -739,11 +729,11 @@ int record_observed(int argc, char **argv, int looks_fd)
 	} else if (!without_events(&values) &&
 		   record_events_choose(&run.events, &values.events, &diag) < 0) {
 		code = words_fail_argument(&diag);
-	} else if (!records_switches(&values, &run.events) &&
+	} else if (!values.off_cpu && !run.events.switches &&
 		   (values.wakers || values.min_block_ns)) {
 		code = options_misused(self, "%s goes with --off-cpu",
 			values.wakers ? "--wakers" : "--min-block");
-	} else if (values.report && writes_to_stdout(&values)) {
+	} else if (values.report && record_outputs_have_stdout(&values.outputs)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL) ||
 		   (values.lttng.list.count && !vec_add(&values.lttng.list, NULL)) ||
@@ -766,10 +756,11 @@ int record_observed(int argc, char **argv, int looks_fd)
 	listen_port_leave(&run.port);
 	if (!values.quiet)
 		listen_port_say_missed(&run.port);
-	if (made && values.symbols && run.outputs.path[0] && !writes_to_stdout(&values))
+	if (made && values.symbols && run.outputs.path[0] &&
+		!record_outputs_have_stdout(&values.outputs))
 		complete(&run, "fetch", "--apply", values.quiet);
 	if (made && (values.lines || values.code) && run.outputs.path[0] &&
-		!writes_to_stdout(&values))
+		!record_outputs_have_stdout(&values.outputs))
 		complete(&run, "apply", "--lines", true);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);

@@ -61,6 +61,14 @@ const char *record_outputs_problem(const struct texts *files)
 	return NULL;
 }
 
+bool record_outputs_have_stdout(const struct texts *files)
+{
+	for (uint32_t i = 0; i < files->list.count; i++)
+		if (strcmp(files->list.items[i], "-") == 0)
+			return true;
+	return false;
+}
+
 static int add_made(struct record_outputs *outputs, const char *path, enum record_output_kind kind)
 {
 	struct record_output output = { .path = strdup(path), .kind = kind };

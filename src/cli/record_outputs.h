@@ -53,6 +53,9 @@ struct record_outputs_wish {
 /* The mistake in the files named by -o, as a sentence for options_misused(); NULL: none. */
 const char *record_outputs_problem(const struct texts *files);
 
+/* Whether one of the files is standard output. */
+bool record_outputs_have_stdout(const struct texts *files);
+
 /* -d makes DIR/<date_time>/. record_outputs_done() follows in any case. */
 int record_outputs_choose(struct record_outputs *outputs, const struct record_outputs_wish *wish,
 	struct diag *diag);

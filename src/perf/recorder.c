@@ -301,6 +301,7 @@ static bool prefers_cpus(const struct recorder *recorder)
 		return false;
 	/* Only the rings of CPUs have the stacks of context switches, and the wakers. */
 	return recorder->options.switches || recorder->options.usdt ||
+	       recorder->options.prefer_cpus ||
 	       (uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
 }
 

@@ -63,6 +63,7 @@ struct recorder_options {
 	uint32_t waking_stack_bytes;
 	bool switches;      /* context switches, with stacks where the rights allow it */
 	bool waking_stacks; /* with `switches`: the stacks of the wakers too */
+	bool prefer_cpus;   /* processes: the rings of CPUs, however many samples that takes */
 	/* USDT probes: machine-wide rings only; recorder_usdt() attaches them */
 	bool usdt;
 	bool usdt_by_events;       /* as usdt_probe_open() has it */

@@ -241,6 +241,7 @@ static uint64_t table_bytes(const struct live *live)
 	       (live->cpu_clocks ? live_clocks_size_bytes(live->cpu_clocks) : 0) +
 	       switch_table_size_bytes(&live->switches) + memory_names_size_bytes(&live->memory) +
 	       block_stacks_size_bytes(live->intake.block_stacks) +
+	       io_recording_size_bytes(&live->io) +
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
@@ -293,6 +294,7 @@ static void flush(struct live *live, uint64_t until_ns)
 	give_out(live, until_ns);
 	if (live->switches.table)
 		switch_table_flush(&live->switches);
+	io_recording_flush(&live->io, false);
 	live_events_tell_losses(&live->events);
 	samples_tell_cut(&live->samples);
 	drain_switches(live);
@@ -338,6 +340,8 @@ static void connect_parts(struct live *live)
 	live->throttling.writer = &live->writer;
 	live->changes.writer = &live->writer;
 	live->samples.table = &live->table;
+	live->io.table = &live->table;
+	live->io.names.proc = &live->table.proc;
 	live->port.table = &live->table;
 	live->port.reverse = live->options.reverse;
 	live->port.table_lags = live->options.instead != NULL;
@@ -427,7 +431,9 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
 	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
 	if (live->table.filter_by_pid)
-		live->table.filter.shared = recorder_muted(live->recorder);
+		live->table.filter.shared[0] = recorder_muted(live->recorder);
+	if (options->io)
+		io_recording_open(&live->io);
 	if (recorder_info(live->recorder)->switches)
 		live->switches = (struct switch_table){ .table = &live->table,
 			.samples = &live->samples,
@@ -451,6 +457,11 @@ fail:
 	return result;
 }
 
+const struct diag *live_io_limit(const struct live *live)
+{
+	return live->io.limit.error ? &live->io.limit : NULL;
+}
+
 const struct recorder_info *live_recorder_info(const struct live *live)
 {
 	return recorder_info(live->recorder);
@@ -465,11 +476,12 @@ uint32_t live_rights(const struct live *live)
 		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* open events on CPUs that come online */
 	if (options->child)
 		rights |= RIGHT_KILL; /* the command may run as another user */
-	if (!options->no_names || live->unwinder)
+	if (!options->no_names || live->unwinder || live->io.probe)
 		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* read images */
 	if (!options->no_names && !options->no_dotnet)
 		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket requires write permission */
-	if (live->symbolizer.kernel_asked && live->symbolizer.kernel_needs_right)
+	if ((live->symbolizer.kernel_asked && live->symbolizer.kernel_needs_right) ||
+		live->io.probe)
 		rights |= RIGHT_BPF;
 	if (recorder_usdt(live->recorder)) /* probe images that are mapped later */
 		rights |= (usdt_probe_needs_admin(recorder_usdt(live->recorder)) ? RIGHT_SYS_ADMIN
@@ -547,6 +559,7 @@ int live_start(struct live *live, struct diag *diag)
 	if (result < 0)
 		return result;
 	live->started = true;
+	io_recording_start(&live->io);
 	if (live->options.off_cpu && !live->options.machine)
 		switch_table_begin(&live->switches, live->options.pids, live->options.pid_count);
 	process_table_scan(&live->table);
@@ -715,6 +728,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live_looks_stop(&live->looks);
 	scheduling_wait_no_more();
 	recorder_stop(live->recorder);
+	io_recording_stop(&live->io);
 	intake_drain(&live->intake);
 	if (live->cpu_clocks)
 		live_clocks_stop(live->cpu_clocks);
@@ -733,6 +747,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live_looks_finish(&live->looks);
 	removed_code_queue(&live->table);
 	give_out(live, UINT64_MAX);
+	io_recording_flush(&live->io, true);
 	if (live->window.watermark_ns < live->writer.end_ns)
 		live->window.watermark_ns = live->writer.end_ns;
 	if (live->switches.table)
@@ -773,6 +788,7 @@ void live_close(struct live *live)
 	process_table_done(&live->table);
 	samples_done(&live->samples);
 	switch_table_done(&live->switches);
+	io_recording_done(&live->io);
 	intake_done(&live->intake);
 	poll_set_done(&live->set);
 	trace_done(&live->trace);

@@ -34,6 +34,9 @@ struct recorder_info;
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
 
+/* Why system calls are not counted although options.io asks for it; NULL: they are, or nothing asks. */
+const struct diag *live_io_limit(const struct live *live);
+
 /* The opened perf events; info->limit describes the part that cannot be recorded. */
 const struct recorder_info *live_recorder_info(const struct live *live);
 

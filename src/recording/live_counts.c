@@ -28,6 +28,7 @@ void live_counts_end(struct live *live, const char *reason)
 		{ "known_blocks", live->intake.block_stacks
 					  ? block_stacks_found(live->intake.block_stacks)
 					  : 0 },
+		{ "io_calls", live->io.count },
 		{ "late", late },
 		{ "frames", live->symbolizer.frames_total },
 		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },

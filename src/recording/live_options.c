@@ -60,6 +60,7 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		.kernel_register_count = unwinds ? arch_here()->unwind->block_count : 0,
 		.user_only = options->user_only,
 		.switches = options->off_cpu,
+		.prefer_cpus = options->io,
 		.waking_stacks = options->wakers,
 		.usdt = options->usdt && options->usdt[0],
 		.usdt_stack_bytes = stack_bytes(options, WAKER_COPY_BYTES),
@@ -116,6 +117,8 @@ void live_options_json(const struct live_options *options, const struct recorder
 			options->wakers && info->sched.of[SCHED_EVENT_WAKING].wanted);
 		json_u64(&j, "min_block_ns", options->min_block_ns);
 	}
+	if (options->io)
+		json_bool(&j, "io", true);
 	json_bool(&j, "names", !options->no_names);
 	json_bool(&j, "dotnet", !options->no_dotnet);
 	if (options->names_from_memory)

@@ -36,6 +36,7 @@ struct live_options {
 	bool off_cpu;          /* record context switches */
 	bool wakers;           /* with off_cpu: who woke a thread, and in which stack */
 	uint64_t min_block_ns; /* with off_cpu: shorter blocks are summed; 0: none are */
+	bool io;               /* count system calls for input and output */
 	bool kernel_only;
 	bool unwind;          /* copy user stacks, and unwind them by tables */
 	bool fit_copies;      /* copy less of them where that suffices */

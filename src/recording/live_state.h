@@ -9,6 +9,7 @@
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
 #include "recording/intake.h"
+#include "recording/io_recording.h"
 #include "recording/live_events.h"
 #include "recording/live_looks.h"
 #include "recording/live_lttng.h"
@@ -44,6 +45,7 @@ struct live {
 	struct memory_names memory;
 	struct samples samples;
 	struct switch_table switches; /* without a table: they are not recorded */
+	struct io_recording io;       /* without a probe: likewise */
 	struct live_events events;
 	struct live_lttng lttng;
 	struct live_looks looks;

@@ -15,9 +15,10 @@ bool pid_filter_has(const struct pid_filter *filter, uint32_t pid)
 
 static void share(const struct pid_filter *filter, uint32_t pid)
 {
-	if (filter->shared)
-		__atomic_store_n(&filter->shared[pid / 64], filter->words.items[pid / 64],
-			__ATOMIC_RELAXED);
+	for (unsigned i = 0; i < PID_FILTER_SHARED_MAX; i++)
+		if (filter->shared[i])
+			__atomic_store_n(&filter->shared[i][pid / 64],
+				filter->words.items[pid / 64], __ATOMIC_RELAXED);
 }
 
 void pid_filter_add(struct pid_filter *filter, uint32_t pid)

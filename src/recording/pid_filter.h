@@ -16,12 +16,13 @@
 
 struct perf_record;
 
-#define PID_FILTER_PIDS_MAX (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
+#define PID_FILTER_PIDS_MAX   (UINT32_C(1) << 22) /* PID_MAX_LIMIT of the kernel */
+#define PID_FILTER_SHARED_MAX 2u
 
 struct pid_filter {
 	VEC(uint64_t) words; /* bit pid % 64 of word pid / 64 */
-	uint64_t *
-		shared; /* the same bits for another reader, PID_FILTER_PIDS_MAX of them; may be NULL */
+	/* the same bits for other readers, PID_FILTER_PIDS_MAX of them each; NULL: none */
+	uint64_t *shared[PID_FILTER_SHARED_MAX];
 };
 
 void pid_filter_done(struct pid_filter *filter);

@@ -55,6 +55,7 @@ AGAIN(process_use)
 AGAIN(other_children)
 AGAIN(stack_look)
 AGAIN(look_thread)
+AGAIN(io_calls)
 
 static bool again_session_end(const uint8_t *data, size_t size, struct strtab *strings,
 	struct bytes *out)
@@ -154,7 +155,7 @@ static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_m
 	again_thread_clock, again_process_end, again_wakeup, again_short_blocks, again_thread_time,
 	again_event_count, again_il_offsets, again_source_lines, again_code_bytes,
 	again_process_use, again_stack_look, again_look_thread, again_look_stack,
-	again_other_children };
+	again_other_children, again_io_calls };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
