@@ -52,6 +52,8 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 					    : 1u << ANSWER_STARTUP | 1u << ANSWER_GC;
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_START_STEP)
 		return 1u << ANSWER_STARTUP;
+	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_IO_CALLS)
+		return 1u << ANSWER_IO;
 	if (schema->kind == EVENT_SWITCH)
 		return 1u << ANSWER_THREAD_TIME | 1u << ANSWER_OFF_CPU | 1u << ANSWER_LOCKS |
 		       1u << ANSWER_WAITS;
@@ -198,6 +200,8 @@ static int pass(struct answers *answers, enum answer answer, const struct runtim
 		return databases_event(&answers->databases, event, answers->trace);
 	case ANSWER_STARTUP:
 		return startup_event(&answers->startup, event, answers->trace);
+	case ANSWER_IO:
+		return io_calls_event(&answers->io_calls, event);
 	case ANSWER_COUNT:
 		break;
 	}
@@ -316,6 +320,7 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 	case ANSWER_POOL:
 	case ANSWER_JIT:
 	case ANSWER_REQUESTS:
+	case ANSWER_IO:
 	case ANSWER_COUNT:
 		break;
 	}
@@ -412,6 +417,7 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		error = startup_finish(&answers->startup, &start);
 	calls_finish(&answers->calls, profile);
 	databases_finish(&answers->databases, profile);
+	io_calls_finish(&answers->io_calls, profile);
 	if (!error)
 		error = requests_finish(&answers->requests, profile);
 	return error;
@@ -436,6 +442,7 @@ void answers_done(struct answers *answers)
 	awaits_done(&answers->awaits);
 	databases_done(&answers->databases);
 	startup_done(&answers->startup);
+	io_calls_done(&answers->io_calls);
 	vec_done(&answers->by_schema);
 	*answers = (struct answers){ 0 };
 }

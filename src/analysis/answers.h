@@ -29,6 +29,7 @@
 #include "analysis/databases.h"
 #include "analysis/event_stacks.h"
 #include "analysis/exceptions.h"
+#include "analysis/io_calls.h"
 #include "analysis/requests.h"
 #include "analysis/startup.h"
 #include "analysis/thread_pool.h"
@@ -57,6 +58,7 @@ enum answer {
 	ANSWER_ASYNC,
 	ANSWER_DATABASES,
 	ANSWER_STARTUP,
+	ANSWER_IO,
 	ANSWER_COUNT,
 };
 
@@ -95,6 +97,7 @@ struct answers {
 	struct awaits awaits;
 	struct databases databases;
 	struct startup startup;
+	struct io_calls io_calls;
 };
 
 /* 0, or -ENOMEM. */

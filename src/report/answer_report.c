@@ -13,6 +13,7 @@
 #include "report/compilations_report.h"
 #include "report/databases_report.h"
 #include "report/exceptions_report.h"
+#include "report/io_calls_report.h"
 #include "report/requests_report.h"
 #include "report/startup_report.h"
 #include "report/thread_pool_report.h"
@@ -34,6 +35,7 @@ const struct answer_report *const answer_reports[ANSWER_COUNT] = {
 	[ANSWER_ASYNC] = &awaits_report,
 	[ANSWER_DATABASES] = &databases_report,
 	[ANSWER_STARTUP] = &startup_report,
+	[ANSWER_IO] = &io_calls_report,
 };
 
 static void add_none(struct bytes *out, const struct answer_report *kind,

@@ -316,6 +316,7 @@ static void sum_up(const struct summary_page *page, struct summary *s)
 	case ANSWER_STARTUP:
 		sum_starts(page, s);
 		break;
+	case ANSWER_IO:
 	case ANSWER_ASYNC: /* idle methods await as well */
 	case ANSWER_WAITS: /* idle threads wait as well */
 	case ANSWER_OFF_CPU:
