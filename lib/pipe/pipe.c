@@ -25,13 +25,15 @@
 #define NAP_NS    UINT64_C(1000000) /* events were found: the next pass is this soon */
 /* no events were found: a ring of 4 MiB fills within 6 ms */
 #define IDLE_NS UINT64_C(5000000)
-/*
- * events come in bursts: for this long after the last one, passes follow one another after NAP_NS
- */
+/* events come in bursts: for this long after a long one, passes follow after NAP_NS */
 #define BUSY_NS UINT64_C(20000000)
-/* after this time without events the next one wakes the loop thread, which sleeps till then */
-#define REST_AFTER_NS UINT64_C(100000000)
-#define REST_NS       UINT64_C(1000000000)
+/*
+ * After a time without events that is as long as the burst before, the next event wakes the loop
+ * thread, which sleeps till then.
+ */
+#define REST_AFTER_MIN_NS UINT64_C(10000000)
+#define REST_AFTER_MAX_NS UINT64_C(100000000)
+#define REST_NS           UINT64_C(1000000000)
 /*
  * a thread that has fired this many bytes since the last pass will fill its ring soon: the next
  * pages are allocated here, not by page faults of the thread
@@ -74,6 +76,7 @@ static struct {
 	void *forgotten;       /* buffer of the parent process, kept for the leak checker */
 	uint64_t most_drained; /* of a ring, in 1/256 of its size */
 	uint64_t busy_ns;      /* time of the last pass that found events or left some */
+	uint64_t burst_ns;     /* of the first such pass after a rest; 0: none */
 	bool prepares;         /* rings that threads need next are not ready yet */
 } pipe_state;
 
@@ -751,8 +754,10 @@ void pipe_pass(struct pipe_pass *ret_pass)
 		pipe_state.clock_taken(&pipe_state.clock, now);
 
 	bool idle = pipe_state.run == runs_before;
-	if (!idle || pipe_state.pending_count)
+	if (!idle || pipe_state.pending_count) {
 		pipe_state.busy_ns = now_ns;
+		pipe_state.burst_ns = pipe_state.burst_ns ? pipe_state.burst_ns : now_ns;
+	}
 	*ret_pass = (struct pipe_pass){
 		.number = pipe_state.pass,
 		.now_ns = now_ns,
@@ -767,18 +772,28 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	};
 }
 
+static uint64_t clamp_ns(uint64_t ns, uint64_t least, uint64_t most)
+{
+	return ns < least ? least : ns > most ? most : ns;
+}
+
 uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 {
 	uint64_t idle_ns = pass->now_ns - pipe_state.busy_ns;
+	uint64_t burst_ns = pipe_state.burst_ns ? pipe_state.busy_ns - pipe_state.burst_ns : 0;
 
 	if (wake_waiting() || pipe_state.most_drained > 64 || pipe_state.prepares)
 		return 0;
-	if (idle_ns < REST_AFTER_NS || sessions_ns <= IDLE_NS || !pass->quiet) {
-		uint64_t sleep_ns = idle_ns < BUSY_NS ? NAP_NS : IDLE_NS;
+	if (idle_ns < clamp_ns(burst_ns, REST_AFTER_MIN_NS, REST_AFTER_MAX_NS) ||
+		sessions_ns <= IDLE_NS || !pass->quiet) {
+		uint64_t sleep_ns = idle_ns < BUSY_NS && idle_ns < burst_ns
+					    ? NAP_NS
+					    : clamp_ns(idle_ns, NAP_NS, IDLE_NS);
 		slow_path_work();
 		return sleep_ns < sessions_ns ? sleep_ns : sessions_ns;
 	}
 	if (!slow_path_rest())
 		return 0;
+	pipe_state.burst_ns = 0;
 	return sessions_ns < REST_NS ? sessions_ns : REST_NS;
 }

@@ -518,8 +518,8 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 	flush_ns = session->flush_ns;
 	bool flush = flush_ns > session->flushed_ns && cutoff_ns >= flush_ns;
 	sessions_unlock();
-	bool pending = session->loss_event.count ||
-		       (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) >> session->slot & 1);
+	bool stalled = __atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) >> session->slot & 1;
+	uint64_t due_ns = session->loss_event.count || stalled ? NAP_NS : UINT64_MAX;
 	if (flush && !session->flushing_ns)
 		session->flushing_ns = flush_ns;
 	if (!session->error) {
@@ -529,7 +529,9 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 				: 0;
 		if (r < 0)
 			session_fail(session, r);
-		pending = pending || (r != 0 && r != SINK_FLUSHING);
+		uint64_t sink_ns = r > 0 && r != SINK_FLUSHING ? (uint64_t)r * 1000 : UINT64_MAX;
+		if (sink_ns < due_ns)
+			due_ns = sink_ns > NAP_NS ? sink_ns : NAP_NS;
 		flush = flush && r != SINK_FLUSHING; /* the sink wakes this thread */
 	}
 	if (flush) {
@@ -541,7 +543,7 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 	}
 	if (flush_ns > session->flushed_ns && (flush || cutoff_ns < flush_ns))
 		return 100000;
-	return pending ? NAP_NS : UINT64_MAX;
+	return due_ns;
 }
 
 /* An absolute time for pthread_cond_timedwait(). */

@@ -7,6 +7,7 @@
 #ifndef SPOOR_LIB_PIPE_SINK_H
 #define SPOOR_LIB_PIPE_SINK_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ enum sink_turn_flag {
 };
 
 /* A result of sink_ops.turn(). */
-#define SINK_FLUSHING 2
+#define SINK_FLUSHING INT_MAX
 
 struct sink_ops {
 	const char *name;
@@ -70,7 +71,8 @@ struct sink_ops {
 	/*
 	 * Called after each pass over the rings, when all events up to cutoff_ns were written to
 	 * the sink. Flushes what is due; with SINK_FLUSH, everything. SINK_IDLE: the pass found no
-	 * event. 0; positive: it holds data that a later call will flush (SINK_FLUSHING: so call
+	 * event. 0; positive: it holds data, which the next call shall flush that is due after so
+	 * many microseconds, unless events come before (SINK_FLUSHING: so call
 	 * again with SINK_FLUSH, for the events before the first such call); negative: the sink has
 	 * failed.
 	 */

@@ -18,6 +18,7 @@
 #include "lib/sink/file_writer.h"
 #include "lib/sink/sinks.h"
 
+#define DUE_MAX_US  1000000u /* a flush that is due later is looked at again */
 #define CHUNK_BYTES (64u << 10)
 /*
  * A sequence point is possible after so many bytes: often enough for a table of stacks
@@ -205,7 +206,11 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 	if (file->flush_serial)
 		return SINK_FLUSHING;
 	/* While the writer is busy, it wakes this thread. */
-	return has_some && !busy;
+	if (!has_some || busy)
+		return 0;
+	uint64_t since_ns = now_ns - file->flushed_ns;
+	uint64_t left_us = since_ns < file->flush_ns ? (file->flush_ns - since_ns) / 1000 : 0;
+	return left_us < DUE_MAX_US ? (int)left_us + 1 : (int)DUE_MAX_US;
 }
 
 /* Has the writer passed step_serial? 1: not yet; it gets on. -ETIMEDOUT: it hangs. */

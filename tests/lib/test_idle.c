@@ -86,14 +86,19 @@ static void sessions_without_events_sleep(void **state)
 	uint64_t before = sleeps();
 	sleep(3);
 	assert_in_range(sleeps() - before, 0, 15); /* 5 a second */
-	/* An event ends the rest. */
-	idle_number(2);
-	assert_int_equal(spoor_listener_read(listener, &view, 60000), 1);
+	/* An event ends the rest; a single one is followed by another rest. */
+	before = sleeps();
+	for (int i = 0; i < 3; i++) {
+		idle_number(2);
+		assert_int_equal(spoor_listener_read(listener, &view, 60000), 1);
+		sleep(1);
+	}
+	assert_in_range(sleeps() - before, 0, 60); /* 20 a second */
 	spoor_session_stop(listener);
 	spoor_session_stop(file);
 	struct spoor_session_counts counts = { .size = sizeof(counts) };
 	spoor_session_count(file, &counts);
-	assert_int_equal(counts.written, 2);
+	assert_int_equal(counts.written, 4);
 	spoor_session_free(listener);
 	spoor_session_free(file);
 }
@@ -136,12 +141,18 @@ static void rings_of_ended_threads_are_unmapped(void **state)
 	spoor_session_flush(session, 60000);
 	uint64_t before = status_number("/proc/self/status", "VmSize:");
 	fire_in_threads();
-	/* 200 rings are 512 MiB of addresses at the same time; eight of them stay. */
+	/*
+	 * 200 rings are 150 MiB of addresses at the same time; eight of them stay, and eight large
+	 * ones are made in advance, at a time that depends on the load.
+	 */
 	spoor_session_flush(session, 60000);
 	spoor_session_flush(session, 60000);
 	assert_in_range(status_number("/proc/self/status", "VmSize:"), 0, before + (128 << 10));
+	print_message("size %lu peak %lu\n",
+		(unsigned long)status_number("/proc/self/status", "VmSize:"),
+		(unsigned long)status_number("/proc/self/status", "VmPeak:"));
 	assert_in_range(status_number("/proc/self/status", "VmSize:") + 1, 0,
-		status_number("/proc/self/status", "VmPeak:") - (128 << 10));
+		status_number("/proc/self/status", "VmPeak:") - (64 << 10));
 	spoor_session_stop(session);
 	spoor_session_count(session, &counts);
 	assert_int_equal(counts.written, 2 * THREADS * 10);
