@@ -65,6 +65,7 @@ until_true grep -q switched switched || fail "the program is held up by a record
 kill -CONT $recorder
 wait $recorder || fail "the recording of many switches: $(cat words)"
 has words '[0-9,]+ blocks in .*, [0-9,]+ samples and switches lost'
-expect_sums 2
+# The records of ends may be among those that were lost.
+expect_sums 1
 "$spoor" events x.nettrace --event Loss --json >x.json 2>err || fail "no losses"
 json_lines x.json 'any(.fields.Source == "ring" and .fields.Count > 1000)'
