@@ -35,9 +35,13 @@ struct pair {
 	uint64_t second;
 };
 
-/* Not inlined, and not replaced by its result. */
-__attribute__((noinline, noclone)) int probed(int number, const char *text,
-	const struct pair *pair);
+/* Every call executes the function's first instruction, with the arguments where the ABI has them. */
+#if __has_attribute(noipa)
+#define ALONE __attribute__((noipa))
+#else
+#define ALONE __attribute__((noinline))
+#endif
+int probed(int number, const char *text, const struct pair *pair) ALONE;
 int probed(int number, const char *text, const struct pair *pair)
 {
 	__asm__ volatile("" : : "r"(text), "r"(pair) : "memory");
