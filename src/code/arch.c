@@ -277,6 +277,7 @@ static const struct arch_unwind x86_64_unwind = {
 	.slots = { 16, 6, 3, 12, 13, 14, 15 },
 	.slot_count = 7,
 	.preserved = 1u << 6 | 1u << 7 | 1u << 3 | 0xfu << 12,
+	.managed_unwind = true,
 	.code_mask = UINT64_MAX,
 	.block_registers = x86_64_block_registers,
 	.block_offsets = x86_64_block_offsets,

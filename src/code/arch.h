@@ -30,8 +30,9 @@ struct arch_unwind {
 	/* what unwind tables save: first the return address, then what a function must preserve */
 	uint8_t slots[ARCH_UNWIND_SLOTS_MAX];
 	uint8_t slot_count;
-	uint32_t preserved; /* bit i: a function returns with register i as it was */
-	uint64_t code_mask; /* of an address in code without a signature in its upper bits */
+	uint32_t preserved;  /* bit i: a function returns with register i as it was */
+	bool managed_unwind; /* code/clr_unwind.h is for this processor */
+	uint64_t code_mask;  /* of an address in code without a signature in its upper bits */
 	/*
 	 * the registers with which a function begins to unwind: the pc, the stack pointer, and what a function must
 	 * preserve; and their offsets in the kernel's struct pt_regs

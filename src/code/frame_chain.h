@@ -1,7 +1,7 @@
 /*
  * Unwinds a waiting thread from a copy of its stack, without its registers.
  *
- * Code that keeps frame pointers (the runtime's own, and all managed code) has a record in each
+ * Code that keeps frame pointers (the runtime's own, and most managed code) has a record in each
  * frame: the address of the caller's record, and the return address. The address of the first
  * record is unknown, and remains of earlier calls look like records too. So the walk begins at a
  * record that is certain: the one that returns to a managed frame that the runtime reported, if the

@@ -42,7 +42,7 @@ struct unwind_cache_entry {
 	uint64_t key; /* address and space; 0: empty */
 	struct unwind_row row;
 	bool by_frame_pointer;
-	bool gap; /* of an image that has a table, but not for this address */
+	bool gap; /* of an image that has a table, but not for this address; or a stub */
 };
 
 int unwind_init(struct unwind *unwind, const struct arch_unwind *arch, unwind_locate_fn *locate,
@@ -151,21 +151,27 @@ static void make_row(const struct unwind *unwind, const struct unwind_place *pla
 	struct unwind_cache_entry *ret_entry)
 {
 	struct unwind_rules rules;
-	int result = place->table ? unwind_table_find(place->table, place->vaddr, &rules) : -ENOENT;
+	int result = -ENOENT;
 
-	ret_entry->by_frame_pointer = result == -ENOENT;
-	ret_entry->gap = place->table && result == -ENOENT;
+	if (place->table)
+		result = unwind_table_find(place->table, place->vaddr, &rules);
+	ret_entry->gap = (place->table || place->stub) && result == -ENOENT;
 	if (result == 0)
 		ret_entry->row = pack(unwind->arch, &rules);
-	else if (result == -ENOENT)
-		ret_entry->row = frame_pointer_row(unwind->arch);
-	else
+	else if (result != -ENOENT)
 		ret_entry->row = (struct unwind_row){ .kind = ROW_MALFORMED };
+	else if (place->rules)
+		ret_entry->row = pack(unwind->arch, place->rules);
+	/* Rules that do not fit a row are evaluated with a table only. */
+	ret_entry->by_frame_pointer =
+		result == -ENOENT && (!place->rules || ret_entry->row.kind != ROW_RULES);
+	if (ret_entry->by_frame_pointer)
+		ret_entry->row = frame_pointer_row(unwind->arch);
 }
 
 /* The row of an address; NULL: it is in no known mapping. */
 static const struct unwind_cache_entry *find_row(struct unwind *unwind, uint16_t space,
-	uint64_t address)
+	uint64_t address, bool exact)
 {
 	uint64_t key = address | (uint64_t)space << ADDRESS_BITS;
 	uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
@@ -174,7 +180,7 @@ static const struct unwind_cache_entry *find_row(struct unwind *unwind, uint16_t
 
 	if (__builtin_expect(entry->key == key, 1))
 		return entry;
-	if (address >> ADDRESS_BITS || !unwind->locate(unwind->context, address, &place))
+	if (address >> ADDRESS_BITS || !unwind->locate(unwind->context, address, exact, &place))
 		return NULL;
 	unwind->rows_made++;
 	make_row(unwind, &place, entry);
@@ -388,14 +394,14 @@ static enum unwind_end step_rules(const struct arch_unwind *arch, const struct u
 	return UNWIND_END_COUNT;
 }
 
-static enum unwind_end step_complex(struct unwind *unwind, uint64_t address,
+static enum unwind_end step_complex(struct unwind *unwind, uint64_t address, bool exact,
 	struct unwind_registers *registers, const struct unwind_stack *stack, bool *ret_signal)
 {
 	uint64_t before = registers->values[unwind->arch->stack_register];
 	struct unwind_place place = { .table = NULL };
 	struct unwind_rules rules;
 
-	if (!unwind->locate(unwind->context, address, &place) || !place.table)
+	if (!unwind->locate(unwind->context, address, exact, &place) || !place.table)
 		return UNWIND_UNMAPPED;
 	if (unwind_table_find(place.table, place.vaddr, &rules) < 0)
 		return UNWIND_TABLE;
@@ -433,7 +439,7 @@ static bool step_gap(struct unwind *unwind, uint16_t space, struct unwind_regist
 	if (unwind->arch->pc_register == ARCH_NO_REGISTER || /* a call pushes nothing there */
 		!unwind_stack_read(stack, registers->values[number], &address))
 		return false;
-	const struct unwind_cache_entry *caller = find_row(unwind, space, address - 1);
+	const struct unwind_cache_entry *caller = find_row(unwind, space, address - 1, false);
 	if (!caller || caller->by_frame_pointer || caller->row.kind == ROW_MALFORMED)
 		return false;
 	registers->values[number] += WORD;
@@ -455,7 +461,7 @@ static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind 
 	while (count < room) {
 		fetch_ahead(stack, registers->values[arch->stack_register], &fetched);
 		uint64_t address = exact ? registers->pc : registers->pc - 1;
-		const struct unwind_cache_entry *entry = find_row(unwind, space, address);
+		const struct unwind_cache_entry *entry = find_row(unwind, space, address, exact);
 		bool signal = false;
 		if (!entry) {
 			end = UNWIND_UNMAPPED;
@@ -478,14 +484,14 @@ static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind 
 				continue;
 			}
 			/* it may have taken the place of the entry in the cache */
-			entry = find_row(unwind, space, address);
+			entry = find_row(unwind, space, address, exact);
 			if (!entry)
 				break;
 		}
 		if (__builtin_expect(entry->row.kind == ROW_RULES, 1))
 			end = step_row(arch, entry, registers, stack, count == 1, trace);
 		else if (entry->row.kind == ROW_COMPLEX)
-			end = step_complex(unwind, address, registers, stack, &signal);
+			end = step_complex(unwind, address, exact, registers, stack, &signal);
 		else
 			end = entry->row.kind == ROW_START ? UNWIND_START : UNWIND_TABLE;
 		if (end == UNWIND_END_COUNT && !registers->pc)
@@ -516,7 +522,7 @@ enum unwind_end unwind_walk_traced(struct unwind *unwind, uint16_t space,
 
 bool unwind_is_start(struct unwind *unwind, uint16_t space, uint64_t return_address)
 {
-	const struct unwind_cache_entry *entry = find_row(unwind, space, return_address - 1);
+	const struct unwind_cache_entry *entry = find_row(unwind, space, return_address - 1, false);
 
 	return entry && entry->row.kind == ROW_START;
 }

@@ -2,9 +2,9 @@
  * Walks the stack of a thread from its registers and a copy of the end of its stack.
  *
  * One walk for all code: by the unwind table where the image has one for the address, else by the
- * frame pointer (JIT and ReadyToRun code, which has no table here, always keeps it). The result
- * for an address is kept as a row of 32 bytes in a cache of fixed size, so that a frame costs some
- * ten loads.
+ * frame pointer. For JIT and ReadyToRun code, which has no table here, the caller may give rules: most
+ * of it has a frame pointer, but small optimized methods do not. The result for an address is kept as a
+ * row of 32 bytes in a cache of fixed size, so that a frame costs some ten loads.
  *
  *   unwind_init(&unwind, arch, locate, context);
  *   end = unwind_walk(&unwind, space, &registers, &stack, frames, room, &count);
@@ -34,14 +34,20 @@ enum unwind_end {
 
 /* What holds an address. */
 struct unwind_place {
-	const struct unwind_table
-		*table; /* NULL: code with frame pointers; borrowed for the walk */
-	uint64_t vaddr; /* the address in the file's own numbering */
-	bool transient; /* the table may still come: nothing is kept */
+	const struct unwind_table *table; /* NULL: none; borrowed for the walk */
+	uint64_t vaddr;                   /* the address in the file's own numbering */
+	/* where no table has the address; NULL: code with frame pointers. Borrowed until the next call */
+	const struct unwind_rules *rules;
+	bool stub;      /* a leaf there may have no frame */
+	bool transient; /* the table may still come, or the code may change: nothing is kept */
 };
 
-/* False: the address is in no executable mapping. */
-typedef bool unwind_locate_fn(void *context, uint64_t address, struct unwind_place *ret_place);
+/*
+ * False: the address is in no executable mapping. `exact`: it is that of an instruction to come, else it is
+ * within a call.
+ */
+typedef bool unwind_locate_fn(void *context, uint64_t address, bool exact,
+	struct unwind_place *ret_place);
 
 struct unwind_cache_entry;
 

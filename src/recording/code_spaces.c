@@ -109,12 +109,10 @@ static bool is_same_place(const struct code_mapping *a, const struct code_mappin
 	       a->path == b->path;
 }
 
-/* Whether all its code is unwound by the frame pointer, whatever it is. */
-static bool has_frame_pointers(const struct code_spaces *spaces, const struct code_mapping *mapping)
+/* In a heap of a compiler, only rows of code that is never freed are kept (managed_frames.h). */
+static bool is_heap(const struct code_spaces *spaces, const struct code_mapping *mapping)
 {
-	enum mapping_kind kind = mapping_kind_of(strtab_get(spaces->strings, mapping->path));
-
-	return kind == MAPPING_JIT || kind == MAPPING_MANAGED_IMAGE;
+	return mapping_kind_of(strtab_get(spaces->strings, mapping->path)) == MAPPING_JIT;
 }
 
 /*
@@ -127,7 +125,7 @@ static bool unwinds_alike(const struct code_spaces *spaces, const struct code_ma
 	if (is_same_file(old, mapping) &&
 		old->begin - old->file_offset == mapping->begin - mapping->file_offset)
 		return true;
-	return has_frame_pointers(spaces, old) && has_frame_pointers(spaces, mapping);
+	return is_heap(spaces, old) && is_heap(spaces, mapping);
 }
 
 /* Announces what `mapping` replaces of the mappings from `at` to `end`. */

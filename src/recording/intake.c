@@ -14,7 +14,9 @@
 #include "code/unwind_trace.h"
 #include "pipeline/reorder_window.h"
 #include "recording/block_stacks.h"
+#include "recording/live_options.h"
 #include "recording/live_usdt.h"
+#include "recording/managed_frames.h"
 #include "recording/memory_names.h"
 #include "recording/process_table.h"
 #include "recording/samples.h"
@@ -289,6 +291,18 @@ static void on_code_change(void *user, uint32_t pid)
 	item->cpu = -1;
 }
 
+void intake_read_frames(struct intake *intake)
+{
+	const struct live_options *options = intake->table->options;
+
+	if (options->instead || options->kernel_only ||
+		(options->no_dotnet && !options->names_from_memory) ||
+		managed_frames_new(&intake->table->proc, intake->arch, &intake->managed) < 0)
+		return;
+	if (intake->unwinder)
+		stack_unwinder_use(intake->unwinder, intake->managed);
+}
+
 int intake_recognize_blocks(struct intake *intake)
 {
 	struct known_block *rows = recorder_known_blocks(intake->recorder);
@@ -402,6 +416,15 @@ static bool sift(struct intake *intake, const struct perf_record *record)
 	return other;
 }
 
+/* The process will run another program, or is another one. */
+static void note_program(struct managed_frames *managed, const struct perf_record *record)
+{
+	if ((record->type == PERF_TYPE_COMM && record->exec) ||
+		(record->type == PERF_TYPE_FORK && record->pid != record->parent_pid) ||
+		(record->type == PERF_TYPE_EXIT && record->pid == record->tid))
+		managed_frames_forget(managed, record->pid);
+}
+
 static void take_record(struct intake *intake, uint32_t ring, const uint8_t *data, uint32_t size)
 {
 	struct perf_record record;
@@ -418,6 +441,8 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 		stack_unwinder_note(intake->unwinder, &record);
 		intake->change_ns = intake->pass_ns;
 	}
+	if (intake->managed)
+		note_program(intake->managed, &record);
 	if (intake->usdt && record.type == PERF_TYPE_SAMPLE && record.raw_size &&
 		take_usdt(intake, &record))
 		return;
@@ -489,6 +514,8 @@ void intake_drain(struct intake *intake)
 	}
 	if (intake->unwinder)
 		stack_unwinder_pass(intake->unwinder);
+	if (intake->managed)
+		managed_frames_pass(intake->managed);
 	if (intake->memory)
 		memory_names_pass(intake->memory);
 	if (intake->block_stacks)
@@ -505,6 +532,8 @@ void intake_done(struct intake *intake)
 {
 	pid_filter_done(&intake->other_threads);
 	vec_done(&intake->blocks);
+	managed_frames_free(intake->managed);
+	intake->managed = NULL;
 	block_stacks_free(intake->block_stacks);
 	intake->block_stacks = NULL;
 }

@@ -15,6 +15,7 @@
 struct arch;
 struct block_stacks;
 struct live_usdt;
+struct managed_frames;
 struct process_table;
 struct recorder;
 struct stack_unwinder;
@@ -50,6 +51,7 @@ struct intake {
 	struct stack_unwinder *unwinder;   /* NULL: the kernel's chains are taken as they are */
 	struct block_stacks *block_stacks; /* NULL: no blocks are recognized */
 	struct live_usdt *usdt;            /* NULL: no USDT probes are recorded */
+	struct managed_frames *managed;    /* its own; NULL: nothing is known of managed frames */
 	struct perf_layout layout;
 	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
 	VEC(struct intake_block) blocks; /* by ring */
@@ -62,6 +64,12 @@ struct intake {
 	uint64_t frames[INTAKE_FRAMES_MAX]; /* scratch, both */
 	uint64_t small_frames[INTAKE_FRAMES_MAX];
 };
+
+/*
+ * Frames of managed code are read from the memory of processes from now on, if the options allow it. Without
+ * memory, and on other processors, managed code is taken to have frame pointers. The members above are set.
+ */
+void intake_read_frames(struct intake *intake);
 
 /* Blocks that the recorder recognizes have stacks from now on. The members above are set. 0 or -ENOMEM. */
 int intake_recognize_blocks(struct intake *intake);

@@ -32,6 +32,7 @@
 #include "recording/live_state.h"
 #include "recording/machine_changes.h"
 #include "recording/managed.h"
+#include "recording/managed_frames.h"
 #include "recording/memory_names.h"
 #include "recording/removed_code.h"
 #include "recording/samples.h"
@@ -242,6 +243,7 @@ static uint64_t table_bytes(const struct live *live)
 	       switch_table_size_bytes(&live->switches) + memory_names_size_bytes(&live->memory) +
 	       block_stacks_size_bytes(live->intake.block_stacks) +
 	       io_recording_size_bytes(&live->io) +
+	       managed_frames_size_bytes(live->intake.managed) +
 	       live->window.items.capacity * sizeof(struct pending);
 }
 
@@ -421,6 +423,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	live->intake.recorder = live->recorder;
 	live->intake.usdt = recorder_usdt(live->recorder) ? &live->usdt : NULL;
 	live->intake.unwinder = live->unwinder;
+	intake_read_frames(&live->intake);
 	live->intake.copies_vary = recorder_info(live->recorder)->copies_vary;
 	result = intake_recognize_blocks(&live->intake);
 	if (result < 0) {

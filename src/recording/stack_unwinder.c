@@ -15,6 +15,7 @@
 #include "machine/proc.h"
 #include "perf/perf_record.h"
 #include "recording/code_spaces.h"
+#include "recording/managed_frames.h"
 #include "recording/unwind_images.h"
 
 #define FRAMES_MAX 2048u
@@ -29,6 +30,8 @@ struct stack_unwinder {
 	struct unwind unwind;
 	struct code_spaces spaces;
 	struct unwind_images *images;
+	struct managed_frames *managed;    /* borrowed; NULL: not known */
+	struct managed_frame frame;        /* the last answer of `managed` */
 	struct code_space *space;          /* of the current walk */
 	stack_unwinder_change_fn *changed; /* NULL: changes are not reported */
 	void *changed_user;
@@ -36,7 +39,21 @@ struct stack_unwinder {
 	uint64_t frames[FRAMES_MAX]; /* scratch */
 };
 
-static bool locate(void *context, uint64_t address, struct unwind_place *ret_place)
+/* Code that no table has. */
+static void locate_managed(struct stack_unwinder *unwinder, uint64_t address, bool exact,
+	struct unwind_place *place)
+{
+	if (!unwinder->managed)
+		return;
+	managed_frames_find(unwinder->managed, unwinder->space->pid, address, exact,
+		&unwinder->frame);
+	place->transient = unwinder->frame.transient;
+	place->stub = unwinder->frame.kind == MANAGED_FRAME_STUB;
+	if (unwinder->frame.kind == MANAGED_FRAME_RULES)
+		place->rules = &unwinder->frame.rules;
+}
+
+static bool locate(void *context, uint64_t address, bool exact, struct unwind_place *ret_place)
 {
 	struct stack_unwinder *unwinder = context;
 	struct code_mapping *mapping =
@@ -46,6 +63,8 @@ static bool locate(void *context, uint64_t address, struct unwind_place *ret_pla
 		return false;
 	*ret_place = (struct unwind_place){ .table = NULL };
 	enum mapping_kind kind = mapping_kind_of(strtab_get(unwinder->strings, mapping->path));
+	if (kind == MAPPING_JIT || kind == MAPPING_MANAGED_IMAGE)
+		locate_managed(unwinder, address, exact, ret_place);
 	if (kind != MAPPING_NATIVE && kind != MAPPING_VDSO)
 		return true;
 	if (!mapping->image)
@@ -55,10 +74,11 @@ static bool locate(void *context, uint64_t address, struct unwind_place *ret_pla
 	const struct unwind_table *table = unwind_images_table(unwinder->images, mapping->image,
 		unwinder->space->pid, mapping);
 	ret_place->transient = unwind_images_pending(unwinder->images, mapping->image);
-	/* A file may hold precompiled managed code in no segment: it has frame pointers. */
 	if (table && unwind_table_vaddr(table, address - mapping->begin + mapping->file_offset,
 			     &ret_place->vaddr))
 		ret_place->table = table;
+	else if (table) /* a file may hold precompiled managed code in no segment */
+		locate_managed(unwinder, address, exact, ret_place);
 	return true;
 }
 
@@ -96,6 +116,11 @@ int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const s
 	}
 	*ret_unwinder = unwinder;
 	return 0;
+}
+
+void stack_unwinder_use(struct stack_unwinder *unwinder, struct managed_frames *managed)
+{
+	unwinder->managed = managed;
 }
 
 void stack_unwinder_hurry(struct stack_unwinder *unwinder)

@@ -21,6 +21,7 @@
 #include "code/unwind.h"
 
 struct arch;
+struct managed_frames;
 struct perf_record;
 struct proc_reader;
 struct stack_unwinder;
@@ -36,6 +37,9 @@ struct unwind_trace;
 /* -ENOTSUP: not for this processor. `strings` and `proc` are borrowed. */
 int stack_unwinder_new(struct strtab *strings, struct proc_reader *proc, const struct arch *arch,
 	struct stack_unwinder **ret_unwinder);
+
+/* Unwinds managed code by what `managed` says, not by frame pointers. Borrowed; NULL ends it. */
+void stack_unwinder_use(struct stack_unwinder *unwinder, struct managed_frames *managed);
 
 /* Images are waited for much shorter, in each pass over the rings: those may fill in less time. */
 void stack_unwinder_hurry(struct stack_unwinder *unwinder);

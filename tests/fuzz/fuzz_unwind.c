@@ -10,8 +10,9 @@
 
 #define FRAMES_MAX 64u
 
-static bool locate(void *context, uint64_t address, struct unwind_place *ret_place)
+static bool locate(void *context, uint64_t address, bool exact, struct unwind_place *ret_place)
 {
+	(void)exact;
 	ret_place->table = context;
 	ret_place->vaddr = address;
 	return true;

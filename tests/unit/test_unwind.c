@@ -61,10 +61,11 @@ static int add_place(void *user, const struct proc_mapping *mapping)
 	return vec_add(&places->items, place) ? 0 : -1;
 }
 
-static bool locate(void *context, uint64_t address, struct unwind_place *ret_place)
+static bool locate(void *context, uint64_t address, bool exact, struct unwind_place *ret_place)
 {
 	const struct places *places = context;
 
+	(void)exact; /* tables need no more than the address */
 	for (uint32_t i = 0; i < places->items.count; i++) {
 		const struct place *place = &places->items.items[i];
 		if (address < place->begin || address >= place->end)

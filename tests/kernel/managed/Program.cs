@@ -10,6 +10,7 @@
 //   Managed late MS       when the file ./go exists: computes for MS of CPU time in methods that were not called before: Late.Plain, Late.Of<int>, and
 //                         Made_1000000, which is generated then and kept
 //   Managed naps MS       computes a millisecond each second
+//   Managed shares MS     computes in two callers of one small method, 75 % and 25 % (Shares.cs)
 //   Managed collectible MS  like dynamic, with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
 //   Managed heap N        keeps N orders for `spoor heap`, every second one with a note, and one more for each byte from the pipe $ORDERS, until
@@ -71,6 +72,9 @@ switch (args[0])
         break;
     case "late":
         Late.Run(ms);
+        break;
+    case "shares":
+        Shares.Run(ms);
         break;
     case "threads":
         Posed.Run(ms);

@@ -1,0 +1,24 @@
+#!/bin/sh
+# A small optimized method of .NET has no frame pointer. record --call-graph auto and dwarf find its caller all the same, also through code that was replaced while it ran.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+[ "$(uname -m)" = x86_64 ] || skip "managed code is unwound by frame pointers on $(uname -m)"
+
+begin shares shares 600000
+through='Shares\.Run\(int\);Shares\.Round\(\)'
+
+for mode in auto dwarf; do
+	record_until 200 ';Shares\.Work\(int\) ' -F 499 --call-graph $mode -p $shares
+	expect_code 0 "record --call-graph $mode: $(cat err)"
+	all=$(frames x.folded ';Shares\.Round\(\)')
+	a=$(frames x.folded ";$through;Shares\.OuterA\(\)")
+	b=$(frames x.folded ";$through;Shares\.OuterB\(\)")
+	direct=$(frames x.folded ';Shares\.Round\(\);Shares\.(Mid|Work)')
+	[ "$direct" = 0 ] || fail "$mode: $direct of $all stacks have no caller of Mid"
+	[ $((100 * (a + b))) -ge $((98 * all)) ] || fail "$mode: $a + $b of $all stacks pass through Run, Round, and OuterA or OuterB"
+	[ $((a * 100)) -ge $((63 * all)) ] && [ $((a * 100)) -le $((87 * all)) ] || fail "$mode: OuterA has $a of $all samples, not 75 %"
+	has_no x.folded '\[caller unknown: .*;Shares\.Work'
+	"$spoor" report --json x.nettrace >json 2>err || fail "report --json"
+	json json '.unwinding.ends.start * 100 >= .unwinding.stacks * 98'
+done
