@@ -133,6 +133,19 @@ static uint64_t unwind_chain(struct intake *intake, const struct perf_record *re
 	return (uint64_t)end + 1;
 }
 
+/* In a chain that the kernel has walked: marks callers that it has missed. */
+static void mark_chain(struct intake *intake, uint32_t pid, struct perf_callchain *chain)
+{
+	uint32_t kernel_count = chain->kernel_count;
+
+	if (!intake->managed || intake->unwinder || !intake->memory ||
+		!memory_names_has(intake->memory, pid))
+		return;
+	chain->count = kernel_count +
+		       managed_frames_mark(intake->managed, pid, intake->frames + kernel_count,
+			       chain->count - kernel_count, INTAKE_FRAMES_MAX - kernel_count, true);
+}
+
 /*
  * Interns the call chain; 0 if it is empty. *ret_end is what SAMPLES_END_SHIFT describes; may be
  * NULL.
@@ -143,6 +156,8 @@ static uint32_t take_chain(struct intake *intake, const struct perf_record *reco
 	*ret_chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
 		recorder_info(intake->recorder)->max_stack, intake->frames, INTAKE_FRAMES_MAX);
 	uint64_t end = unwind_chain(intake, record, ret_chain);
+
+	mark_chain(intake, record->pid, ret_chain);
 
 	if (ret_end)
 		*ret_end = end;

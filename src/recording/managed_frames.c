@@ -1,8 +1,12 @@
-/* See managed_frames.h. */
+/*
+ * See managed_frames.h. Answers about chains are kept in a table of fixed size, by address and number of
+ * the process's opened memory: another program in the process has another number.
+ */
 #include "recording/managed_frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clocks.h"
 #include "base/map.h"
@@ -14,17 +18,27 @@
 #include "code/clr_memory.h"
 #include "code/clr_names.h"
 #include "dotnet/runtime_memory.h"
+#include "trace/trace.h"
 
 #define PROCESSES_MAX  1024u
 #define OPEN_GAP_NS    UINT64_C(20000000) /* doubles with each attempt, */
 #define OPEN_TRIES_MAX 9u                 /* 10 s in all */
+#define ADDRESS_BITS   48u
+#define MARKS          8192u /* a power of two */
 
 struct frames_process {
 	uint32_t pid;
+	uint16_t number;
 	bool refused; /* it has no runtime that can be read */
 	uint32_t tries;
 	uint64_t open_ns; /* next attempt */
 	struct runtime_memory *memory;
+};
+
+/* Whether the method at an address has a frame pointer there. */
+struct frame_mark {
+	uint64_t key; /* address and number of the process; 0: empty */
+	bool frameless;
 };
 
 struct managed_frames {
@@ -33,6 +47,8 @@ struct managed_frames {
 	struct clr_pages *pages; /* NULL until a process is opened */
 	VEC(struct frames_process) list;
 	struct map by_pid; /* pid -> index + 1 */
+	uint16_t last_number;
+	struct frame_mark *marks; /* NULL until the first is kept */
 };
 
 int managed_frames_new(struct proc_reader *proc, const struct arch *arch,
@@ -58,6 +74,7 @@ void managed_frames_free(struct managed_frames *frames)
 	map_done(&frames->by_pid);
 	clr_images_done(&frames->images);
 	free(frames->pages);
+	free(frames->marks);
 	free(frames);
 }
 
@@ -90,7 +107,12 @@ static struct frames_process *find_process(struct managed_frames *frames, uint32
 	/* All of them are opened again when they are needed. */
 	while (frames->list.count >= PROCESSES_MAX)
 		managed_frames_forget(frames, frames->list.items[0].pid);
-	const struct frames_process process = { .pid = pid };
+	if (++frames->last_number == 0) {
+		if (frames->marks)
+			memset(frames->marks, 0, MARKS * sizeof(*frames->marks));
+		++frames->last_number;
+	}
+	const struct frames_process process = { .pid = pid, .number = frames->last_number };
 	if (!vec_add(&frames->list, process))
 		return NULL;
 	if (!map_add(&frames->by_pid, pid, frames->list.count)) {
@@ -162,6 +184,47 @@ void managed_frames_find(struct managed_frames *frames, uint32_t pid, uint64_t a
 	find_of(frames, find_process(frames, pid), address, exact, ret_frame);
 }
 
+/* Whether a walk by frame pointers misses the caller of the method at this address. */
+static bool is_frameless(struct managed_frames *frames, struct frames_process *process,
+	uint64_t address, bool exact)
+{
+	uint64_t key = address | (uint64_t)process->number << ADDRESS_BITS;
+	uint64_t slot = key * UINT64_C(0x9e3779b97f4a7c15) >> 40 & (MARKS - 1);
+	bool lasts;
+
+	if (frames->marks && frames->marks[slot].key == key)
+		return frames->marks[slot].frameless;
+	if (!open_process(frames, process))
+		return false;
+	bool frameless = clr_frame_misses_caller(clr_names_code(process->memory->names), address,
+		exact, &lasts);
+	if (!frames->marks)
+		frames->marks = calloc(MARKS, sizeof(*frames->marks));
+	if (frames->marks && lasts)
+		frames->marks[slot] = (struct frame_mark){ key, frameless };
+	return frameless;
+}
+
+uint32_t managed_frames_mark(struct managed_frames *frames, uint32_t pid, uint64_t *chain,
+	uint32_t count, uint32_t room, bool leaf)
+{
+	struct frames_process *process = count ? find_process(frames, pid) : NULL;
+
+	if (!process || process->refused)
+		return count;
+	/* The last frame has no caller that could be missing. */
+	for (uint32_t i = 0; i + 1 < count && count < room; i++) {
+		bool exact = leaf && i == 0;
+		uint64_t address = exact ? chain[i] : chain[i] - 1;
+		if (address >> ADDRESS_BITS || !is_frameless(frames, process, address, exact))
+			continue;
+		memmove(chain + i + 2, chain + i + 1, (count - i - 1) * sizeof(*chain));
+		chain[++i] = STACK_LOST_CALLER;
+		count++;
+	}
+	return count;
+}
+
 void managed_frames_pass(struct managed_frames *frames)
 {
 	if (frames->pages)
@@ -174,6 +237,7 @@ uint64_t managed_frames_size_bytes(const struct managed_frames *frames)
 		return 0;
 	return sizeof(*frames) + frames->images.size_bytes +
 	       (frames->pages ? sizeof(*frames->pages) : 0) +
+	       (frames->marks ? MARKS * sizeof(*frames->marks) : 0) +
 	       frames->list.capacity * sizeof(struct frames_process) +
 	       map_size_bytes(&frames->by_pid);
 }

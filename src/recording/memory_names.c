@@ -136,6 +136,11 @@ void memory_names_sign(void *context, uint32_t pid, const char *path)
 	}
 }
 
+bool memory_names_has(const struct memory_names *names, uint32_t pid)
+{
+	return names->list.count && find(names, pid);
+}
+
 static bool open_process(struct memory_names *names, struct memory_process *process)
 {
 	uint64_t now_ns = clock_monotonic_ns();

@@ -46,6 +46,9 @@ struct memory_names {
 /* `context` is the struct memory_names: for process_table.mapped. */
 void memory_names_sign(void *context, uint32_t pid, const char *path);
 
+/* Whether a .NET runtime was noticed in the process. */
+bool memory_names_has(const struct memory_names *names, uint32_t pid);
+
 /* `frames` are addresses of user code and of the kernel; the latter are skipped. */
 void memory_names_sample(struct memory_names *names, uint32_t pid, uint64_t time_ns,
 	const uint64_t *frames, uint32_t count);

@@ -256,8 +256,8 @@ static uint32_t find_join(const uint64_t *own, uint32_t own_count, const uint64_
 	return 0;
 }
 
-/* Appends the kernel's frames to those of the walk. */
-static void join(struct stack_unwinder *unwinder, const uint64_t *kernel, uint32_t kernel_count,
+/* Appends the kernel's frames to those of the walk. True: callers are missing among them. */
+static bool join(struct stack_unwinder *unwinder, const uint64_t *kernel, uint32_t kernel_count,
 	uint32_t *count)
 {
 	uint32_t own = *count;
@@ -265,9 +265,15 @@ static void join(struct stack_unwinder *unwinder, const uint64_t *kernel, uint32
 	uint32_t added = at ? kernel_count - at : 0;
 
 	if (!added || own + added > FRAMES_MAX || own + added <= *count)
-		return;
+		return false;
 	memcpy(unwinder->frames + own, kernel + at, added * sizeof(*kernel));
 	*count = own + added;
+	if (!unwinder->managed)
+		return false;
+	*count = own - 1 +
+		 managed_frames_mark(unwinder->managed, unwinder->space->pid,
+			 unwinder->frames + own - 1, added + 1, FRAMES_MAX - (own - 1), own == 1);
+	return *count > own + added;
 }
 
 static bool has_outer(const struct code_space *space, const uint64_t *frame)
@@ -357,8 +363,8 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 		*ret_stack_end = registers.values[arch->stack_register];
 		learn_outer(unwinder, unwinder->frames, found);
 	} else {
-		join(unwinder, frames + kernel_count, *count - kernel_count, &found);
-		end = complete(unwinder, &found) ? UNWIND_START : end;
+		bool misses = join(unwinder, frames + kernel_count, *count - kernel_count, &found);
+		end = complete(unwinder, &found) && !misses ? UNWIND_START : end;
 	}
 	if (found > room - kernel_count) {
 		found = room - kernel_count;

@@ -143,7 +143,7 @@ static int hit_frames(struct symbolizer *symbolizer, uint32_t process, const uin
 		int result = kernel ? symbol_writer_map_kernel(symbolizer, process) : 0;
 		if (result < 0)
 			return result;
-		if (find_hit(symbolizer, owner, frames[i], false))
+		if (frames[i] == STACK_LOST_CALLER || find_hit(symbolizer, owner, frames[i], false))
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);

@@ -464,6 +464,8 @@ static uint32_t code_function(struct symbolmap *map, struct symbolmap_state *sta
 static uint32_t look_up(struct symbolmap *map, struct symbolmap_state *state, uint32_t process,
 	uint64_t address, uint32_t epoch)
 {
+	if (address == STACK_LOST_CALLER)
+		return symbolmap_label(map, "[caller unknown: no frame pointer]", FUNCTION_UNKNOWN);
 	const struct mapping *mapping = process ? find_mapping(map, state, process, address) : NULL;
 
 	if (!mapping)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A small optimized method of .NET has no frame pointer. record --call-graph auto and dwarf find its caller all the same, also through code that was replaced while it ran.
+# A small optimized method of .NET has no frame pointer. record --call-graph auto and dwarf find its caller all the same, also through code that was replaced while it ran;
+# with fp, which misses it, the caller is marked as unknown.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
@@ -22,3 +23,15 @@ for mode in auto dwarf; do
 	"$spoor" report --json x.nettrace >json 2>err || fail "report --json"
 	json json '.unwinding.ends.start * 100 >= .unwinding.stacks * 98'
 done
+
+# The kernel's walk goes from Mid to the caller of its caller: the marker is between them, in this and in other forms of the report.
+record_until 200 ';Shares\.Work\(int\) ' -F 499 --call-graph fp -p $shares
+expect_code 0 "record --call-graph fp: $(cat err)"
+all=$(frames x.folded ';Shares\.Mid\(int\)')
+marked=$(frames x.folded ';Shares\.Round\(\);\[caller unknown: no frame pointer\];Shares\.Mid\(int\)')
+[ $((100 * marked)) -ge $((98 * all)) ] || fail "fp: $marked of $all stacks have a marker in place of Mid's caller"
+has_no x.folded '\[caller unknown: no frame pointer\];Shares\.(Round|Run)'
+"$spoor" report --tree x.nettrace >out 2>err || fail "report --tree"
+has out '\[caller unknown: no frame pointer\]'
+"$spoor" events x.nettrace --stack >out 2>err || fail "events --stack"
+has out '^ +\[caller unknown: no frame pointer\]'
