@@ -19,6 +19,7 @@
 #include "perf/perf_record.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
+#include "recording/managed_frames.h"
 #include "recording/stack_unwinder.h"
 
 #define FRAMES_MAX 2048u
@@ -59,8 +60,8 @@ static void take(struct stack_unwinder *unwinder, const struct perf_record *reco
 	sums->whole += end == UNWIND_START;
 }
 
-static void drain(struct recorder *recorder, struct stack_unwinder *unwinder, uint32_t pid,
-	uint64_t clock_ns, struct sums *sums)
+static void drain(struct recorder *recorder, struct stack_unwinder *unwinder,
+	struct managed_frames *managed, uint32_t pid, uint64_t clock_ns, struct sums *sums)
 {
 	const struct recorder_info *info = recorder_info(recorder);
 	const struct perf_layout layout = { .sample_type = info->sample_type,
@@ -83,6 +84,8 @@ static void drain(struct recorder *recorder, struct stack_unwinder *unwinder, ui
 		ring_end(ring);
 	}
 	stack_unwinder_pass(unwinder);
+	if (managed)
+		managed_frames_pass(managed);
 }
 
 static uint64_t clock_cost_ns(void)
@@ -102,6 +105,7 @@ int main(int argc, char **argv)
 	struct diag diag = { 0 };
 	struct recorder *recorder;
 	struct stack_unwinder *unwinder;
+	struct managed_frames *managed = NULL;
 	struct proc_reader proc;
 
 	if (argc != 4)
@@ -123,6 +127,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "unwinding: %s\n", diag.text);
 		return 1;
 	}
+	/* without memory, or on another processor: by frame pointers */
+	(void)managed_frames_new(&proc, arch_here(), &managed);
+	stack_unwinder_use(unwinder, managed);
 	uint64_t clock_ns = clock_cost_ns();
 	uint64_t end_ns = clock_monotonic_ns() + strtoull(argv[2], NULL, 10) * 1000000000u;
 	while (clock_monotonic_ns() < end_ns) {
@@ -130,7 +137,7 @@ int main(int argc, char **argv)
 		recorder_await(recorder, &set);
 		(void)poll_set_wait(&set);
 		recorder_note_wait(recorder, &set);
-		drain(recorder, unwinder, pid, clock_ns, &sums);
+		drain(recorder, unwinder, managed, pid, clock_ns, &sums);
 	}
 	double samples = (double)(sums.samples ? sums.samples : 1);
 	printf("%.1f %.0f %.1f %.2f %" PRIu64 "\n",
@@ -139,6 +146,7 @@ int main(int argc, char **argv)
 		100 * (double)sums.whole / samples, sums.samples);
 	recorder_close(recorder);
 	stack_unwinder_free(unwinder);
+	managed_frames_free(managed);
 	poll_set_done(&set);
 	strtab_done(&strings);
 	proc_close(&proc);
