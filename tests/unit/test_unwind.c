@@ -23,6 +23,7 @@
 #include "base/vec.h"
 #include "code/arch.h"
 #include "code/unwind_table.h"
+#include "code/unwind_trace.h"
 #include "image/image_file.h"
 #include "machine/proc.h"
 #include "unit/test.h"
@@ -271,6 +272,109 @@ static void test_each_instruction(void **state)
 	places_done(&places);
 }
 
+#define STACK_BEGIN UINT64_C(0x7000)
+
+/* Code by address: each begins a page. */
+enum given {
+	GIVEN_SMALL = 0x1000, /* a frame of 16 bytes */
+	GIVEN_SAVES = 0x2000, /* of 32 bytes; the frame pointer is saved below the return address */
+	GIVEN_STUB = 0x3000,
+	GIVEN_FRAMED = 0x4000, /* found by the frame pointer */
+	GIVEN_FREED = 0x5000,  /* as GIVEN_SMALL, but it may be replaced */
+};
+
+static bool locate_given(void *context, uint64_t address, bool exact,
+	struct unwind_place *ret_place)
+{
+	static struct unwind_rules rules;
+	uint64_t page = address & ~UINT64_C(0xfff);
+
+	(void)context;
+	(void)exact;
+	if (page < GIVEN_SMALL || page > GIVEN_FREED)
+		return false;
+	*ret_place = (struct unwind_place){ .stub = page == GIVEN_STUB,
+		.transient = page == GIVEN_FREED };
+	rules = (struct unwind_rules){ .cfa = { .value = page == GIVEN_SAVES ? 32 : 16,
+					       .kind = RULE_VALUE_OFFSET },
+		.cfa_register = 7,
+		.return_register = 16 };
+	rules.registers[16] = (struct unwind_rule){ .value = -8, .kind = RULE_OFFSET };
+	if (page == GIVEN_SAVES)
+		rules.registers[6] = (struct unwind_rule){ .value = -16, .kind = RULE_OFFSET };
+	if (page != GIVEN_STUB && page != GIVEN_FRAMED)
+		ret_place->rules = &rules;
+	return true;
+}
+
+/* Walks from `pc`; the frame pointer is that of words[5]. */
+static enum unwind_end walk_given(const uint64_t *words, size_t count, uint64_t pc,
+	uint64_t *frames, uint32_t *ret_count, struct unwind_trace *trace)
+{
+	struct unwind_registers registers = { .pc = pc, .known = 1u << 6 | 1u << 7 };
+	struct unwind_stack stack = { (const uint8_t *)words, count * sizeof(*words), STACK_BEGIN };
+	struct unwind unwind;
+
+	registers.values[6] = STACK_BEGIN + 40;
+	registers.values[7] = STACK_BEGIN;
+	assert_int_equal(unwind_init(&unwind, arch_here()->unwind, locate_given, NULL), 0);
+	enum unwind_end end =
+		trace ? unwind_walk_traced(&unwind, 1, &registers, &stack, frames, 8, ret_count,
+				trace)
+		      : unwind_walk(&unwind, 1, &registers, &stack, frames, 8, ret_count);
+	unwind_done(&unwind);
+	return end;
+}
+
+/* Code with rules of the caller's: a frame without a frame pointer does not hide its caller. */
+static void test_given_rules(void **state)
+{
+	uint64_t words[] = { 1, GIVEN_SAVES + 8, 2, 3, STACK_BEGIN + 64, GIVEN_SMALL + 8, 4,
+		GIVEN_FRAMED + 8, 0, 0 };
+	uint64_t frames[8];
+	struct unwind_trace trace;
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(walk_given(words, 10, GIVEN_SMALL + 4, frames, &count, NULL),
+		UNWIND_START);
+	assert_int_equal(count, 4);
+	assert_int_equal(frames[1], GIVEN_SAVES + 8);
+	assert_int_equal(frames[2], GIVEN_SMALL + 8);
+	assert_int_equal(frames[3], GIVEN_FRAMED + 8);
+	/* A chain is recognized by the words that led from frame to frame. */
+	assert_int_equal(walk_given(words, 10, GIVEN_SMALL + 4, frames, &count, &trace),
+		UNWIND_START);
+	assert_false(trace.failed);
+	bool used[10] = { false };
+	for (uint32_t i = 0; i < trace.word_count; i++)
+		used[trace.offsets[i] / 8] = true;
+	assert_true(used[1] && used[4] && used[5] && used[7] && used[9]);
+	assert_false(used[0] || used[2] || used[3] || used[6]);
+	/* Code that may be replaced says nothing about another stack. */
+	words[1] = GIVEN_FREED + 8;
+	(void)walk_given(words, 10, GIVEN_SMALL + 4, frames, &count, &trace);
+	assert_true(trace.failed);
+}
+
+/* A stub has no frame if a return address is on top of the stack; else it is passed by the frame pointer. */
+static void test_stub(void **state)
+{
+	uint64_t words[] = { GIVEN_SMALL + 8, 1, GIVEN_SMALL + 16, 2, 3, 0, GIVEN_FRAMED + 8, 0 };
+	uint64_t frames[8];
+	uint32_t count;
+
+	(void)state;
+	(void)walk_given(words, 8, GIVEN_STUB, frames, &count, NULL);
+	assert_true(count >= 3);
+	assert_int_equal(frames[1], GIVEN_SMALL + 8);
+	assert_int_equal(frames[2], GIVEN_SMALL + 16);
+	words[0] = 17;
+	(void)walk_given(words, 8, GIVEN_STUB, frames, &count, NULL);
+	assert_true(count >= 2);
+	assert_int_equal(frames[1], GIVEN_FRAMED + 8);
+}
+
 static int trace_program(char **argv)
 {
 	struct score score = { 0 };
@@ -308,6 +412,8 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 #ifdef __x86_64__
 		cmocka_unit_test(test_each_instruction),
+		cmocka_unit_test(test_given_rules),
+		cmocka_unit_test(test_stub),
 #endif
 	};
 
