@@ -1,5 +1,5 @@
 #!/bin/sh
-# The static spoor is one file under 4 MB that runs in an empty root, without libraries, shell and /tmp. The preset `static` builds it; SPOOR_STATIC names another.
+# The static spoor is one file under 4.1 MB that runs in an empty root, without libraries, shell and /tmp. The preset `static` builds it; SPOOR_STATIC names another.
 . "$(dirname "$(realpath "$0")")/prelude"
 
 is_root || skip "chroot needs root"
@@ -11,7 +11,7 @@ static=${SPOOR_STATIC:-$top/build-static/spoor}
 cp "$static" spoor
 size=$(stat -c %s spoor)
 # Of these, libc and the libraries for compression and demangling take 1.9 MB.
-[ "$size" -lt 4000000 ] || fail "it has $size bytes, 4,000,000 or more"
+[ "$size" -lt 4100000 ] || fail "it has $size bytes, 4,100,000 or more"
 ! readelf -lW spoor | grep -q INTERP || fail "it needs a dynamic linker"
 ! readelf -dW spoor | grep -q NEEDED || fail "it needs libraries"
 
