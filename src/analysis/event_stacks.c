@@ -5,6 +5,7 @@
 
 #include "analysis/own_function.h"
 #include "analysis/profile.h"
+#include "analysis/wait_place.h"
 #include "trace/event.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -68,6 +69,16 @@ int event_stacks_find(struct event_stacks *stacks, struct symbolmap *names)
 	return 0;
 }
 
+static bool has_managed(const struct symbolmap *names, const uint32_t *functions, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint8_t kind = (uint8_t)names->functions.items[functions[i]].kind;
+		if (kind == FUNCTION_JIT || kind == FUNCTION_READYTORUN)
+			return true;
+	}
+	return false;
+}
+
 void event_stacks_place(struct event_stacks *stacks, const struct symbolmap *names)
 {
 	for (uint32_t i = 1; i < stacks->items.count; i++) {
@@ -79,7 +90,11 @@ void event_stacks_place(struct event_stacks *stacks, const struct symbolmap *nam
 		while (own < stack->frame_count && !own_function(names, functions[own]))
 			own++;
 		stack->leaf = stack->frame_count ? functions[0] : 0;
-		stack->own = own < stack->frame_count ? functions[own] : stack->leaf;
+		if (own < stack->frame_count)
+			stack->own = functions[own];
+		else if (!has_managed(names, functions, stack->frame_count))
+			stack->own = wait_place_own(names, functions, stack->frame_count);
+		stack->own = stack->own ? stack->own : stack->leaf;
 	}
 }
 

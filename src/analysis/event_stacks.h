@@ -27,7 +27,10 @@ struct event_stack {
 	uint32_t at;    /* functions.items[at], leaf first */
 	uint32_t frame_count;
 	uint32_t leaf; /* function; after event_stacks_place(), as the next */
-	/* the innermost function that is not of the framework; the leaf when all are */
+	/*
+	 * the innermost method that is not of the framework; without managed frames, the innermost
+	 * function outside of the kernel and of the libraries of C; else the leaf
+	 */
 	uint32_t own;
 };
 

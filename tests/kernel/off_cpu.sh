@@ -68,6 +68,9 @@ if is_root; then
 		json out '[.processes[].waits[] | select(.thread == $a)] | max_by(.blocked_ns).cause == $b' "${each% *}" "${each#* }"
 	done
 	json out '[.processes[].waits[] | select(.thread == "locker" and .cause == "'$lock'").woken_by] | all(.thread == "target" and (.stack | index("wait_for_all")))'
+	# The function of the program, not of the kernel.
+	json out '[.processes[].waits[] | select(.thread == "sleeper" and .cause == "sleep")] | max_by(.blocked_ns).method == "sleep_here"'
+	json out '[.processes[].waits[] | select(.thread == "reader" and .cause == "pipe").woken_by.method] | all(. == "wait_for_all")'
 	"$spoor" report x.nettrace --off-cpu >out 2>err || fail "no report of blocked time"
 	has out 'pipe: read'
 	has out 'woken by target .* in wait_for_all'
