@@ -16,7 +16,10 @@
 #define COMMON_KEYWORDS UINT64_C(0x100003801d)
 #define LEVEL_DEFAULT   4u
 
-/* What database libraries write to DiagnosticListeners: the command and its connection. */
+/*
+ * What database libraries write to DiagnosticListeners: the command and its connection, and its end.
+ * dotnet-trace leaves out commands that fail.
+ */
 #define DATABASE_CONNECTION                                                            \
 	"Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;" \
 	"Command.Connection.ConnectionString;Command.Connection.Database;"             \
@@ -25,12 +28,15 @@
 	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:"   \
 	"-Command;Command.CommandText;ConnectionId;Operation;" DATABASE_CONNECTION "\r\n"        \
 	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:\r\n" \
+	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandError@Activity1Stop:\r\n" \
 	"Microsoft.EntityFrameworkCore/"                                                         \
 	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:"        \
 	"-Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection."                  \
 	"ClientConnectionId;" DATABASE_CONNECTION "\r\n"                                         \
 	"Microsoft.EntityFrameworkCore/"                                                         \
-	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:"
+	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:\r\n"      \
+	"Microsoft.EntityFrameworkCore/"                                                         \
+	"Microsoft.EntityFrameworkCore.Database.Command.CommandError@Activity2Stop:"
 
 const struct provider_profile provider_profiles[] = {
 	{ "dotnet-common",
