@@ -131,7 +131,12 @@ static int set_calls(const struct gathering *g, const struct calls_process *proc
 	double calls_count = (double)(most->durations.count + most->unfinished);
 	double pending = call_time_ns(most) / NS_PER_S / g->window_s;
 	facts_set(g->row, kind->pending, pending);
-	double mean_s = call_time_ns(most) / NS_PER_S / calls_count;
+	/* Those that have not ended count if they last longer than the others. */
+	double all_s = call_time_ns(most) / NS_PER_S / calls_count;
+	double ended_s = most->durations.count ? (double)most->durations.total_ns / NS_PER_S /
+							 (double)most->durations.count
+					       : 0;
+	double mean_s = fmax(all_s, ended_s);
 	facts_set(g->row, kind->mean, mean_s);
 	/* of calls that have not ended, how long they would have lasted is not known */
 	if (most->durations.count)

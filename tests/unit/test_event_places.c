@@ -317,6 +317,46 @@ static void test_collector_cpu(void **state)
 	tear_down(&f);
 }
 
+/* The mean of calls of which `ended_ms` have ended and some have lasted for `unfinished_ms` so far. */
+static double mean_of_calls(uint64_t ended_ms, uint32_t ended, uint64_t unfinished_ms,
+	uint32_t unfinished)
+{
+	struct fixture f;
+
+	set_up(&f);
+	sample_fill(&f.profile);
+	gather(&f);
+	struct calls *calls = &f.answers.calls;
+	uint32_t shop = trace_find_process(&f.trace, 4711);
+	struct call_row row = { .process = shop,
+		.kind = ACTIVITY_HTTP,
+		.target = strtab_add_z(&calls->targets, "http://bank:80"),
+		.unfinished = unfinished,
+		.unfinished_ns = unfinished_ms * 1000000 };
+	for (uint32_t i = 0; i < ended; i++)
+		durations_add(&row.durations, 0, ended_ms * 1000000 / ended);
+	assert_true(vec_add(&calls->rows, row));
+	const struct calls_process process = { .process = shop, .row_count = 1, .count = ended };
+	assert_true(vec_add(&calls->processes, process));
+	f.answers.to_ns = f.answers.from_ns + UINT64_C(5000000000);
+	facts_done(&f.facts);
+	f.facts = (struct facts){ 0 };
+	assert_int_equal(facts_gather(&f.facts, &f.profile, &f.report, &f.answers, &f.looks), 0);
+	double mean_s = facts_find(&f.facts, 4711)->numbers[FACT_dependency_mean];
+	tear_down(&f);
+	return mean_s;
+}
+
+static void test_calls_that_have_not_ended(void **state)
+{
+	(void)state;
+	/* Of a call that began shortly before the end, it is not known how long it takes. */
+	assert_true(fabs(mean_of_calls(4000, 4, 10, 1) - 1) < 1e-6);
+	/* Those that hang count. */
+	assert_true(fabs(mean_of_calls(10, 1, 8990, 2) - 3) < 1e-6);
+	assert_true(fabs(mean_of_calls(0, 0, 8000, 2) - 4) < 1e-6);
+}
+
 static void test_heap_growth(void **state)
 {
 	unsigned sizes[100];
@@ -353,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_chosen),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_unnamed),
+		cmocka_unit_test(test_calls_that_have_not_ended),
 		cmocka_unit_test(test_heap_growth),
 	};
 
