@@ -549,9 +549,13 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 		profile->weight_ns += stack.weight_ns;
 		profile->frame_count += stack.count * stack.frame_count;
 		uint32_t named = 0;
+		uint32_t count;
+		const uint64_t *addresses =
+			stack_table_get(&profile->trace->stacks, stack.stack, &count);
 		for (uint32_t f = 0; f < stack.frame_count; f++)
 			named += names->functions.items[profile->functions.items[stack.at + f]]
-					 .named;
+					 .named &&
+				 (f >= count || addresses[f] != STACK_LOST_CALLER);
 		profile->named_frame_count += stack.count * named;
 	}
 	profile->stacks.count = kept;

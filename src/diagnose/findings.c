@@ -80,6 +80,8 @@ static int compare(const void *a, const void *b)
 	/* growth may be more than all */
 	if (fmin(x->cost, 1) != fmin(y->cost, 1))
 		return x->cost > y->cost ? -1 : 1;
+	if (x->confidence != y->confidence)
+		return x->confidence > y->confidence ? -1 : 1;
 	return x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 

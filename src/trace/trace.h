@@ -180,7 +180,10 @@ struct recording {
 	VEC(struct named_count) counts;
 };
 
-/* A frame of a stack in place of a caller that the walk has missed: no code is at this address. */
+/*
+ * A frame of a stack in place of a caller that the walk has missed: no code is at this address. It
+ * counts as a frame without a name.
+ */
 #define STACK_LOST_CALLER UINT64_C(2)
 
 /* Interned callchains, leaf first, kernel and user in one list. Item 0 is the empty stack. */

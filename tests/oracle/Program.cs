@@ -95,8 +95,8 @@ static int Compare(JsonElement found, JsonElement report, int hotProcess, string
         .SelectMany(process => process.GetProperty("functions").EnumerateArray())
         .Where(function => function.GetProperty("named").GetBoolean())
         .Select(function => function.GetProperty("name").GetString()!.Replace("::", "."))
-        // The mark for a caller that is missing in the stack. TraceEvent shows the frame of the replaced code there.
-        .Where(name => name != "[caller unknown: on-stack replacement]")
+        // The marks for a caller that is missing in the stack. TraceEvent shows the frame of the replaced code there, or an address.
+        .Where(name => !name.StartsWith("[caller unknown: "))
         .ToHashSet();
     Same("names", theirNames.Count, ourNames.Count);
     foreach (var name in theirNames.Except(ourNames).Take(10))
