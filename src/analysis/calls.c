@@ -175,7 +175,7 @@ static struct calls_outer *outer_of(struct calls *calls, uint32_t process, enum 
 	return NULL;
 }
 
-/* The call at this place goes on while another one has its id. 0, or -ENOMEM. */
+/* Keeps the place of a call that has not ended while a later one has its id. 0, or -ENOMEM. */
 static int put_outside(struct calls *calls, uint32_t process, enum activity_kind kind,
 	uint32_t place)
 {
@@ -329,7 +329,7 @@ int calls_event(struct calls *calls, const struct runtime_event *event, const st
 		activity_event_of(trace_text(trace, event->schema->provider),
 			event->schema->event_id);
 
-	/* A begin without an activity has no end that is known. */
+	/* A begin without an activity cannot be paired with an end. */
 	if (what.kind == ACTIVITY_NONE || (what.step == ACTIVITY_BEGIN && !event->event->activity))
 		return 0;
 	struct calls_process *process = process_of(calls, event->process);

@@ -14,7 +14,7 @@
  */
 #define partition_point(count, index, holds) partition_point_from(0, count, index, holds)
 
-/* The same from the item `first` on, where those before it are known to hold. */
+/* The same from the item `first` on; the condition must hold for all items before it. */
 #define partition_point_from(first, count, index, holds)                           \
 	({                                                                         \
 		__typeof__((count) + 0) high_ = (count);                           \

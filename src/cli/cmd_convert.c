@@ -26,7 +26,7 @@
 #define OPTIONS_LIST "cli/convert_options.def"
 #include "cli/option_list.h"
 
-/* What is open while a recording is converted. */
+/* The state while a recording is converted. */
 struct conversion {
 	struct trace trace;
 	struct symbolmap map;

@@ -79,7 +79,7 @@ static int load(const char *path, size_t limit, struct loaded *ret, struct diag 
 	return 0;
 }
 
-/* The file that the user named, or the first that is there of `below` the program's own folder. */
+/* Loads the file that the user named, or the first of `below` that exists below the program's folder. */
 static int load_chosen(const char *chosen, const char *const *below, const char *option,
 	size_t limit, struct loaded *ret, struct diag *diag)
 {

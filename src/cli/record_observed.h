@@ -3,7 +3,7 @@
 #define SPOOR_CLI_RECORD_OBSERVED_H
 
 /*
- * Runs the verb with these arguments, argv[0] included, in a process of its own. The observer sends
+ * Runs the verb with these arguments, argv[0] included, in a separate process. The observer sends
  * its events on the other end of the socket `looks_fd`, which is above 2 (recording/live_looks.h).
  * The exit code.
  */

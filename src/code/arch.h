@@ -47,7 +47,7 @@ struct arch_unwind {
 #define ARCH_CALL_BYTES     88u
 
 /*
- * The registers of a system call: parts of the kernel's struct pt_regs that are copied one behind the other, together at
+ * The registers of a system call: parts of the kernel's struct pt_regs that are copied one after the other, together at
  * most ARCH_CALL_BYTES, and where in the copy they are, after the call too.
  */
 struct arch_system_call {

@@ -24,7 +24,7 @@ enum dwarf_step_kind {
 	DWARF_STEP_OTHER, /* not taken, of another form without a fixed size */
 };
 
-/* After `skip` bytes the entry ends, or an attribute follows that is taken or has a size of its own. */
+/* After `skip` bytes the entry ends, or an attribute follows that is taken or whose size varies. */
 struct dwarf_step {
 	uint32_t skip;
 	uint32_t spec; /* index in specs */

@@ -61,7 +61,7 @@ int go_table_read(struct go_table *ret_table, const uint8_t *data, size_t size)
 	if (c.short_read || table.count > GO_FUNCTIONS_MAX || table.names >= table.size ||
 		table.functions >= table.size)
 		return -EBADMSG;
-	/* The loader writes it into a program that can be anywhere: the file does not have it. */
+	/* The loader writes it into a position-independent program; its file has 0. */
 	if (table.relative && !table.code_begin)
 		return -ENOTSUP;
 	*ret_table = table;

@@ -75,7 +75,7 @@ static const char *text_at(const struct go_table *table, uint64_t offset)
 	return cursor_left(&c) ? cursor_stringz(&c, &len) : NULL;
 }
 
-/* A name begins at the begin of the names or after a NUL. What does not is no name, but a wrong offset. */
+/* A name begins at the begin of the names or after a NUL. NULL: no name begins at this offset. */
 static const char *name_at(const struct go_table *table, uint32_t offset)
 {
 	uint64_t place = table->names + offset;

@@ -239,7 +239,7 @@ static int add_stack(struct gathering *g, uint32_t index, bool managed_process)
 }
 
 /*
- * Whether native code without frame pointers hides who calls this: no method of the user's is on the
+ * Whether native code without frame pointers hides the callers: no method of the user's is on the
  * stack, and the recording has no stacks that were unwound.
  */
 static bool lacks_callers(const struct gathering *g, const struct process_facts *process,

@@ -108,7 +108,7 @@ struct ipc_request {
 	const char *path;
 	/*
 	 * startup hook: an absolute path, as the target sees it, without ':'. The runtime loads and
-	 * runs it at once, and ends the target if that fails: see forward/hook_folder.h
+	 * runs it immediately, and ends the target if that fails: see forward/hook_folder.h
 	 */
 	const char *hook;
 	enum ipc_dump_type dump_type;

@@ -209,7 +209,7 @@ static int add_file(struct ctf_reader *reader, struct ctf_part *part, const char
 	return result;
 }
 
-/* Finds what is new in a folder and in those below it. */
+/* Finds the new files of a folder and of those below it. */
 static int scan(struct ctf_reader *reader, const char *folder, unsigned depth, struct diag *diag)
 {
 	DIR *dir = opendir(folder);

@@ -105,7 +105,7 @@ static const char *parent_of(const char *path, const char **ret_name)
 	return NULL;
 }
 
-/* Makes the folder below `parent` unless it is there, and opens it. Negative errno. */
+/* Makes the folder below `parent` unless it exists, and opens it. Negative errno. */
 static int open_below(struct hook_folder *folder, int parent, const char *name)
 {
 	struct stat st;

@@ -2,7 +2,7 @@
  * The folder in which `spoor inject` puts what a .NET process loads: the assembly of the startup
  * hook, libspoor, and its settings (managed/Spoor.Inject/README.md).
  *
- * It lies in the process's own root, and belongs to its user, who may read and run what is in it.
+ * It is below the process's own root. The process's user owns it, and may read and run its files.
  * A startup hook that cannot be loaded ends the process, so the assembly is checked before.
  */
 #ifndef SPOOR_FORWARD_HOOK_FOLDER_H
@@ -36,7 +36,7 @@ int hook_check(const void *data, size_t size, struct diag *diag);
 
 /*
  * Opens the folder `path` of the process, which an earlier call has chosen, and makes it if it is
- * gone; with NULL, makes a new one with a name that nobody can guess. `path` comes from the process:
+ * gone; with NULL, makes a new one with a random, unguessable name. `path` comes from the process:
  * -EPERM if it is not such a folder of the process's user.
  */
 int hook_folder_open(struct hook_folder *folder, uint32_t pid, const char *path, struct diag *diag);

@@ -1,7 +1,7 @@
 /*
  * Resolves the names in a manifest, and refuses what does not fit together. See manifest.h.
  *
- * Each rule has a sentence of its own, with the line of the element that breaks it.
+ * Each rule has its own sentence, with the line of the element that breaks it.
  */
 #include "gen/manifest.h"
 
@@ -65,7 +65,7 @@ static uint64_t name_key(const char *name, uint32_t scope)
 	return hash_bytes(name, strlen(name)) ^ hash_u64(scope);
 }
 
-/* Puts the names of a list into a table; a name that is there twice is an error. */
+/* Puts the names of a list into a table; a name that occurs twice is an error. */
 #define INDEX_NAMES(r, table, list, member, what)                                                 \
 	for (uint32_t i_ = 0; i_ < (list)->count && !(r)->error; i_++) {                          \
 		const char *name_ = (list)->items[i_].member;                                     \

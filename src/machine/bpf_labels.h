@@ -53,8 +53,8 @@ void bpf_write(struct bpf_labels *labels, unsigned size, unsigned to, int offset
 void bpf_write_number(struct bpf_labels *labels, unsigned to, int offset, int immediate);
 
 /*
- * *(to + offset) = it `operation` from, of 64 bits, in one step for all CPUs. With BPF_FETCH `from` becomes
- * what was there, and of BPF_CMPXCHG BPF_REG_0, which is compared with it.
+ * *(to + offset) = it `operation` from, of 64 bits, in one step for all CPUs. With BPF_FETCH `from`
+ * becomes the earlier value. BPF_CMPXCHG compares that with BPF_REG_0, which then becomes the earlier value.
  */
 void bpf_atomic(struct bpf_labels *labels, int operation, unsigned to, int offset, unsigned from);
 

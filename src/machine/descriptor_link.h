@@ -1,4 +1,4 @@
-/* What a descriptor of another process stands for, as /proc/PID/fd shows it. */
+/* The file, socket or pipe that a descriptor of another process refers to, as /proc/PID/fd shows it. */
 #ifndef SPOOR_MACHINE_DESCRIPTOR_LINK_H
 #define SPOOR_MACHINE_DESCRIPTOR_LINK_H
 

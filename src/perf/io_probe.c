@@ -117,7 +117,7 @@ int io_probe_open(uint32_t waiting_pid, struct io_probe **ret_probe)
 	return 0;
 }
 
-/* The end of a thread first, and sys_exit before sys_enter: what has begun is also ended. */
+/* Attaches the end of a thread first, and sys_exit before sys_enter, so that each call that begins is also ended. */
 int io_probe_start(struct io_probe *probe)
 {
 	for (int i = 2; i >= 0; i--) {

@@ -53,7 +53,7 @@ int io_probe_take(struct io_probe *probe, void (*each)(void *context, const stru
 int io_probe_take_names(struct io_probe *probe,
 	void (*each)(void *context, uint32_t number, const struct io_name *name), void *context);
 
-/* Whether the descriptor still stands for the file that it stood for in the sum. */
+/* Whether the descriptor still refers to the same file as in the sum. */
 bool io_probe_is_current(const struct io_probe *probe, const struct io_sum *sum);
 
 /* Calls that were not counted, because the tables were full. */

@@ -1,10 +1,10 @@
 /*
  * See io_program.h. The programs:
  *
- *   sys_enter     if the call is one of ours, and its process is not muted: running[tid] = now, call
+ *   sys_enter     if such calls are counted, and the process is not muted: running[tid] = now, call
  *   sys_exit      if running[tid]: what the call did to descriptors goes to files[pid, descriptor],
  *                 and what it did otherwise is added to sums[pid, call, descriptor, name]
- *   process_exit  forgets running[tid], and with the main thread what is known of the descriptors
+ *   process_exit  forgets running[tid], and with the main thread the entries of the process's descriptors
  *
  * They are raw tracepoints: those of perf events are left out while any other program runs on their CPU, so that
  * their counts would not be exact. A path is read at the exit, when the kernel has read it too, so that its memory
@@ -258,7 +258,7 @@ static void epoch_address(struct bpf_labels *p, unsigned to, const struct io_map
 	bpf_combine(&p->program, BPF_ADD, to, BPF_REG_2);
 }
 
-/* The new descriptor in `fd` (of register 1 to 9) stands for the name or class in `name`. */
+/* The new descriptor in `fd` (of register 1 to 9) refers to the file of the name or class in `name`. */
 static void set_file(struct bpf_labels *p, const struct io_maps *maps, unsigned fd, unsigned name)
 {
 	bpf_write(p, BPF_W, BPF_REG_10, AT_FILE_FD, fd);
@@ -635,7 +635,7 @@ static void add_call(struct bpf_labels *p)
 	bpf_read(p, BPF_DW, BPF_REG_3, BPF_REG_10, AT_NS);
 	bpf_atomic(p, BPF_ADD, BPF_REG_5, VALUE_OFFSET(time_ns), BPF_REG_3);
 	bpf_read(p, BPF_DW, BPF_REG_0, BPF_REG_5, VALUE_OFFSET(longest_ns));
-	/* register 0 becomes what is there; the last try would need that many CPUs at once */
+	/* register 0 becomes the stored value; a try fails if another CPU has just stored one */
 	for (unsigned i = 0; i < LONGEST_TRIES; i++) {
 		bpf_jump_if_register(p, BPF_REG_3, BPF_JLE, BPF_REG_0, LABEL_LONGEST);
 		bpf_move(&p->program, BPF_REG_4, BPF_REG_3);

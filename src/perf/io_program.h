@@ -17,7 +17,7 @@ struct io_state {
 	uint64_t next_name; /* of the next new name */
 	uint64_t instances; /* of the next new descriptor */
 	uint64_t lost;      /* calls without a place in the map */
-	/* increased when a process with such a pid (modulo IO_EPOCHS) ends: what is known of its descriptors is void */
+	/* increased when a process with such a pid (modulo IO_EPOCHS) ends: the entries of its descriptors become void */
 	uint64_t epochs[IO_EPOCHS];
 	uint64_t calls
 		[IO_NUMBERS]; /* by number: enum io_call, and what its arguments are; 0: none */
@@ -48,7 +48,7 @@ struct io_maps {
 	int state_fd;
 	int sums_fd[2];
 	int calls_fd; /* calls that have not returned, by thread */
-	int files_fd; /* what descriptors stand for */
+	int files_fd; /* the file of each descriptor */
 	int names_fd;
 };
 

@@ -35,7 +35,7 @@ struct io_sum {
 	uint64_t time_ns;
 	uint64_t longest_ns;
 	uint64_t last_error; /* the last one that is not in `again`; 0: none */
-	/* which file the descriptor stood for; IO_PROBE_MIXED: more than one */
+	/* which file the descriptor referred to; IO_PROBE_MIXED: more than one */
 	uint64_t instance;
 };
 

@@ -67,7 +67,7 @@ struct recorder_options {
 	/* USDT probes: machine-wide rings only; recorder_usdt() attaches them */
 	bool usdt;
 	bool usdt_by_events;       /* as usdt_probe_open() has it */
-	uint32_t usdt_stack_bytes; /* with `usdt`: the largest copies with a hit */
+	uint32_t usdt_stack_bytes; /* with `usdt`: of the largest stack copy in a probe's sample */
 	bool no_hardware;          /* cpu-clock even if there are hardware cycles */
 	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
 	const struct diag *instead;

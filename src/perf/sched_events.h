@@ -1,7 +1,8 @@
 /*
- * The scheduler's tracepoints beside the sampling events: who leaves a CPU, why and in which stack
- * (sched_switch), and who wakes whom (sched_waking). They write into the rings of the sampling
- * events, in the same layout: the first two bytes of a sample's raw data are the tracepoint's id.
+ * The scheduler's tracepoints beside the sampling events: which thread leaves a CPU, why and in which
+ * stack (sched_switch), and which thread wakes which (sched_waking). They write into the rings of the
+ * sampling events, in the same layout: the first two bytes of a sample's raw data are the
+ * tracepoint's id.
  */
 #ifndef SPOOR_PERF_SCHED_EVENTS_H
 #define SPOOR_PERF_SCHED_EVENTS_H

@@ -2,11 +2,11 @@
  * See usdt_probe.h. One program for all sites; the cookie of an attachment has the site's number and its operands:
  *
  *   slot = a free one of this CPU's SLOTS_PER_CPU; without one: lost += 1, return
- *   each operand: its value, from a register, a number, or user memory; what cannot be read is 0, with a bit in
+ *   each operand: its value, from a register, a number, or user memory; an unreadable one is 0, with a bit in
  *   `unreadable`; the text at the value is appended to the slot, with a bit in `texts`
  *   output the slot to the event of this CPU, release the slot
  *
- * A thread that executes the program may be preempted by another that hits a probe: hence the slots. Its
+ * A thread that executes the program may be preempted by another that reaches a probe: hence the slots. Its
  * CPU stays the same.
  */
 #include "perf/usdt_probe.h"
@@ -42,7 +42,7 @@
 #define HEAD_BYTES   32u
 #define PMU_TYPE     "/sys/bus/event_source/devices/uprobe/type"
 
-/* What is written to the ring, from `head` on. */
+/* The bytes from `head` on are written to the ring. */
 struct slot {
 	uint64_t taken; /* 1: the program uses it */
 	uint64_t head;  /* MARK, count of values, number of the site */
@@ -577,7 +577,7 @@ uint64_t usdt_probe_lost(const struct usdt_probe *probe)
 	return probe->ended ? probe->lost_count : __atomic_load_n(probe->lost, __ATOMIC_RELAXED);
 }
 
-/* ---- hits ---- */
+/* ---- samples ---- */
 
 bool usdt_hit_read(const uint8_t *raw, size_t size, struct usdt_hit *ret_hit)
 {

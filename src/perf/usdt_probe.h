@@ -54,7 +54,7 @@ struct usdt_site {
 	uint32_t operands;  /* usdt_probe_describe() */
 };
 
-/* One hit, decoded in place. Values and texts are borrowed. */
+/* The sample of one event of a probe, decoded in place. Values and texts are borrowed. */
 struct usdt_hit {
 	uint32_t number;     /* of the site */
 	unsigned count;      /* of values */
@@ -96,10 +96,10 @@ int usdt_probe_describe(struct usdt_probe *probe, const struct usdt_operand *ope
 size_t usdt_probe_attach(struct usdt_probe *probe, int fd, const struct usdt_site *sites,
 	size_t count, int *ret_error);
 
-/* The events are about to be disabled: hits from now on count neither as samples nor as lost. */
+/* The perf events are about to be disabled: from now on, probes count neither as samples nor as lost. */
 void usdt_probe_end(struct usdt_probe *probe);
 
-/* Hits without a sample: too many at the same time on one CPU. Those that a full ring lost are not among them. */
+/* Events of probes without a sample: too many at the same time on one CPU. Without those that a full ring lost. */
 uint64_t usdt_probe_lost(const struct usdt_probe *probe);
 
 /* False: the raw data is not of a USDT probe, or damaged. */
@@ -108,7 +108,7 @@ bool usdt_hit_read(const uint8_t *raw, size_t size, struct usdt_hit *ret_hit);
 /* Value i, sign-extended if it is signed. */
 uint64_t usdt_hit_value(const struct usdt_hit *hit, unsigned i);
 
-/* Removes all probes. The kernel may continue with it for a while after the call: see closing.h. */
+/* Removes all probes. The kernel may still be removing them after the call: see closing.h. */
 void usdt_probe_close(struct usdt_probe *probe);
 
 #endif

@@ -272,7 +272,7 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	};
 	uint32_t at = first_after(look->space, now.begin);
 
-	/* A record has told the build id of the same mapping, which /proc does not. */
+	/* A record already announced this mapping, with its build id, which /proc does not have. */
 	if (at < look->space->mappings.count &&
 		is_same_place(&look->space->mappings.items[at], &now))
 		return 0;

@@ -13,7 +13,7 @@
 
 static const struct {
 	enum io_thing thing;
-	const char *several; /* the descriptor stood for more than one */
+	const char *several; /* the text if the descriptor referred to more than one */
 } classes[IO_CLASSES] = {
 	[IO_CLASS_NONE] = { IO_THING_UNKNOWN, "(several)" },
 	[IO_CLASS_FILE] = { IO_THING_FILE, "(several files)" },

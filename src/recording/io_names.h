@@ -34,7 +34,7 @@ struct io_known_name {
 	char *text;
 };
 
-/* What a descriptor that was open before the recording stood for when it was last read. */
+/* The file of a descriptor that was open before the recording, as /proc had it when it was last read. */
 struct io_known_link {
 	uint64_t key; /* pid, descriptor */
 	char *text;

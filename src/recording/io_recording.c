@@ -106,7 +106,7 @@ static void take_name(void *context, uint32_t number, const struct io_name *name
 	io_names_learn(&io->names, number, name);
 }
 
-/* What is not taken now comes with the next flush. */
+/* Errors are ignored: sums and names that are not read now are read at the next flush. */
 static void take(struct io_recording *io)
 {
 	uint32_t first = io->rows.list.count;

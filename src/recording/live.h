@@ -34,7 +34,7 @@ struct recorder_info;
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
 
-/* Why system calls are not counted although options.io asks for it; NULL: they are, or nothing asks. */
+/* Why system calls are not counted although options.io is set; NULL: they are, or it is not set. */
 const struct diag *live_io_limit(const struct live *live);
 
 /* The opened perf events; info->limit describes the part that cannot be recorded. */

@@ -29,7 +29,7 @@ struct live_counts {
 	bool lttng_incomplete;  /* more may be missing; a notice has the reason */
 	const char *lttng_left; /* the session of LTTng that may be left, borrowed; NULL: none */
 	uint64_t usdt_events;
-	uint64_t usdt_lost;       /* hits without an event, apart from `lost` */
+	uint64_t usdt_lost;       /* events of probes not written, apart from `lost` */
 	uint64_t usdt_unreadable; /* arguments that could not be read */
 	uint32_t usdt_sites;      /* places in code that were probed */
 	uint32_t usdt_refused;    /* and that could not be */

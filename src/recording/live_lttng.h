@@ -41,7 +41,7 @@ int live_lttng_start(struct live_lttng *lttng, struct process_table *table, stru
 
 void live_lttng_await(const struct live_lttng *lttng, struct poll_set *set);
 
-/* Puts what has arrived into the window. */
+/* Puts the events that have arrived into the window. */
 void live_lttng_look(struct live_lttng *lttng, uint64_t now_ns);
 
 /* Events up to this time have arrived; UINT64_MAX: there are none. */

@@ -34,7 +34,7 @@ struct live_options {
 	uint32_t frequency_hz;
 	bool user_only;
 	bool off_cpu;          /* record context switches */
-	bool wakers;           /* with off_cpu: who woke a thread, and in which stack */
+	bool wakers;           /* with off_cpu: which thread woke a thread, in which stack */
 	uint64_t min_block_ns; /* with off_cpu: shorter blocks are summed; 0: none are */
 	bool io;               /* count system calls for input and output */
 	bool kernel_only;

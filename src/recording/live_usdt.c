@@ -141,7 +141,7 @@ static void take_image(struct live_usdt *usdt, int own_fd, bool grows)
 
 	if (fstat(fd, &status) < 0)
 		return;
-	/* Before it is read: what is added meanwhile is found by the next look. */
+	/* The size is taken before the file is read: the next look finds notes that are added meanwhile. */
 	file.size_bytes = (uint64_t)status.st_size;
 	file.note_count = read_image(usdt, fd, 0);
 	if (grows && usdt->growing.count < GROWING_MAX && vec_add(&usdt->growing, file))
@@ -230,7 +230,7 @@ static bool read_process(struct live_usdt *usdt, uint32_t pid)
 	return complete;
 }
 
-/* Before its exec the command maps nothing of its own, and its first probes would be missed. */
+/* Reads the command's file, which it maps only at its exec: later, its first events would be missed. */
 static void read_command(struct live_usdt *usdt)
 {
 	const struct live_options *options = usdt->table->options;

@@ -1,9 +1,9 @@
 /*
  * USDT probes in a live session: finds the images of the recorded processes that have probes, also those that are mapped
- * later, probes them (usdt_sites.h), and writes the hits as events with their call chains.
+ * later, probes them (usdt_sites.h), and writes their events with the call chains.
  *
  * Each file is read one time, however many processes map it. Files that libspoor makes at run time grow, so they
- * stay open and are read again when they have grown. Hits of processes that are not recorded are dropped.
+ * stay open and are read again when they have grown. Events of processes that are not recorded are dropped.
  */
 #ifndef SPOOR_RECORDING_LIVE_USDT_H
 #define SPOOR_RECORDING_LIVE_USDT_H
@@ -66,12 +66,12 @@ void live_usdt_start(struct live_usdt *usdt, struct process_table *table, struct
 
 void live_usdt_await(const struct live_usdt *usdt, struct poll_set *set);
 
-/* From the kernel's records as they come: a process has a new executable mapping, forks, has ended. */
+/* For the kernel's records, in their order: a process has a new executable mapping, forks, has ended. */
 void live_usdt_note(struct live_usdt *usdt, uint32_t pid);
 void live_usdt_fork(struct live_usdt *usdt, uint32_t parent_pid, uint32_t pid);
 void live_usdt_exit(struct live_usdt *usdt, uint32_t pid);
 
-/* Probes what is new. */
+/* Probes the images that were mapped since the last call, and the new probes of files that grow. */
 void live_usdt_look(struct live_usdt *usdt, uint64_t now_ns);
 
 /* Puts a sample with raw data into the window; false: it is not of a USDT probe. */
@@ -82,7 +82,7 @@ bool live_usdt_is_hit(const struct perf_record *record);
 /* Writes an item of kind PENDING_USDT that leaves the window. */
 void live_usdt_write(struct live_usdt *usdt, const struct pending *item, uint64_t late_ns);
 
-/* Hits without an event, apart from those that full rings lost. */
+/* Events of probes that were not written, apart from those that full rings lost. */
 uint64_t live_usdt_lost(const struct live_usdt *usdt);
 
 /* Writes notices about what could not be recorded. */

@@ -63,7 +63,7 @@ static int start_program(const char *const *words, int in, int out, short flags,
 	return -error;
 }
 
-/* Waits for a child. -ETIMEDOUT: it goes on. */
+/* Waits for a child. -ETIMEDOUT: it still runs. */
 static int wait_for_program(pid_t pid, uint64_t limit_ns, int *ret_status)
 {
 	uint64_t until_ns = clock_monotonic_ns() + limit_ns;
@@ -282,7 +282,7 @@ void lttng_session_done(struct lttng_session *session)
 		return;
 	(void)!write(session->keep_fd, "done", 4); /* without, it only tries for longer */
 	(void)close(session->keep_fd);             /* of a pipe */
-	/* Otherwise it goes on, and init has it later. */
+	/* After a timeout it keeps running, and init reaps it later. */
 	(void)wait_for_program(session->keeper, KEEPER_MAX_NS, &status);
 	*session = (struct lttng_session){ .keep_fd = -1 };
 }

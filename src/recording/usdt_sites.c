@@ -211,7 +211,7 @@ static bool is_text(const char *text, size_t len)
 	return true;
 }
 
-/* The next text of the hit, which moves to the following one. */
+/* Returns the sample's next text, and moves the sample to the text after it. */
 static const char *next_text(struct usdt_hit *hit, size_t *ret_len)
 {
 	const char *text = hit->text;

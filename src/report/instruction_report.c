@@ -24,7 +24,7 @@ struct source_cache {
 	struct source_text text;
 };
 
-/* What is open while a report is made. */
+/* The state while a report is made. */
 struct listing {
 	const struct instruction_listing *in;
 	const struct report *report;

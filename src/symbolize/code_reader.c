@@ -43,8 +43,8 @@ void code_reader_forget(struct symbolizer *symbolizer, struct symbolizer_process
 }
 
 /*
- * The runtime never frees it, so what is there now is what was sampled. Of the bodies that were found
- * in memory, the exact ones can be freed.
+ * The runtime never frees it, so the bytes in memory now are those that were sampled. Of
+ * the bodies that were found in memory, the exact ones can be freed.
  */
 static bool stays(const struct symbolizer_process *own, const struct code *code)
 {

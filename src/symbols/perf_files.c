@@ -158,7 +158,7 @@ static bool want_lines(struct perf_files *files, struct line_names *lines, uint3
 
 typedef VEC(struct jitdump_line) jitdump_lines;
 
-/* IL offsets are sorted by native offset; a line that goes on is not repeated. */
+/* IL offsets are sorted by native offset; a line is not repeated for each of its offsets. */
 static bool add_lines(const struct trace *trace, const struct code_range *code,
 	jitdump_lines *ret_lines)
 {

@@ -26,7 +26,7 @@ const char *io_call_name(unsigned call);
 
 enum io_call_kind io_call_kind_of(const char *name);
 
-/* What a descriptor stands for. */
+/* The kind of object that a descriptor refers to. */
 enum io_thing {
 	IO_THING_UNKNOWN,
 	IO_THING_FILE,
