@@ -74,7 +74,7 @@ has out '^  deadlock +.* waits since [0-9.]+ m?s for lock 0x[0-9a-f]+ of '
 first deadlock Faults.Accounts.Move || fail "the first finding is no deadlock: $(cat x.json)"
 kill -9 $subject $clients
 
-# Children that are never sampled count as well. Their parent works by itself, so that it has samples, and more CPU time than any of them.
+# Children that are never sampled count as well. Their parent computes too, so that it has samples, and more CPU time than any of them.
 code_of "$spoor" record -q -o x.nettrace -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; i=0; while [ $i -lt 40 ]; do "$0" spin 0; i=$((i + 1)); done' "$target"
 expect_code 0 "a recording of short processes"
 code_of "$spoor" diagnose x.nettrace --json

@@ -49,7 +49,7 @@ expect_code 1 "half an assembly"
 code_of "$spoor" inject -p $app --providers Forwarded-Types --hook none.dll --library "$library"
 expect_code 1 "no assembly"
 has err "cannot open 'none\.dll'"
-# A library that cannot be loaded is said by the program, which goes on.
+# The program reports a library that it cannot load, and keeps running.
 code_of "$spoor" inject -p $app --providers Forwarded-Types --hook "$hook" --library "$hook"
 expect_code 1 "a library that is none"
 has err 'Forwarded \([0-9]+\): .*libspoor\.so\.0'

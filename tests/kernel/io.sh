@@ -21,7 +21,7 @@ expect_calls() {
 	done <<-END
 		$(grep '^slow' "$1")
 	END
-	# calls on what is no descriptor
+	# calls on a number that is no descriptor
 	json x.json '[.processes[] | select(.pid == ($a | tonumber)).calls[] | select(.descriptor == 999)] | length == 1 and .[0].count == 4 and .[0].errors == 4 and .[0].last_error == 9
 		and .[0].thing == "unknown"' "$2"
 	# accepted sockets: ten times 64 bytes and an end each, from three of them
@@ -88,7 +88,7 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
 	done
 fi
 
-# Programs that end at once, some hundred of them, each with its own calls.
+# A hundred programs that end right after their start, each with its own calls.
 code_of "$spoor" record --io -q -o x.nettrace -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do for k in 1 2 3 4 5 6 7 8 9 10; do /bin/echo $i$k >>lines; done; done'
 expect_code 0 "recording short programs"
 report

@@ -92,7 +92,7 @@ static void take(int fd, size_t size)
 	require(read(fd, buffer, size) == (ssize_t)size, "read");
 }
 
-/* Many sizes, on both sides of what is small, and every form of the calls. */
+/* Many sizes, on both sides of the limit of a small call, and every form of the calls. */
 static void one_file(void)
 {
 	struct iovec parts[2] = { { buffer, 5 }, { buffer, 6 } };
@@ -199,7 +199,7 @@ static void *write_bytes(void *fd)
 	return NULL;
 }
 
-/* On several CPUs at once. */
+/* On several CPUs at the same time. */
 static void threads(void)
 {
 	pthread_t writers[THREADS];
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 	network();
 	slow_read();
 	fflush(stdout);
-	/* the recorder reads names of what is open now */
+	/* the recorder reads the names of the descriptors that are open now */
 	if (argc == 3) {
 		require(read(go, line, sizeof(line)) > 0, argv[2]);
 	} else {

@@ -27,7 +27,7 @@ cp "$spoor" ./spoor && chmod -R a+rX . && chmod 777 theirs
 user='setpriv --reuid=64999 --regid=64999 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs'
 $user ./spoor --version >/dev/null 2>err || skip "another user cannot run a program in $scratch"
 
-# named WHO WHAT PID: the function is found in samples of the process. A busy machine may leave it no time in the first recordings.
+# named TEXT COMMAND PID: spoor, run by COMMAND, finds the function in samples of the process. A busy machine may leave it no time in the first recordings.
 named() {
 	for seconds in 1 3 10 30; do
 		code_of $2 ./spoor record -q -o theirs/x.nettrace --duration ${seconds}s --no-dotnet -p "$3"

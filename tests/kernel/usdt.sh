@@ -26,7 +26,7 @@ has report.out ' 10 +demo/step$'
 "$spoor" events first.nettrace --json --event Session >session.json
 json_lines session.json '.[0].fields.Options | fromjson | .usdt == ["demo:*"]'
 
-# Beside bpftrace, which reads the same hits.
+# At the same time as bpftrace, which reads the same events.
 mkfifo input
 exec 9<>input
 start PROGRAM sh -c 'exec "$0" <input >program.out' "$program"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# record --usdt with 100 processes, each with a file of its own: all of them are probed, and nothing is left when the recording has ended.
+# record --usdt with 100 processes, each with a different file: all of them are probed, and nothing is left when the recording has ended.
 . "$(dirname "$(realpath "$0")")/prelude"
 is_root || skip "only root can make uprobes"
 program=$(dirname "$spoor")/tests/usdt_target
@@ -19,7 +19,7 @@ for i in $(seq $COUNT); do
 done
 begin=$(now_ms)
 start RECORDER "$spoor" record -n 'usdt_many_*' --no-dotnet --usdt 'demo:*' -o m.nettrace 2>record.err
-# A hit of each process.
+# An event of each process was recorded.
 all_hit() {
 	[ "$("$spoor" events m.nettrace --json --event step 2>/dev/null | sed -nE 's/.*"pid":([0-9]+),.*/\1/p' | sort -u | wc -l)" = $COUNT ]
 }

@@ -1,5 +1,5 @@
 /*
- * usdt_target: hits the USDT probes demo:step (behind a semaphore) and demo:plain with arguments of every kind, round
+ * usdt_target: runs the USDT probes demo:step (behind a semaphore) and demo:plain with arguments of every kind, round
  * after round, until its input ends. Without <sys/sdt.h> it exits with 77. Argument: `early`, to print how often the
  * semaphore was raised in its first rounds; or the milliseconds of a round.
  */

@@ -219,7 +219,7 @@ compile() {
 }
 
 program plain spoor/spoor.h >plain.c
-# Where C++ has another form for what is not the library's.
+# C++ has other forms for parts that are not the library's: NULL, the cast and the struct's type.
 sed 's/NULL/nullptr/g; s/(const int8_t \*)p/reinterpret_cast<const int8_t *>(p)/; s/struct shop_place place/shop_place place/' plain.c >plain.cc
 program standard spoor/spoor.hpp | sed 's/NULL/nullptr/g' >standard.cc
 ran=0

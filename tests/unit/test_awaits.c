@@ -1,4 +1,4 @@
-/* Awaits: pairs by task, logical stacks of methods that await one another, time of the innermost, what has not ended. */
+/* Awaits: pairs by task, logical stacks of methods that await one another, time of the innermost, unfinished awaits. */
 #include "unit/answers_fixture.h"
 
 #include <string.h>

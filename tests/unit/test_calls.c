@@ -1,4 +1,4 @@
-/* Calls over the network: pairs by activity, targets, failures, what has not ended, and who calls. */
+/* Calls over the network: pairs by activity, targets, failures, calls that have not ended, and their callers. */
 #include "unit/answers_fixture.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void test_requests(void **state)
 	assert_int_equal(f.answers.calls.processes.count, 1);
 	assert_int_equal(f.answers.calls.processes.items[0].count, 4);
 	assert_int_equal(f.answers.calls.processes.items[0].row_count, 2);
-	/* What has not ended lasts until the end of the recording. */
+	/* A call that has not ended lasts until the end of the recording. */
 	assert_string_equal(target(&f, row_at(&f, 1)), "https://shop:443");
 	assert_string_equal(target(&f, row_at(&f, 0)), "https://bank:443");
 	assert_int_equal(row_at(&f, 0)->unfinished, 1);
@@ -127,7 +127,7 @@ static void test_requests_inside_of_requests(void **state)
 	fixture_end(&f);
 }
 
-/* A lookup within a lookup has an id of its own; the end of the outer one has none. */
+/* A lookup within a lookup has a different id; the end of the outer one has none. */
 static void test_lookups_inside_of_lookups(void **state)
 {
 	struct bytes name = { 0 };

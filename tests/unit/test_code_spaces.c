@@ -14,7 +14,7 @@ static struct proc_reader proc;
 static struct strtab strings;
 static struct code_spaces spaces;
 
-/* What was announced. */
+/* The changes that were announced: their number, and the last one. */
 static struct {
 	unsigned count;
 	uint64_t begin;

@@ -192,7 +192,7 @@ static void streams_are_added(void **state)
 	trace_done(&trace);
 }
 
-/* A stream in several files has one counter; its losses are told in the order of time. */
+/* A stream in several files has one counter; its losses are reported in the order of time. */
 static void losses_over_files(void **state)
 {
 	static const uint32_t expected[] = { 10, 10, 10, 0, 5 };
@@ -265,7 +265,7 @@ static void streams_of_losses(void **state)
 	ctf_losses_done(&losses);
 }
 
-/* A folder below with a clock of its own, and one event of this time. */
+/* A folder below with its own clock, and one event of this time. */
 static void put_part(const char *name, const char *clock, uint64_t time_ns)
 {
 	static const char event[] = "event { name = \"shop:order\"; id = 9; stream_id = 0;\n"

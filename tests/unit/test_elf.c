@@ -74,7 +74,7 @@ static void test_two_build_ids(void **state)
 
 	(void)state;
 	elf_build(&file, true);
-	/* The text becomes a section of notes that stands before the one of the file's build id. */
+	/* The text becomes a section of notes before the one with the file's build id. */
 	memcpy(file.data + ELF_BUILD_OFFSET, second, sizeof(second));
 	memset(file.data + ELF_BUILD_OFFSET + sizeof(second), 0xee, 20);
 	size_t text = file.len - (BUILD_COUNT - BUILD_TEXT) * (size_t)64;

@@ -376,7 +376,7 @@ static void test_heap_growth(void **state)
 	assert_true(growth_of((const unsigned[]){ 1, 3, 4, 9 }, 4) == 1);
 	assert_true(growth_of((const unsigned[]){ 1, 4, 3, 9 }, 4) == 0);
 	assert_true(growth_of((const unsigned[]){ 1, 9 }, 2) == 0);
-	/* What is shown is what the medians differ by: half of a steady growth. */
+	/* The growth shown is the difference of the medians: half of a steady growth. */
 	for (unsigned i = 0; i < 100; i++)
 		sizes[i] = 10 + i;
 	assert_true(growths_of(sizes, 100, &growth) < 50 && growth == 50);

@@ -63,7 +63,7 @@ static void test_a_folder_and_its_files(void **state)
 	assert_true(hook_folder_state(&folder, &text, &diag) < 0);
 	assert_string_equal(bytes_z(&text), "on\n");
 
-	/* The same folder once more, and what is made when it is gone. */
+	/* The same folder is opened again, and is made again after its removal. */
 	assert_int_equal(hook_folder_open(&again, (uint32_t)getpid(), path, &diag), 0);
 	hook_folder_close(&again);
 	hook_folder_remove(&folder, (uint32_t)getpid());

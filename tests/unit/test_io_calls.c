@@ -100,7 +100,7 @@ static void test_sums(void **state)
 	fixture_end(&f);
 }
 
-/* Without a name, descriptors are told apart; with one they are not. */
+/* Descriptors without a name are separate rows; those with the same name are one. */
 static void test_descriptors(void **state)
 {
 	struct fixture f;

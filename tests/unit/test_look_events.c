@@ -139,7 +139,7 @@ static void test_uses(void **state)
 	set_up(&f);
 	use(&f, 0, 100);
 	use(&f, 2, 150);
-	use(&f, 1, 900); /* older than the one before: no writer of ours */
+	use(&f, 1, 900); /* older than the one before: ignored, as Spoor does not write that */
 	use(&f, 4, 200);
 	const struct process_facts *row = gather(&f);
 	assert_true(row->numbers[FACT_descriptors] == 200);

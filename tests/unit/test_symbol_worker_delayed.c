@@ -118,7 +118,7 @@ static void delay_at(int at)
 	assert_true(symbol_worker_wait(worker, __real_clock_monotonic_ns() + 60 * SECOND_NS));
 	count += take(worker, seen);
 	assert_int_equal(count, QUESTIONS);
-	/* What the delayed thread still does concerns nobody. */
+	/* The results of the delayed thread are dropped. */
 	atomic_store(&released, true);
 	while (atomic_load(&delayed_count))
 		(void)sched_yield();

@@ -1,4 +1,4 @@
-/* usdt_sites.c and usdt_probe.c: hits as the program writes them become payloads; damaged ones are refused. */
+/* usdt_sites.c and usdt_probe.c: samples as the program writes them become payloads; damaged ones are refused. */
 #include "unit/test.h"
 
 #include "base/bytes.h"
@@ -8,7 +8,7 @@
 
 #define MARK 0xffffu
 
-/* Appends a hit: `count` values, then texts. */
+/* Appends a sample: `count` values, then texts. */
 static void hit_put(struct bytes *raw, uint32_t number, unsigned count, uint64_t unreadable,
 	uint64_t texts, const uint64_t *values, const char *text, size_t text_size)
 {
