@@ -166,13 +166,29 @@ static bool is_of_runtime(const struct symbolmap *names, uint32_t index)
 	return false;
 }
 
+/* A mark in place of a caller that the walk has missed. */
+static bool is_mark(const struct symbolmap *names, uint32_t index)
+{
+	const struct function *function = &names->functions.items[index];
+
+	return function->kind == FUNCTION_UNKNOWN && function->named;
+}
+
+/*
+ * The innermost function that is not of the runtime. It may have been missed, and then is its mark;
+ * but not in a stack of which no other function is the program's.
+ */
 static uint32_t find_own(const struct symbolmap *names, const uint32_t *functions, uint32_t count)
 {
-	uint32_t i = 0;
+	uint32_t first = 0;
+	uint32_t known;
 
-	while (i < count && is_of_runtime(names, functions[i]))
-		i++;
-	return i;
+	while (first < count && is_of_runtime(names, functions[first]))
+		first++;
+	for (known = first; known < count; known++)
+		if (!is_mark(names, functions[known]) && !is_of_runtime(names, functions[known]))
+			return first;
+	return count;
 }
 
 uint32_t wait_place_own(const struct symbolmap *names, const uint32_t *functions, uint32_t count)

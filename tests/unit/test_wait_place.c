@@ -29,6 +29,10 @@ struct frame {
 	{                                                               \
 		FUNCTION_READYTORUN, "System.Private.CoreLib.dll", name \
 	}
+#define MARK                                                       \
+	{                                                          \
+		FUNCTION_UNKNOWN, "", "[caller unknown: no frame]" \
+	}
 #define MANAGED(name)                          \
 	{                                      \
 		FUNCTION_JIT, "Shop.dll", name \
@@ -53,6 +57,14 @@ static const struct expected cases[] = {
 	{ { KERNEL("io_schedule"), KERNEL("filemap_fault"), KERNEL("asm_exc_page_fault"),
 		  NATIVE("touch") },
 		BLOCK_PAGE_FAULT, NULL, "touch", false },
+	/* a caller that was missed may be the program's, but not in the runtime's own threads */
+	{ { KERNEL("futex_wait"), FRAMEWORK("System.Threading.Monitor.Wait(object, int)"), MARK,
+		  MANAGED("Shop.Program.Main()") },
+		BLOCK_EVENT, "System.Threading.Monitor.Wait(object, int)",
+		"[caller unknown: no frame]", false },
+	{ { KERNEL("futex_wait"), FRAMEWORK("System.Threading.Monitor.Wait(object, int)"), MARK,
+		  FRAMEWORK("System.Threading.Thread.StartCallback()") },
+		BLOCK_EVENT, "System.Threading.Monitor.Wait(object, int)", NULL, false },
 	/* do_wait_intr_irq() is no wait for a child */
 	{ { KERNEL("schedule"), KERNEL("do_wait_intr_irq"), KERNEL("eventfd_read"),
 		  KERNEL("vfs_read"), LIBC("read"), NATIVE("get") },
