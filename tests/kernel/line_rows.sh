@@ -5,15 +5,19 @@ command -v addr2line >/dev/null || skip "addr2line is not in PATH"
 command -v python3 >/dev/null || skip "python3 is not in PATH"
 rows=$(dirname "$spoor")/tests/line_rows
 
-# compare FILE LEAST [READER]: all rows agree, and at least LEAST have inlined functions.
+# compare FILE LEAST [READER]: all rows agree but those that are allowed to differ, and at least LEAST have inlined functions.
 compare() {
 	code_of python3 "$here/line_rows.py" "${3:-$rows}" "$1"
-	[ "$code" = 0 ] || fail "the lines of $1 differ"
-	inlined=$(sed -n 's/^[0-9]* rows, \([0-9]*\) with inlined functions, 0 wrong$/\1/p' out)
+	wrong=$(sed -n 's/^[0-9]* rows, [0-9]* with inlined functions, \([0-9]*\) wrong$/\1/p' out)
+	inlined=$(sed -n 's/^[0-9]* rows, \([0-9]*\) with inlined functions, [0-9]* wrong$/\1/p' out)
+	[ "${wrong:-10001}" -le $allowed ] || fail "the lines of $1 differ"
 	[ "${inlined:-0}" -ge "$2" ] || fail "$1 has ${inlined:-no} rows with inlined functions, of at least $2"
 	compared="$compared $1"
 }
 compared=''
+# A row is right if one of the two has it, as each has faults of its own. One alone is wrong in some of 10,000.
+allowed=0
+command -v llvm-symbolizer >/dev/null || allowed=10
 
 # Functions inside others: lambdas in inlined functions and in templates, member functions of a local class, a cold part.
 cat >nested.cc <<'END'
