@@ -17,6 +17,11 @@ for i in $(seq $COUNT); do
 	cp "$program" "many/usdt_many_$i"
 	start ONE sh -c 'exec "$0" 200 <input >/dev/null' "many/usdt_many_$i"
 done
+# The recorder looks for them once.
+all_run() {
+	[ "$(for pid in $started; do cat "/proc/$pid/comm" 2>/dev/null; done | grep -c '^usdt_many_')" = $COUNT ]
+}
+until_true all_run || fail "not all programs run"
 begin=$(now_ms)
 start RECORDER "$spoor" record -n 'usdt_many_*' --no-dotnet --usdt 'demo:*' -o m.nettrace 2>record.err
 # An event of each process was recorded.
