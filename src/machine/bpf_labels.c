@@ -64,6 +64,26 @@ void bpf_label(struct bpf_labels *labels, unsigned label)
 	labels->jump_count = left;
 }
 
+void bpf_jump_if_bit(struct bpf_labels *labels, unsigned a, int map_fd, size_t offset,
+	uint32_t bits, unsigned label)
+{
+	struct bpf_program *p = &labels->program;
+
+	bpf_load_value(p, BPF_REG_1, map_fd, offset);
+	bpf_move(p, BPF_REG_2, a);
+	bpf_compute(p, BPF_RSH, BPF_REG_2, 32 + 6);
+	bpf_compute(p, BPF_AND, BPF_REG_2, (int)(bits / 64 - 1));
+	bpf_compute(p, BPF_LSH, BPF_REG_2, 3);
+	bpf_combine(p, BPF_ADD, BPF_REG_1, BPF_REG_2);
+	bpf_load_u64(p, BPF_REG_3, BPF_REG_1, 0);
+	bpf_move(p, BPF_REG_2, a);
+	bpf_compute(p, BPF_RSH, BPF_REG_2, 32);
+	bpf_compute(p, BPF_AND, BPF_REG_2, 63);
+	bpf_combine(p, BPF_RSH, BPF_REG_3, BPF_REG_2);
+	bpf_compute(p, BPF_AND, BPF_REG_3, 1);
+	bpf_jump_if(labels, BPF_REG_3, BPF_JNE, 0, label);
+}
+
 void bpf_read(struct bpf_labels *labels, unsigned size, unsigned to, unsigned from, int offset)
 {
 	bpf_add(&labels->program, BPF_LDX | BPF_MEM | size, to, from, offset, 0);

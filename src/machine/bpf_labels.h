@@ -45,6 +45,14 @@ void bpf_jump_if_register(struct bpf_labels *labels, unsigned a, unsigned compar
 	unsigned label);
 void bpf_label(struct bpf_labels *labels, unsigned label);
 
+/*
+ * Jumps if the bit of the number in the upper half of register `a` is set: of a set of `bits`, a power
+ * of two, at `offset` in the value of an array map. Larger numbers begin again at 0. Uses registers 1
+ * to 3; `a` is another one.
+ */
+void bpf_jump_if_bit(struct bpf_labels *labels, unsigned a, int map_fd, size_t offset,
+	uint32_t bits, unsigned label);
+
 /* to = *(from + offset), `size` BPF_DW, BPF_W, BPF_H or BPF_B; and *(to + offset) = from */
 void bpf_read(struct bpf_labels *labels, unsigned size, unsigned to, unsigned from, int offset);
 void bpf_write(struct bpf_labels *labels, unsigned size, unsigned to, int offset, unsigned from);

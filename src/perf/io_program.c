@@ -224,19 +224,8 @@ static void argument(struct bpf_labels *p, unsigned to, unsigned which)
 /* Leaves if the process is muted. `pid_tid` holds its pid in the upper half. Uses registers 1 to 3. */
 static void leave_if_muted(struct bpf_labels *p, const struct io_maps *maps, unsigned pid_tid)
 {
-	state_address(p, BPF_REG_1, maps, offsetof(struct io_state, muted));
-	bpf_move(&p->program, BPF_REG_2, pid_tid);
-	bpf_compute(&p->program, BPF_RSH, BPF_REG_2, PID_SHIFT + 6);
-	bpf_compute(&p->program, BPF_AND, BPF_REG_2, IO_PIDS_MAX / 64 - 1);
-	bpf_compute(&p->program, BPF_LSH, BPF_REG_2, 3);
-	bpf_combine(&p->program, BPF_ADD, BPF_REG_1, BPF_REG_2);
-	bpf_read(p, BPF_DW, BPF_REG_3, BPF_REG_1, 0);
-	bpf_move(&p->program, BPF_REG_2, pid_tid);
-	bpf_compute(&p->program, BPF_RSH, BPF_REG_2, PID_SHIFT);
-	bpf_compute(&p->program, BPF_AND, BPF_REG_2, 63);
-	bpf_combine(&p->program, BPF_RSH, BPF_REG_3, BPF_REG_2);
-	bpf_compute(&p->program, BPF_AND, BPF_REG_3, 1);
-	bpf_jump_if(p, BPF_REG_3, BPF_JNE, 0, LABEL_OUT_EARLY);
+	bpf_jump_if_bit(p, pid_tid, maps->state_fd, offsetof(struct io_state, muted), IO_PIDS_MAX,
+		LABEL_OUT_EARLY);
 }
 
 /* At AT_TID, the thread as a key. */
