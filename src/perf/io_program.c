@@ -56,28 +56,48 @@ struct call_flags {
 	uint32_t flags;
 };
 
+#define COUNTED(name, flags)                         \
+	{                                            \
+		SYS_##name, IO_CALL_##name | (flags) \
+	}
+
 static const struct call_flags known_calls[] = {
-#define COUNTED(name, flags) { SYS_##name, IO_CALL_##name | (flags) },
-	COUNTED(read, READS) COUNTED(pread64, READS) COUNTED(readv, READS) COUNTED(preadv,
-		READS) COUNTED(preadv2, READS) COUNTED(recvfrom, READS) COUNTED(recvmsg,
-		READS) COUNTED(recvmmsg, FLAG_FD0) COUNTED(write, READS) COUNTED(pwrite64,
-		READS) COUNTED(writev, READS) COUNTED(pwritev, READS) COUNTED(pwritev2,
-		READS) COUNTED(sendto, READS) COUNTED(sendmsg, READS) COUNTED(sendmmsg,
-		FLAG_FD0) COUNTED(sendfile, READS) COUNTED(splice,
-		FLAG_FD2 | FLAG_BYTES) COUNTED(copy_file_range, FLAG_FD2 | FLAG_BYTES)
+	COUNTED(read, READS),
+	COUNTED(pread64, READS),
+	COUNTED(readv, READS),
+	COUNTED(preadv, READS),
+	COUNTED(preadv2, READS),
+	COUNTED(recvfrom, READS),
+	COUNTED(recvmsg, READS),
+	COUNTED(recvmmsg, FLAG_FD0),
+	COUNTED(write, READS),
+	COUNTED(pwrite64, READS),
+	COUNTED(writev, READS),
+	COUNTED(pwritev, READS),
+	COUNTED(pwritev2, READS),
+	COUNTED(sendto, READS),
+	COUNTED(sendmsg, READS),
+	COUNTED(sendmmsg, FLAG_FD0),
+	COUNTED(sendfile, READS),
+	COUNTED(splice, FLAG_FD2 | FLAG_BYTES),
+	COUNTED(copy_file_range, FLAG_FD2 | FLAG_BYTES),
 #ifdef SYS_open
-		COUNTED(open, FLAG_PATH0) COUNTED(creat, FLAG_PATH0)
+	COUNTED(open, FLAG_PATH0),
+	COUNTED(creat, FLAG_PATH0),
 #endif
-			COUNTED(openat, FLAG_PATH1) COUNTED(connect, FLAG_CONNECT) COUNTED(accept,
-				FLAG_FD0 | MAKES(ACCEPTED)) COUNTED(accept4,
-				FLAG_FD0 | MAKES(ACCEPTED)) COUNTED(fsync, FLAG_FD0)
-				COUNTED(fdatasync, FLAG_FD0) COUNTED(sync_file_range, FLAG_FD0)
-					COUNTED(syncfs, FLAG_FD0) COUNTED(sync, 0)
+	COUNTED(openat, FLAG_PATH1),
+	COUNTED(connect, FLAG_CONNECT),
+	COUNTED(accept, FLAG_FD0 | MAKES(ACCEPTED)),
+	COUNTED(accept4, FLAG_FD0 | MAKES(ACCEPTED)),
+	COUNTED(fsync, FLAG_FD0),
+	COUNTED(fdatasync, FLAG_FD0),
+	COUNTED(sync_file_range, FLAG_FD0),
+	COUNTED(syncfs, FLAG_FD0),
+	COUNTED(sync, 0),
 #ifdef SYS_openat2
-						COUNTED(openat2, FLAG_PATH1)
+	COUNTED(openat2, FLAG_PATH1),
 #endif
-#undef COUNTED
-							{ SYS_close, FLAG_CLOSE },
+	{ SYS_close, FLAG_CLOSE },
 	{ SYS_dup, FLAG_DUP },
 	{ SYS_dup3, FLAG_DUP },
 	{ SYS_fcntl, FLAG_FCNTL },
