@@ -68,6 +68,28 @@ static uint64_t distance_to_multiple(uint64_t value, uint64_t unit)
 	return rest < unit - rest ? rest : unit - rest;
 }
 
+void attribute_each(const struct perf_event_attr *sampling, uint32_t stack_bytes, bool user_only,
+	bool kernel_only, struct perf_event_attr *ret_attr)
+{
+	memset(ret_attr, 0, sizeof(*ret_attr));
+	ret_attr->size = sizeof(*ret_attr);
+	ret_attr->sample_period = 1;
+	ret_attr->sample_type = sampling->sample_type;
+	ret_attr->sample_regs_user = sampling->sample_regs_user;
+	ret_attr->sample_stack_user = sampling->sample_stack_user;
+	if (ret_attr->sample_stack_user > stack_bytes)
+		ret_attr->sample_stack_user = stack_bytes;
+	ret_attr->read_format = sampling->read_format;
+	ret_attr->sample_id_all = 1;
+	ret_attr->use_clockid = 1;
+	ret_attr->clockid = sampling->clockid;
+	ret_attr->disabled = 1;
+	ret_attr->watermark = 1;
+	ret_attr->wakeup_watermark = sampling->wakeup_watermark;
+	ret_attr->exclude_callchain_kernel = user_only;
+	ret_attr->exclude_callchain_user = kernel_only;
+}
+
 uint64_t attribute_clock_period_ns(uint32_t frequency_hz)
 {
 	static const uint64_t ticks_ns[] = { 1000000, 2500000, 3333333, 4000000, 10000000 };

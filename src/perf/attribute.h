@@ -35,6 +35,14 @@ void attribute_divide(struct perf_event_attr *sampling, struct perf_event_attr *
 void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_attr *sampling);
 
 /*
+ * An event beside the sampling event, disabled: a sample with the same fields each time that it
+ * happens, and with at most `stack_bytes` of a stack copy. `user_only`, `kernel_only`: of the call
+ * chain. The caller sets type and config.
+ */
+void attribute_each(const struct perf_event_attr *sampling, uint32_t stack_bytes, bool user_only,
+	bool kernel_only, struct perf_event_attr *ret_attr);
+
+/*
  * The period of cpu-clock. It is never a multiple of a usual tick (1, 2.5, 10/3, 4, 10 ms): work
  * that runs at each tick would be sampled always or never.
  */

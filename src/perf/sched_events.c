@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "perf/attribute.h"
 #include "perf/perf_record.h"
 #include "trace/switch_state.h"
 
@@ -68,27 +69,10 @@ void sched_events_attribute(const struct sched_events *events, enum sched_event 
 {
 	const struct sched_tracepoint *each = &events->of[which];
 
-	memset(ret_attr, 0, sizeof(*ret_attr));
-	ret_attr->size = sizeof(*ret_attr);
+	attribute_each(sampling, each->no_stack ? 0 : stack_bytes, user_only || each->no_stack,
+		kernel_only || each->no_stack, ret_attr);
 	ret_attr->type = PERF_TYPE_TRACEPOINT;
 	ret_attr->config = each->tracepoint.id;
-	ret_attr->sample_period = 1;
-	ret_attr->sample_type = sampling->sample_type;
-	ret_attr->sample_regs_user = sampling->sample_regs_user;
-	ret_attr->sample_stack_user = sampling->sample_stack_user;
-	if (ret_attr->sample_stack_user > stack_bytes)
-		ret_attr->sample_stack_user = stack_bytes;
-	if (each->no_stack)
-		ret_attr->sample_stack_user = 0;
-	ret_attr->read_format = sampling->read_format;
-	ret_attr->sample_id_all = 1;
-	ret_attr->use_clockid = 1;
-	ret_attr->clockid = sampling->clockid;
-	ret_attr->disabled = 1;
-	ret_attr->watermark = 1;
-	ret_attr->wakeup_watermark = sampling->wakeup_watermark;
-	ret_attr->exclude_callchain_kernel = user_only || each->no_stack;
-	ret_attr->exclude_callchain_user = kernel_only || each->no_stack;
 }
 
 void sched_events_refuse(struct sched_events *events, int error)

@@ -26,6 +26,7 @@
 #include "machine/bpf.h"
 #include "machine/bpf_program.h"
 #include "machine/kernel_file.h"
+#include "perf/attribute.h"
 #include "perf/closing.h"
 #include "perf/kernel_event.h"
 
@@ -429,25 +430,9 @@ bool usdt_probe_needs_admin(const struct usdt_probe *probe)
 void usdt_probe_attribute(const struct perf_event_attr *sampling, uint32_t stack_bytes,
 	bool user_only, bool kernel_only, struct perf_event_attr *ret_attr)
 {
-	memset(ret_attr, 0, sizeof(*ret_attr));
-	ret_attr->size = sizeof(*ret_attr);
+	attribute_each(sampling, stack_bytes, user_only, kernel_only, ret_attr);
 	ret_attr->type = PERF_TYPE_SOFTWARE;
 	ret_attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-	ret_attr->sample_period = 1;
-	ret_attr->sample_type = sampling->sample_type;
-	ret_attr->sample_regs_user = sampling->sample_regs_user;
-	ret_attr->sample_stack_user = sampling->sample_stack_user;
-	if (ret_attr->sample_stack_user > stack_bytes)
-		ret_attr->sample_stack_user = stack_bytes;
-	ret_attr->read_format = sampling->read_format;
-	ret_attr->sample_id_all = 1;
-	ret_attr->use_clockid = 1;
-	ret_attr->clockid = sampling->clockid;
-	ret_attr->disabled = 1;
-	ret_attr->watermark = 1;
-	ret_attr->wakeup_watermark = sampling->wakeup_watermark;
-	ret_attr->exclude_callchain_kernel = user_only;
-	ret_attr->exclude_callchain_user = kernel_only;
 }
 
 int usdt_probe_connect(struct usdt_probe *probe, int32_t cpu, int fd)
