@@ -8,10 +8,10 @@
 #include "base/clocks.h"
 #include "base/text.h"
 #include "code/arch.h"
+#include "code/unwind_trace.h"
 #include "perf/perf_record.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
-#include "code/unwind_trace.h"
 #include "pipeline/reorder_window.h"
 #include "recording/block_stacks.h"
 #include "recording/live_options.h"
@@ -158,7 +158,6 @@ static uint32_t take_chain(struct intake *intake, const struct perf_record *reco
 	uint64_t end = unwind_chain(intake, record, ret_chain);
 
 	mark_chain(intake, record->pid, ret_chain);
-
 	if (ret_end)
 		*ret_end = end;
 	return stack_table_intern(&intake->trace->stacks, intake->frames, ret_chain->count);
@@ -373,7 +372,7 @@ static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_r
 	return which != SCHED_EVENT_COUNT;
 }
 
-/* A hit of a USDT probe; false: it is a sample of another kind. */
+/* The sample of a USDT probe; false: it is one of another kind. */
 static bool take_usdt(struct intake *intake, const struct perf_record *record)
 {
 	struct perf_callchain chain;
@@ -381,9 +380,7 @@ static bool take_usdt(struct intake *intake, const struct perf_record *record)
 	if (!live_usdt_is_hit(record))
 		return false;
 	if (!record->pid || record->pid == UINT32_MAX ||
-		(recorder_info(intake->recorder)->filter_by_pid &&
-			(pid_filter_has(intake->filter, record->pid) ||
-				process_table_is_foreign(intake->table, record->pid))))
+		process_table_is_foreign(intake->table, record->pid))
 		return true;
 	intake->copy_fixed = true;
 	uint32_t stack_index = take_chain(intake, record, &chain, NULL);

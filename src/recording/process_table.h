@@ -121,14 +121,14 @@ uint32_t process_table_other(struct process_table *table, uint32_t pid);
 bool process_table_is_foreign(struct process_table *table, uint32_t pid);
 
 /*
- * The session's own data of a process; NULL without memory. Valid until the next process is added.
- */
-/*
- * At the end of the recording: writes how many children processes started that have no event. Of
- * processes that ended before it was written at their end.
+ * At the end of the recording: writes how many children of each process have no event. Of a process
+ * that has ended, this was written at its end.
  */
 void process_table_tell_others(struct process_table *table, uint64_t end_ns);
 
+/*
+ * The session's own data of a process; NULL without memory. Valid until the next process is added.
+ */
 struct live_process *process_table_entry(struct process_table *table, uint32_t process);
 
 /*
