@@ -1,8 +1,10 @@
 /* The C++ half of cpp.sh: every kind of argument of <spoor/spoor.hpp>, compared with what C fires. */
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <spoor/spoor.hpp>
@@ -62,17 +64,22 @@ void events()
 	payloads in_c;
 	payloads in_cpp;
 	payloads *now = &in_c;
+	std::atomic<std::uint64_t> delivered{ 0 };
 	spoor::session session;
 
-	check(session.start_callback([&now](const spoor_event_view &event) { now->add(event); },
+	check(session.start_callback(
+		      [&now, &delivered](const spoor_event_view &event) {
+			      now->add(event);
+			      delivered++;
+		      },
 		      { { "Both" } }) == 0,
 		"a session starts");
 	check(session.start_callback([](const spoor_event_view &) {}, { { "Both" } }) == -EBUSY,
 		"a second session in the object");
 	both_fire_in_c();
 	check(session.flush(std::chrono::seconds(60)) == 0, "flush");
-	while (session.counts().written > in_c.all.size())
-		;
+	while (session.counts().written > delivered)
+		std::this_thread::yield();
 	now = &in_cpp;
 	fire_in_cpp();
 	spoor::session moved = std::move(session);
@@ -115,7 +122,8 @@ void activities()
 	check(!spoor_activity_current(), "no activity before");
 	{
 		spoor::activity outer("outer");
-		check(outer.result() == 0 && spoor_activity_current() == &outer.get(), "an activity");
+		check(outer.result() == 0 && spoor_activity_current() == &outer.get(),
+			"an activity");
 		{
 			spoor::activity_scope none(nullptr);
 			check(!spoor_activity_current(), "a scope without activity");
@@ -145,9 +153,8 @@ void counters()
 		sum[0] += std::strcmp(value->name, "orders") == 0 ? value->delta : 0;
 		sum[1] = std::strcmp(value->name, "busy") == 0 ? value->value : sum[1];
 		sum[2] = std::strcmp(value->name, "level") == 0 ? value->value : sum[2];
-		sum[3] += std::strcmp(value->name, "taken") == 0
-				  ? static_cast<double>(value->count)
-				  : 0;
+		sum[3] += std::strcmp(value->name, "taken") == 0 ? static_cast<double>(value->count)
+								 : 0;
 	};
 	options.interval_end = [](void *, std::uint64_t, std::uint64_t) {
 		__atomic_fetch_add(&values, 1, __ATOMIC_RELEASE);
