@@ -10,30 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "machine/kernel_file.h"
 
 #define TEXT_MAX (256u << 10) /* mountinfo is the largest */
-
-/* The content of a file, cut after `room` - 1 bytes. Returns its length or -1. */
-static ssize_t read_file(const char *path, char *text, size_t room)
-{
-	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-	size_t len = 0;
-
-	if (fd < 0)
-		return -1;
-	while (len + 1 < room) {
-		ssize_t got = read(fd, text + len, room - 1 - len);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		len += (size_t)got;
-	}
-	text[len] = '\0';
-	return (ssize_t)len;
-}
 
 static char *read_proc(const char *root, const char *path)
 {
@@ -41,7 +20,7 @@ static char *read_proc(const char *root, const char *path)
 	char *text = malloc(TEXT_MAX);
 
 	if (text && ((size_t)snprintf(whole, sizeof(whole), "%s%s", root, path) >= sizeof(whole) ||
-			    read_file(whole, text, TEXT_MAX) < 0)) {
+			    kernel_file_read(AT_FDCWD, whole, text, TEXT_MAX) < 0)) {
 		free(text);
 		text = NULL;
 	}
@@ -205,7 +184,7 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 	if ((size_t)snprintf(path, sizeof(path), "%s%s%s/%s", group->root, group->mount,
 		    group->path + group->hidden, file) >= sizeof(path))
 		return false;
-	return read_file(path, text, room) >= 0;
+	return kernel_file_read(AT_FDCWD, path, text, room) >= 0;
 }
 
 /* Version 1 has a hierarchy for this; in version 2 each group but the topmost has the file. */

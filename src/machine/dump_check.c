@@ -14,19 +14,11 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "machine/kernel_file.h"
 #include "machine/proc.h"
 #include "machine/target_root.h"
 
 #define TEXT_ROOM 4096u
-
-/* A small file of /proc into `text`; "" if it cannot be read. */
-static void read_text(const char *path, char text[TEXT_ROOM])
-{
-	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, TEXT_ROOM - 1) : 0;
-
-	text[n > 0 ? n : 0] = '\0';
-}
 
 static bool has_filter(uint32_t pid)
 {
@@ -34,7 +26,8 @@ static bool has_filter(uint32_t pid)
 	char text[TEXT_ROOM];
 
 	text_set(path, "/proc/%u/status", pid);
-	read_text(path, text);
+	if (kernel_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return false;
 	const char *line = strstr(text, "\nSeccomp:\t");
 
 	return line && line[sizeof("\nSeccomp:\t") - 1] == '2';
@@ -125,8 +118,9 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 	char text[TEXT_ROOM];
 
 	*ret_facts = (struct dump_facts){ .seccomp = has_filter(question->pid) };
-	read_text("/proc/sys/kernel/yama/ptrace_scope", text);
-	if (text[0] == '3') {
+	if (kernel_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) >
+			0 &&
+		text[0] == '3') {
 		diag_set(diag, -EPERM,
 			"process %u cannot be dumped: this machine forbids ptrace altogether",
 			question->pid);
@@ -152,7 +146,7 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 static bool is_copy(const struct proc_process *process, uint32_t pid, uint64_t since_ticks)
 {
 	return process->parent_pid == pid && process->thread_count == 1 &&
-	       process->start_ticks >= since_ticks && process->state != 'Z' &&
+	       process->start_ticks >= since_ticks && !proc_state_has_ended(process->state) &&
 	       strcmp(process->comm, ".NET EventPipe") == 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
+#include "machine/kernel_file.h"
 
 #define TEXT_ROOM 256u
 
@@ -76,14 +77,6 @@ bool process_use_parse_io(const char *text, size_t len, uint64_t *ret_calls, uin
 	       find_number(text, len, "wchar: ", ret_bytes);
 }
 
-static ssize_t read_file(const struct proc_reader *proc, const char *path, char *text)
-{
-	cleanup(closep) int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, TEXT_ROOM);
-
-	return n < 0 ? -errno : n;
-}
-
 static void add_threads(struct proc_reader *proc, uint32_t pid, struct process_use *use)
 {
 	struct id_list threads = { 0 };
@@ -98,7 +91,7 @@ static void add_threads(struct proc_reader *proc, uint32_t pid, struct process_u
 		/* fits */
 		(void)snprintf(path, sizeof(path), "%u/task/%u/schedstat", pid,
 			threads.ids.items[i]);
-		ssize_t n = read_file(proc, path, text);
+		ssize_t n = kernel_file_read(proc->fd, path, text, sizeof(text));
 		if (n <= 0 || !process_use_parse_schedstat(text, (size_t)n, &cpu_ns, &wait_ns))
 			continue;
 		use->cpu_ns += cpu_ns;
@@ -134,13 +127,13 @@ int process_use_read(struct proc_reader *proc, uint32_t pid, struct process_use 
 
 	*ret_use = (struct process_use){ .time_ns = clock_monotonic_ns() };
 	(void)snprintf(path, sizeof(path), "%u/statm", pid); /* fits */
-	ssize_t n = read_file(proc, path, text);
+	ssize_t n = kernel_file_read(proc->fd, path, text, sizeof(text));
 	if (n < 0)
 		return n == -ENOENT ? -ESRCH : (int)n;
 	if (process_use_parse_statm(text, (size_t)n, &pages))
 		ret_use->private_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	(void)snprintf(path, sizeof(path), "%u/io", pid); /* fits */
-	n = read_file(proc, path, text);
+	n = kernel_file_read(proc->fd, path, text, sizeof(text));
 	ret_use->has_writes = n > 0 && process_use_parse_io(text, (size_t)n, &ret_use->write_calls,
 					       &ret_use->written_bytes);
 	add_threads(proc, pid, ret_use);

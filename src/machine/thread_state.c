@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "machine/cpu_clock.h"
+#include "machine/kernel_file.h"
 #include "machine/rights.h"
 
 #define PATH_ROOM 96u
@@ -193,21 +194,13 @@ uint64_t thread_state_parse_switches(const char *text, size_t len)
 	return found == 3 ? sum : 0;
 }
 
-/* Reads a file about the thread, in one read. */
 static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	const char *file, char *out, size_t room)
 {
 	char path[PATH_ROOM];
 
 	text_set(path, "%u/task/%u/%s", pid, tid, file);
-	cleanup(closep) int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = read(fd, out, room - 1);
-	if (n < 0)
-		return -errno;
-	out[n] = '\0';
-	return n;
+	return kernel_file_read(proc->fd, path, out, room);
 }
 
 static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid,
