@@ -1,4 +1,5 @@
 /* spoor gen: a manifest of events becomes C code, a reference page and JSON. */
+#include "base/write_all.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -23,20 +24,6 @@
 
 /* GEN_MARK is in the first line. */
 #define MARK_BYTES 256u
-
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
 
 /*
  * What is at the path: 1 a file of ours with this content, 0 one with another content or none

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/write_all.h"
 #include "code/metadata.h"
 #include "image/image_file.h"
 #include "image/pe.h"
@@ -189,20 +190,6 @@ int hook_folder_open(struct hook_folder *folder, uint32_t pid, const char *path,
 
 /* ---- files ---- */
 
-static int write_whole(int fd, const uint8_t *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 int hook_folder_put(const struct hook_folder *folder, const char *name, const void *data,
 	size_t size, struct diag *diag)
 {
@@ -210,7 +197,7 @@ int hook_folder_put(const struct hook_folder *folder, const char *name, const vo
 		return diag_set(diag, -errno, "cannot replace '%s/%s': %m", folder->path, name);
 	cleanup(closep) int fd = openat(folder->fd, name,
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int error = fd < 0 ? -errno : write_whole(fd, data, size);
+	int error = fd < 0 ? -errno : write_all(fd, data, size);
 
 	if (error == 0 &&
 		(fchmod(fd, 0700) < 0 ||

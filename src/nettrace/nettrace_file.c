@@ -22,7 +22,7 @@ int nettrace_file_error(const struct nettrace_file *f, int error, struct diag *d
 }
 
 /* All of the data, or an error. *ret_done: how much went out before it. */
-static int write_all(struct nettrace_file *f, const uint8_t *data, size_t size, uint64_t offset,
+static int write_out(struct nettrace_file *f, const uint8_t *data, size_t size, uint64_t offset,
 	size_t *ret_done)
 {
 	*ret_done = 0;
@@ -55,10 +55,10 @@ static int put_in_place(struct nettrace_file *f, struct bytes *out)
 	if (!bytes_reserve(out, 4))
 		return -ENOMEM;
 	memset(out->data + size, 0, 4); /* the next zero word; not counted in len */
-	int r = write_all(f, out->data + 4, size, f->offset + 4, &done);
+	int r = write_out(f, out->data + 4, size, f->offset + 4, &done);
 
 	if (r == 0)
-		r = write_all(f, out->data, 4, f->offset, &done);
+		r = write_out(f, out->data, 4, f->offset, &done);
 	/* The file is valid with or without the bytes after the zero word. */
 	if (r < 0 && ftruncate(f->fd, (off_t)f->offset + 4) < 0)
 		errno = 0;
@@ -69,7 +69,7 @@ static int put_in_place(struct nettrace_file *f, struct bytes *out)
 static int put_behind(struct nettrace_file *f, const struct bytes *out)
 {
 	size_t done;
-	int r = write_all(f, out->data, out->len, 0, &done);
+	int r = write_out(f, out->data, out->len, 0, &done);
 
 	if (r < 0 && done &&
 		(!f->regular || ftruncate(f->fd, (off_t)(f->append_start + f->offset)) < 0))
@@ -132,7 +132,7 @@ int nettrace_file_begin(struct nettrace_file *f, bool packed, struct bytes *head
 	size_t done;
 
 	bytes_u32(head, 0);
-	int r = head->failed ? -ENOMEM : write_all(f, head->data, size + 4, 0, &done);
+	int r = head->failed ? -ENOMEM : write_out(f, head->data, size + 4, 0, &done);
 	if (r < 0) {
 		if (ftruncate(f->fd, 0) < 0)
 			errno = 0;

@@ -16,6 +16,7 @@
 #include "base/input.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "base/write_all.h"
 #include "code/codemap.h"
 #include "code/debug_file.h"
 #include "code/demangle.h"
@@ -147,9 +148,8 @@ static void save_kernel_cache(const struct name_tables *tables)
 
 	if (fd < 0)
 		return;
-	ssize_t written = write(fd, image.data, image.len);
-
-	if (written != (ssize_t)image.len || renameat(folder, name, folder, KALLSYMS_CACHE) < 0)
+	if (write_all(fd, image.data, image.len) < 0 ||
+		renameat(folder, name, folder, KALLSYMS_CACHE) < 0)
 		/* if this fails too, an unused file stays in the cache */
 		(void)unlinkat(folder, name, 0);
 }

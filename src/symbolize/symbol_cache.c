@@ -23,6 +23,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/write_all.h"
 #include "code/portable_pdb.h"
 #include "image/image_file.h"
 #include "machine/box.h"
@@ -261,17 +262,6 @@ static int open_folder(const struct symbol_cache *cache, const char *build_id)
 		return -ENOENT;
 	cleanup(closep) int store = box_open_own_folder(cache->fd, OWN_STORE, true);
 	return store < 0 ? store : box_open_own_folder(store, pair, true);
-}
-
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t put = write(fd, data + done, size - done);
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		done += put > 0 ? (size_t)put : 0;
-	}
-	return 0;
 }
 
 static bool is_zero(const uint8_t *data, size_t size)
