@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "code/codemap.h"
@@ -44,14 +45,6 @@ struct received {
 	unsigned ends[DOTNET_STREAM_COUNT];
 	bool refuse;
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
-}
 
 static void start(struct watched *w)
 {
@@ -88,10 +81,10 @@ static long rounds(const struct watched *w)
 /* Waits until the target has run some more rounds. */
 static void assert_well(const struct watched *w)
 {
-	uint64_t until = now() + 120 * S;
+	uint64_t until = clock_monotonic_ns() + 120 * S;
 	long first = 0;
 
-	while (now() < until) {
+	while (clock_monotonic_ns() < until) {
 		long n = rounds(w);
 		if (!first)
 			first = n;
@@ -141,20 +134,20 @@ static struct dotnet_client *open_client(const struct watched *w, struct receive
 	const struct dotnet_handler handler = { .bytes = take, .user = r };
 	struct dotnet_client *client;
 
-	assert_int_equal(dotnet_client_new(&w->target, &handler, now(), &client), 0);
+	assert_int_equal(dotnet_client_new(&w->target, &handler, clock_monotonic_ns(), &client), 0);
 	return client;
 }
 
 /* Advances the client until it reaches the state, or for so many seconds. Returns the state. */
 static enum dotnet_state turn(struct dotnet_client *client, enum dotnet_state goal, double seconds)
 {
-	uint64_t until = now() + (uint64_t)(seconds * 1e9);
+	uint64_t until = clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
 
 	struct poll_set set = { 0 };
 	enum dotnet_state state;
 
-	while ((state = dotnet_client_advance(client, now())) != goal && state != DOTNET_ENDED &&
-		now() < until) {
+	while ((state = dotnet_client_advance(client, clock_monotonic_ns())) != goal &&
+		state != DOTNET_ENDED && clock_monotonic_ns() < until) {
 		poll_set_begin(&set, until);
 		dotnet_client_await(client, &set);
 		(void)poll_set_wait(&set);
@@ -186,11 +179,11 @@ static void test_names(void **state)
 
 	(void)state;
 	start_well(&w);
-	uint64_t begin = now();
+	uint64_t begin = clock_monotonic_ns();
 	struct dotnet_client *client = open_client(&w, &r);
 	assert_int_equal(turn(client, DOTNET_LIVE, PATIENCE_S), DOTNET_LIVE);
-	printf("names known after %.0f ms, rundown %zu bytes\n", (double)(now() - begin) / 1e6,
-		r.stream[DOTNET_STREAM_RUNDOWN].len);
+	printf("names known after %.0f ms, rundown %zu bytes\n",
+		(double)(clock_monotonic_ns() - begin) / 1e6, r.stream[DOTNET_STREAM_RUNDOWN].len);
 	assert_true(dotnet_client_named(client));
 	assert_string_equal(dotnet_client_reason(client), "");
 	const struct ipc_process_info *info = dotnet_client_info(client);
@@ -217,10 +210,10 @@ static void test_names(void **state)
 		(void)turn(client, DOTNET_ENDED, 0.1);
 	assert_true(has_name(&r.stream[DOTNET_STREAM_LIVE], "MethodOfAfterwards"));
 
-	begin = now();
-	dotnet_client_stop(client, now());
+	begin = clock_monotonic_ns();
+	dotnet_client_stop(client, clock_monotonic_ns());
 	assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
-	printf("stopped after %.0f ms\n", (double)(now() - begin) / 1e6);
+	printf("stopped after %.0f ms\n", (double)(clock_monotonic_ns() - begin) / 1e6);
 	const struct bytes *live = &r.stream[DOTNET_STREAM_LIVE];
 	assert_int_equal(r.ends[DOTNET_STREAM_LIVE], 1);
 	assert_int_equal(live->data[live->len - 1], 1);
@@ -287,14 +280,14 @@ static void test_mapped(void **state)
 		m.decoder[i] = nettrace_decoder_new(&m.trace[i], "target", NETTRACE_NAMES_ONLY);
 	}
 	start_well(&w);
-	uint64_t begin_ns = now();
-	assert_int_equal(dotnet_client_new(&w.target, &handler, now(), &client), 0);
+	uint64_t begin_ns = clock_monotonic_ns();
+	assert_int_equal(dotnet_client_new(&w.target, &handler, clock_monotonic_ns(), &client), 0);
 	assert_int_equal(turn(client, DOTNET_LIVE, PATIENCE_S), DOTNET_LIVE);
 	assert_true(dotnet_client_named(client));
 	const struct code *burn = code_named(&m.map, "BurnBeforeAsked", CODE_JIT);
 	assert_non_null(burn);
 	assert_int_equal(burn->from_ns, 0);
-	assert_ptr_equal(codemap_find(&m.map, burn->end - 1, now()), burn);
+	assert_ptr_equal(codemap_find(&m.map, burn->end - 1, clock_monotonic_ns()), burn);
 	struct bytes text = { 0 };
 	codemap_symbol_text(&m.map, burn, false, &text);
 	printf("%s\n", bytes_z(&text));
@@ -318,9 +311,9 @@ static void test_mapped(void **state)
 		(void)turn(client, DOTNET_ENDED, 0.1);
 	const struct code *late = code_named(&m.map, "MethodOfAfterwards", CODE_JIT);
 	assert_non_null(late);
-	assert_true(late->from_ns > begin_ns && late->from_ns < now());
+	assert_true(late->from_ns > begin_ns && late->from_ns < clock_monotonic_ns());
 	assert_non_null(code_named(&m.map, "made_at_run_time_", CODE_DYNAMIC));
-	dotnet_client_stop(client, now());
+	dotnet_client_stop(client, clock_monotonic_ns());
 	assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
 	assert_string_equal(dotnet_client_reason(client), "");
 	dotnet_client_free(client);
@@ -366,14 +359,14 @@ static void assert_slots_free(const struct watched *w)
 		if (i == 0)
 			assert_int_equal(state, DOTNET_LIVE);
 		if (state == DOTNET_LIVE) {
-			dotnet_client_stop(client, now());
+			dotnet_client_stop(client, clock_monotonic_ns());
 			assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
 		}
 		dotnet_client_free(client);
 		received_done(&more);
 	}
 	for (unsigned i = 0; i < N; i++)
-		dotnet_client_stop(clients[i], now());
+		dotnet_client_stop(clients[i], clock_monotonic_ns());
 	for (unsigned i = 0; i < N; i++) {
 		assert_int_equal(turn(clients[i], DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
 		dotnet_client_free(clients[i]);
@@ -393,8 +386,9 @@ static void test_slots(void **state)
 		struct dotnet_client *client = open_client(&w, &r);
 		struct poll_set set = { 0 };
 		for (unsigned step = 0; step < i % 20; step++) {
-			(void)dotnet_client_advance(client, now());
-			poll_set_begin(&set, now() + (1 + i % 7) * UINT64_C(1000000));
+			(void)dotnet_client_advance(client, clock_monotonic_ns());
+			poll_set_begin(&set,
+				clock_monotonic_ns() + (1 + i % 7) * UINT64_C(1000000));
 			dotnet_client_await(client, &set);
 			(void)poll_set_wait(&set);
 		}
@@ -409,7 +403,7 @@ static void test_slots(void **state)
 		if (i % 3 == 2)
 			r.refuse = true;
 		(void)turn(client, DOTNET_LIVE, i % 3 ? PATIENCE_S : 0.001 * i);
-		dotnet_client_stop(client, now());
+		dotnet_client_stop(client, clock_monotonic_ns());
 		assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
 		dotnet_client_free(client);
 		received_done(&r);
@@ -440,10 +434,10 @@ static void test_stopped(void **state)
 	 * continues.
 	 */
 	stop_target(&w);
-	uint64_t begin = now();
-	dotnet_client_stop(client, now());
+	uint64_t begin = clock_monotonic_ns();
+	dotnet_client_stop(client, clock_monotonic_ns());
 	assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
-	assert_true(now() - begin < 60 * S);
+	assert_true(clock_monotonic_ns() - begin < 60 * S);
 	dotnet_client_free(client);
 	kill(w.pid, SIGCONT);
 	assert_well(&w);
@@ -513,7 +507,7 @@ static void test_starting(void **state)
 		(void)turn(client, DOTNET_ENDED, 0.1);
 	assert_true(has_name(&r.stream[DOTNET_STREAM_LIVE], "BurnBeforeAsked") ||
 		    has_name(&r.stream[DOTNET_STREAM_RUNDOWN], "BurnBeforeAsked"));
-	dotnet_client_stop(client, now());
+	dotnet_client_stop(client, clock_monotonic_ns());
 	assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
 	dotnet_client_free(client);
 	assert_well(&w);

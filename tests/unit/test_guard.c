@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
@@ -40,14 +41,6 @@ struct stage {
 	pid_t owner;
 	int stream[SESSIONS];
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
-}
 
 static void set_up(struct stage *stage)
 {
@@ -130,8 +123,8 @@ static struct guard *open_sessions(const struct stage *stage, bool with_ids,
 		if (with_ids)
 			guard_session(guard, keys[i], 1001 + i);
 	}
-	say(stage->words[0], (uint32_t)(now() / MS));
-	guard_beat(guard, now());
+	say(stage->words[0], (uint32_t)(clock_monotonic_ns() / MS));
+	guard_beat(guard, clock_monotonic_ns());
 	say(stage->words[0], guard_pid(guard));
 	return guard;
 }
@@ -190,10 +183,10 @@ static void fill(int fd)
 
 static void wait_for_end(pid_t pid)
 {
-	uint64_t until = now() + PATIENCE_MS * MS;
+	uint64_t until = clock_monotonic_ns() + PATIENCE_MS * MS;
 
 	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		assert_true(now() < until);
+		assert_true(clock_monotonic_ns() < until);
 		usleep(10000);
 	}
 }
@@ -210,7 +203,7 @@ static uint64_t expect_stops(struct stage *stage)
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		uint64_t id = stop_within(stage, PATIENCE_MS);
 		if (!i)
-			first_ns = now();
+			first_ns = clock_monotonic_ns();
 		assert_in_range(id, 1001, 1000 + SESSIONS);
 		assert_false(seen[id - 1001]);
 		seen[id - 1001] = true;
@@ -246,18 +239,18 @@ static void stop_itself(struct stage *stage)
 	say(stage->words[0], guard_rounds(guard));
 	guard_last_round(guard, &seen_ns, &state);
 	say(stage->words[0], (uint32_t)state);
-	say(stage->words[0], (uint32_t)((now() - seen_ns) / MS));
+	say(stage->words[0], (uint32_t)((clock_monotonic_ns() - seen_ns) / MS));
 	/* The guard also protects sessions that are opened later. */
 	for (unsigned i = 0; i < SESSIONS; i++)
 		guard_remove(guard, keys[i]);
-	uint64_t before = now();
+	uint64_t before = clock_monotonic_ns();
 	uint64_t silence = 0;
 	guard_beat(guard, before);
 	int fd = dotnet_port_connect(&stage->target, NULL);
 	uint32_t key = guard_add(guard, fd, &stage->target);
 	guard_session(guard, key, 2000);
 	for (unsigned i = 0; i < 30; i++) {
-		uint64_t beat = now();
+		uint64_t beat = clock_monotonic_ns();
 		if (beat - before > silence)
 			silence = beat - before;
 		before = beat;
@@ -265,8 +258,8 @@ static void stop_itself(struct stage *stage)
 		usleep(100000);
 	}
 	uint32_t rounds = guard_rounds(guard);
-	if (now() - before > silence)
-		silence = now() - before;
+	if (clock_monotonic_ns() - before > silence)
+		silence = clock_monotonic_ns() - before;
 	say(stage->words[0], rounds);
 	say(stage->words[0], (uint32_t)(silence / MS));
 	raise(SIGSTOP);
@@ -480,7 +473,7 @@ static void loses_its_guard(struct stage *stage)
 		wait_for_word(stage);
 		for (unsigned wait = 0; (pid_t)guard_pid(guard) == old && wait < PATIENCE_MS / 20;
 			wait++) {
-			guard_beat(guard, now());
+			guard_beat(guard, clock_monotonic_ns());
 			usleep(20000);
 		}
 		say(stage->words[0], guard_pid(guard));
@@ -580,7 +573,7 @@ static void test_no_sessions(void **state)
 	struct dotnet_target target = { .pid = 1 };
 
 	(void)state;
-	guard_beat(NULL, now());
+	guard_beat(NULL, clock_monotonic_ns());
 	assert_int_equal(guard_add(NULL, 0, &target), 0);
 	guard_session(NULL, 0, 1);
 	guard_remove(NULL, 0);
@@ -595,9 +588,9 @@ static void test_no_sessions(void **state)
 		struct guard *guard;
 		assert_int_equal(guard_start(&guard, NULL), 0);
 		pid_t pid = (pid_t)guard_pid(guard);
-		uint64_t begin = now();
+		uint64_t begin = clock_monotonic_ns();
 		guard_free(guard);
-		quick = now() - begin < 150 * MS;
+		quick = clock_monotonic_ns() - begin < 150 * MS;
 		assert_int_equal(kill(pid, 0), -1);
 	}
 	assert_true(quick);
@@ -627,7 +620,7 @@ static void test_burst(void **state)
 	}
 	for (unsigned i = 0;
 		i < PATIENCE_MS / 100 && (i < 10 || count_descriptors(pid) != MANY + 2); i++) {
-		guard_beat(guard, now());
+		guard_beat(guard, clock_monotonic_ns());
 		usleep(100000);
 		assert_int_equal(guard_pid(guard), pid);
 	}

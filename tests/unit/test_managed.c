@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clocks.h"
 #include "base/poll_set.h"
 #include "code/codemap.h"
 #include "dotnet/ipc.h"
@@ -72,14 +73,6 @@ struct fixture {
 	char codes[4096]; /* names of the managed code that was written, one a line */
 	char notices[4096];
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the runtime ---- */
 
@@ -266,7 +259,7 @@ static void send_head(int fd)
 	bytes_u32(&out, 0);
 	for (int i = 0; i < 4; i++)
 		bytes_u32(&body, i == 0 ? 2026 | 11 << 16 : i == 1 ? 21 << 16 : 0);
-	bytes_u64(&body, now());
+	bytes_u64(&body, clock_monotonic_ns());
 	bytes_u64(&body, S);
 	bytes_u32(&body, 8);
 	bytes_u32(&body, 0);
@@ -378,10 +371,10 @@ static void on_told(void *context, const char *code, const char *text)
  */
 static void stall(struct fixture *f)
 {
-	uint64_t until_ns = now() + LIMIT_NS;
+	uint64_t until_ns = clock_monotonic_ns() + LIMIT_NS;
 	unsigned stops = f->peer.stops;
 
-	while (f->peer.stops == stops && now() < until_ns) {
+	while (f->peer.stops == stops && clock_monotonic_ns() < until_ns) {
 		struct pollfd fd = { .fd = f->peer.listener, .events = POLLIN };
 		(void)poll(&fd, 1, 1000);
 		serve(&f->peer);
@@ -441,9 +434,9 @@ static void turn(struct fixture *f)
 {
 	struct poll_set set = { 0 };
 
-	managed_advance(f->managed, now());
+	managed_advance(f->managed, clock_monotonic_ns());
 	serve(&f->peer);
-	poll_set_begin(&set, now() + UINT64_C(10000000));
+	poll_set_begin(&set, clock_monotonic_ns() + UINT64_C(10000000));
 	managed_await(f->managed, &set);
 	(void)poll_set_add(&set, f->peer.listener, POLLIN);
 	(void)poll_set_wait(&set);
@@ -451,12 +444,12 @@ static void turn(struct fixture *f)
 }
 
 /* Limits the waiting time, not the number of steps. */
-#define turns_until(f, condition)                        \
-	do {                                             \
-		uint64_t until_ns = now() + LIMIT_NS;    \
-		while (!(condition) && now() < until_ns) \
-			turn(f);                         \
-		assert_true(condition);                  \
+#define turns_until(f, condition)                                       \
+	do {                                                            \
+		uint64_t until_ns = clock_monotonic_ns() + LIMIT_NS;    \
+		while (!(condition) && clock_monotonic_ns() < until_ns) \
+			turn(f);                                        \
+		assert_true(condition);                                 \
 	} while (0)
 
 /*
@@ -509,7 +502,7 @@ static void test_late_stream(void **state)
 {
 	struct fixture *f = *state;
 	int fd = begin_stream(f);
-	uint64_t from_ns = now();
+	uint64_t from_ns = clock_monotonic_ns();
 
 	send_method(f, fd, METADATA_LOAD, "Old", JIT_BEGIN, METHOD_DYNAMIC, from_ns);
 	turns_until(f, codemap_of(f)->codes.count == 1);
@@ -543,7 +536,7 @@ static void test_late_stream_collectible(void **state)
 {
 	struct fixture *f = *state;
 	int fd = begin_stream(f);
-	uint64_t from_ns = now();
+	uint64_t from_ns = clock_monotonic_ns();
 
 	send_collectible_assembly(f, fd, from_ns);
 	send_method(f, fd, METADATA_LOAD, "Old", JIT_BEGIN, METHOD_JITTED, from_ns + 1);
@@ -569,7 +562,7 @@ static void test_named_without_waiting(void **state)
 {
 	struct fixture *f = *state;
 	int fd = begin_stream(f);
-	uint64_t from_ns = now();
+	uint64_t from_ns = clock_monotonic_ns();
 
 	send_method(f, fd, METADATA_LOAD, "Stays", JIT_BEGIN, METHOD_JITTED, from_ns);
 	send_method(f, fd, METADATA_LOAD, "Dynamic", JIT_BEGIN + 0x1000, METHOD_DYNAMIC, from_ns);
@@ -600,7 +593,7 @@ static void test_named_after_the_end_of_the_stream(void **state)
 {
 	struct fixture *f = *state;
 	int fd = begin_stream(f);
-	uint64_t from_ns = now();
+	uint64_t from_ns = clock_monotonic_ns();
 
 	send_method(f, fd, METADATA_LOAD, "Dynamic", JIT_BEGIN, METHOD_DYNAMIC, from_ns);
 	turns_until(f, codemap_of(f)->codes.count == 1);
@@ -621,7 +614,7 @@ static void test_named_after_the_end_of_the_stream(void **state)
 static void test_guard_in_mid_turn(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t far_ns = now() + 3600 * S;
+	uint64_t far_ns = clock_monotonic_ns() + 3600 * S;
 	uint32_t second = trace_process(&f->trace, (uint32_t)getpid() + 1);
 
 	/* Both rows are this process. */
@@ -633,20 +626,20 @@ static void test_guard_in_mid_turn(void **state)
 	 * while the other process's session is open.
 	 */
 	f->stalls = true;
-	uint64_t until_ns = now() + LIMIT_NS;
-	while (f->stalls && now() < until_ns) {
+	uint64_t until_ns = clock_monotonic_ns() + LIMIT_NS;
+	while (f->stalls && clock_monotonic_ns() < until_ns) {
 		struct pollfd fd = { .fd = f->peer.listener, .events = POLLIN };
-		managed_advance(f->managed, far_ns + now());
+		managed_advance(f->managed, far_ns + clock_monotonic_ns());
 		serve(&f->peer);
 		(void)poll(&fd, 1, 10);
 	}
 	assert_false(f->stalls);
 	unsigned opened = f->peer.opened;
 	/* Two sessions each: live and rundown. */
-	until_ns = now() + LIMIT_NS;
-	while (f->peer.opened < opened + 4 && now() < until_ns) {
+	until_ns = clock_monotonic_ns() + LIMIT_NS;
+	while (f->peer.opened < opened + 4 && clock_monotonic_ns() < until_ns) {
 		struct pollfd fd = { .fd = f->peer.listener, .events = POLLIN };
-		managed_advance(f->managed, far_ns + now());
+		managed_advance(f->managed, far_ns + clock_monotonic_ns());
 		serve(&f->peer);
 		(void)poll(&fd, 1, 10);
 	}

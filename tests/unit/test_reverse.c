@@ -292,14 +292,6 @@ static void test_many_connected(void **state)
 	reverse_close(reverse);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /*
  * Kills a recorder, then ends its command. Returns the time until the helper ends, which removes
  * the socket at its end.
@@ -334,12 +326,12 @@ static uint64_t helper_stays_ns(void)
 	assert_true(command > 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(kill(command, SIGKILL), 0);
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 
-	while (stat(path, &st) == 0 && now_ns() < begin_ns + UINT64_C(60000000000))
+	while (stat(path, &st) == 0 && clock_monotonic_ns() < begin_ns + UINT64_C(60000000000))
 		usleep(10000);
 	assert_int_equal(stat(path, &st), -1);
-	return now_ns() - begin_ns;
+	return clock_monotonic_ns() - begin_ns;
 }
 
 /*

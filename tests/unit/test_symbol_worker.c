@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "code/codemap.h"
 #include "machine/box.h"
 #include "symbolize/symbol_worker.h"
@@ -33,14 +34,6 @@ static struct {
 __attribute__((noinline)) static void function_to_be_named(void)
 {
 	__asm__ volatile("");
-}
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
 }
 
 static struct name_question *question(enum name_question_kind kind, uint32_t image, uint64_t place)
@@ -110,7 +103,7 @@ static void test_answers(void **state)
 	symbol_worker_ask(worker, question(ASK_METHOD, 2, place())); /* no managed image */
 	symbol_worker_ask(worker, question(ASK_MAPS, 0, 77));        /* this process has none */
 	symbol_worker_hurry(worker); /* at idle priority it could take any time */
-	assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+	assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 60 * SECOND_NS));
 	assert_int_equal(symbol_worker_open_count(worker), 0);
 	assert_true(symbol_worker_size_bytes(worker) > 0);
 	expect_name(worker);
@@ -143,7 +136,7 @@ static void test_many(void **state)
 		for (int i = 0; i < 1000; i++)
 			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
 	symbol_worker_hurry(worker);
-	assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+	assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 60 * SECOND_NS));
 	for (int i = 0; i < 2500; i++)
 		expect_name(worker);
 	for (int i = 0; i < 1000; i++)
@@ -158,10 +151,10 @@ static void test_many(void **state)
  */
 static int await_idle_thread(bool there)
 {
-	uint64_t bound = now() + 200 * SECOND_NS;
+	uint64_t bound = clock_monotonic_ns() + 200 * SECOND_NS;
 	int tid;
 
-	while ((tid = other_thread(SCHED_IDLE), !tid == there) && now() < bound)
+	while ((tid = other_thread(SCHED_IDLE), !tid == there) && clock_monotonic_ns() < bound)
 		usleep(1000);
 	assert_true(!tid != there);
 	return tid;
@@ -182,8 +175,9 @@ static void end_left_behind(void)
 			return;
 		}
 		snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
-		for (uint64_t bound = now() + 60 * SECOND_NS; access(path, F_OK) == 0;) {
-			assert_true(now() < bound);
+		for (uint64_t bound = clock_monotonic_ns() + 60 * SECOND_NS;
+			access(path, F_OK) == 0;) {
+			assert_true(clock_monotonic_ns() < bound);
 			usleep(1000);
 		}
 	}
@@ -202,7 +196,7 @@ static void test_priority(void **state)
 			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
 		(void)await_idle_thread(true);
 		symbol_worker_hurry(worker);
-		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+		assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 60 * SECOND_NS));
 		if (forbidden)
 			end_left_behind();
 		else
@@ -248,9 +242,9 @@ static void test_starved(void **state)
 		/* Each image needs a table to be read. */
 		for (uint32_t i = 0; i < 200; i++)
 			symbol_worker_ask(worker, question(ASK_SYMBOL, 1 + i, place()));
-		(void)symbol_worker_wait(worker, now() + SECOND_NS / 20);
+		(void)symbol_worker_wait(worker, clock_monotonic_ns() + SECOND_NS / 20);
 		symbol_worker_hurry(worker);
-		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+		assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 60 * SECOND_NS));
 		unsigned answered = 0;
 		for (struct name_answer *answer; (answer = symbol_worker_take(worker));
 			answered++) {
@@ -305,10 +299,10 @@ static void test_left_behind(void **state)
 	if (stopped) {
 		for (int i = 1; i < 300; i++)
 			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
-		assert_false(symbol_worker_wait(worker, now() + SECOND_NS / 20));
+		assert_false(symbol_worker_wait(worker, clock_monotonic_ns() + SECOND_NS / 20));
 		assert_int_equal(symbol_worker_open_count(worker), 300);
 		symbol_worker_hurry(worker);
-		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+		assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 60 * SECOND_NS));
 		for (int i = 0; i < 300; i++)
 			expect_name(worker);
 	}
@@ -388,13 +382,14 @@ static void test_starved_in_perf_map(void **state)
 	int tid = await_idle_thread(true);
 	assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
 	(void)symbol_worker_wait(worker, 0); /* sends the question */
-	for (uint64_t bound = now() + 60 * SECOND_NS; !has_open(path) && now() < bound;)
+	for (uint64_t bound = clock_monotonic_ns() + 60 * SECOND_NS;
+		!has_open(path) && clock_monotonic_ns() < bound;)
 		usleep(100);
 	assert_true(has_open(path));
 	assert_int_equal(pthread_create(&busy, NULL, keep_busy, &leave), 0);
 	assert_int_equal(pthread_setaffinity_np(busy, sizeof(first_cpu), &first_cpu), 0);
 	symbol_worker_hurry(worker);
-	assert_true(symbol_worker_wait(worker, now() + 120 * SECOND_NS));
+	assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 120 * SECOND_NS));
 	struct name_answer *answer = symbol_worker_take(worker);
 	assert_non_null(answer);
 	assert_int_equal(answer->kind, ASK_MAPS);
@@ -466,7 +461,8 @@ static void test_waits_too_long(void **state)
 		assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
 		/* One that has not begun would be replaced, not raised. */
 		(void)symbol_worker_wait(worker, 0); /* sends the question */
-		for (uint64_t bound = now() + 60 * SECOND_NS; !has_open(path) && now() < bound;)
+		for (uint64_t bound = clock_monotonic_ns() + 60 * SECOND_NS;
+			!has_open(path) && clock_monotonic_ns() < bound;)
 			usleep(100);
 		assert_true(has_open(path));
 		for (int i = 0; i < 8; i++) {
@@ -475,9 +471,10 @@ static void test_waits_too_long(void **state)
 				pthread_setaffinity_np(busy[i], sizeof(first_cpu), &first_cpu), 0);
 		}
 		struct name_answer *answer = NULL;
-		for (uint64_t bound = now() + 60 * SECOND_NS; !answer && now() < bound;
+		for (uint64_t bound = clock_monotonic_ns() + 60 * SECOND_NS;
+			!answer && clock_monotonic_ns() < bound;
 			answer = symbol_worker_take(worker))
-			(void)symbol_worker_wait(worker, now() + SECOND_NS / 5);
+			(void)symbol_worker_wait(worker, clock_monotonic_ns() + SECOND_NS / 5);
 		atomic_store(&leave, true);
 		for (int i = 0; i < 8; i++)
 			(void)pthread_join(busy[i], NULL);
@@ -490,7 +487,7 @@ static void test_waits_too_long(void **state)
 		if (!forbidden && may_raise())
 			assert_int_equal(await_idle_thread(true), tid);
 		symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
-		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+		assert_true(symbol_worker_wait(worker, clock_monotonic_ns() + 60 * SECOND_NS));
 		expect_name(worker);
 		symbol_worker_free(worker);
 		end_left_behind();
