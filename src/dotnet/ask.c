@@ -10,6 +10,7 @@
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "machine/proc.h"
 
 static int explain_failure(uint32_t pid, int failure, const char *text, struct diag *diag)
 {
@@ -39,7 +40,7 @@ static int explain(const struct exchange *exchange, uint32_t pid, const struct p
 				"process %u has not answered yet; what it was asked for may still be done",
 				pid);
 		char state = exchange->door.state(exchange->door.context);
-		if (state == 'T' || state == 't')
+		if (proc_state_is_stopped(state))
 			return explain_stop(pid, diag);
 		return diag_set(diag, -ETIMEDOUT,
 			"process %u takes connections, but does not answer", pid);

@@ -20,6 +20,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
+#include "machine/proc.h"
 
 #define READ_SIZE    (64u << 10)
 #define READ_MAX     (1u << 20) /* in one turn, so that one peer does not starve the others */
@@ -93,14 +94,14 @@ static bool peer_is_alive(const struct eventpipe *pipe)
 {
 	char state = door_state(pipe);
 
-	return state && state != 'Z' && state != 'X';
+	return state && !proc_state_has_ended(state);
 }
 
 static bool peer_is_stopped(const struct eventpipe *pipe)
 {
 	char state = door_state(pipe);
 
-	return state == 'T' || state == 't';
+	return proc_state_is_stopped(state);
 }
 
 static bool is_stop(const struct eventpipe *pipe)

@@ -15,6 +15,7 @@
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "machine/descriptors.h"
+#include "machine/proc.h"
 
 #define RETRY_NS UINT64_C(50000000)
 /* open at a time while a session is stopped: the socket, folders on the way to it */
@@ -123,7 +124,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 
 	if (now_ns < exchange->retry_ns)
 		return false;
-	if (exchange->command != IPC_STOP_TRACING && (state == 'T' || state == 't')) {
+	if (exchange->command != IPC_STOP_TRACING && proc_state_is_stopped(state)) {
 		exchange->retry_ns = now_ns + RETRY_NS;
 		return false;
 	}
@@ -141,7 +142,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 		exchange->state = EXCHANGE_SENDING;
 		return true;
 	}
-	bool alive = state && state != 'Z' && state != 'X';
+	bool alive = state && !proc_state_has_ended(state);
 	bool young =
 		(fd == -ENOENT || fd == -ECONNREFUSED) && now_ns < exchange->appear_ns && alive;
 	/* Spoor lacks descriptors or memory for now, and StopTracing must still be sent. */

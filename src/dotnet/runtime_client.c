@@ -28,6 +28,7 @@
 #include "dotnet/reason.h"
 #include "dotnet/session_requests.h"
 #include "dotnet/stack_events.h"
+#include "machine/proc.h"
 
 /* A new process gets its socket after some 20 to 50 ms, later on a slow machine. */
 #define APPEAR_NS UINT64_C(5000000000)
@@ -118,14 +119,14 @@ static bool target_is_alive(const struct dotnet_client *client)
 {
 	char state = dotnet_target_state(&client->target);
 
-	return state && state != 'Z' && state != 'X';
+	return state && !proc_state_has_ended(state);
 }
 
 static bool target_is_stopped(const struct dotnet_client *client)
 {
 	char state = dotnet_target_state(&client->target);
 
-	return state == 'T' || state == 't';
+	return proc_state_is_stopped(state);
 }
 
 static void set_silence(struct dotnet_client *client)

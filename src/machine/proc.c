@@ -782,5 +782,5 @@ int proc_alive(struct proc_reader *proc, uint32_t pid)
 	if (!proc_parse_stat((const char *)proc->buffer, (size_t)n, &process))
 		return -EBADMSG;
 	/* A main thread may end before the others: a zombie that still has threads is alive. */
-	return (process.state != 'Z' && process.state != 'X') || process.thread_count > 1;
+	return !proc_state_has_ended(process.state) || process.thread_count > 1;
 }

@@ -58,10 +58,21 @@ struct proc_process {
 	/* the same on CLOCK_MONOTONIC, to within a tick; 0: before its begin */
 	uint64_t start_ns;
 	uint64_t resident_bytes;
-	char state; /* R S D T t Z X I */
+	char state; /* R S D T t Z X I, as the two functions below take it */
 	bool kernel_thread;
 	char comm[PROC_COMM_MAX];
 };
+
+/* 0, the state of a process that could not be read, is neither. */
+static inline bool proc_state_has_ended(char state)
+{
+	return state == 'Z' || state == 'X';
+}
+
+static inline bool proc_state_is_stopped(char state)
+{
+	return state == 'T' || state == 't';
+}
 
 struct proc_thread {
 	uint32_t tid;

@@ -385,7 +385,7 @@ static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 	/*
 	 * The main thread may end before the others: the process is a zombie then, but still runs.
 	 */
-	if ((clock.state == 'Z' || clock.state == 'X') && clock.thread_count <= 1) {
+	if (proc_state_has_ended(clock.state) && clock.thread_count <= 1) {
 		process->gone = true;
 		process->over = true;
 		/* its children are complete now */

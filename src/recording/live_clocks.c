@@ -8,6 +8,7 @@
 #include "base/clocks.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "machine/proc.h"
 #include "pipeline/thread_clocks.h"
 #include "recording/process_table.h"
 #include "pipeline/reorder_window.h"
@@ -268,7 +269,7 @@ static void look_at_young(struct live_clocks *clocks, uint64_t now_ns)
 		struct proc_process facts;
 		if (now_ns > young->since_ns + YOUNG_NS ||
 			proc_read(&clocks->table->proc, young->pid, &facts) < 0 ||
-			facts.state == 'Z') {
+			proc_state_has_ended(facts.state)) {
 			clocks->young.items[i] = *vec_last(&clocks->young);
 			clocks->young.count--;
 			continue;

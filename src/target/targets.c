@@ -216,7 +216,7 @@ static void candidate_look(struct choosing *c)
 	if (now->looked)
 		return;
 	now->looked = true;
-	if (now->process.kernel_thread || now->process.state == 'Z')
+	if (now->process.kernel_thread || proc_state_has_ended(now->process.state))
 		return;
 	int result = proc_read_maps(&c->proc, pid, on_mapping, now);
 
@@ -437,7 +437,7 @@ static int try_to_reach(struct choosing *c, struct target *target)
 	int fd;
 
 	target->reason = "";
-	if (target->state == 'T' || target->state == 't') {
+	if (proc_state_is_stopped(target->state)) {
 		target->reach_error = -EBUSY;
 		target->reason = reason_text(REASON_STOPPED);
 		return 0;
@@ -596,7 +596,7 @@ static int walk(struct choosing *c, struct diag *diag)
 		else if (proc_read(&c->proc, c->pids.ids.items[i], &process) < 0)
 			process.pid = 0;
 		if (!process.pid || process.pid == self || process.kernel_thread ||
-			process.state == 'Z')
+			proc_state_has_ended(process.state))
 			continue;
 		result = judge(c, &process);
 		if (result < 0)

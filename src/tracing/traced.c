@@ -274,7 +274,7 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 		return;
 	char state = traced->door.state(traced->door.context);
 
-	if (tracing->phase == PHASE_ENDING || !state || state == 'Z' || state == 'X') {
+	if (tracing->phase == PHASE_ENDING || !state || proc_state_has_ended(state)) {
 		if (!traced->earlier) /* which reports the reason */
 			traced_set_reason(traced, reason_word(REASON_KIND_ENDED),
 				"it ended before it could be asked for EventCounters, which is not done during its start");
@@ -373,7 +373,7 @@ static bool door_is_open(const struct traced *traced)
 {
 	char state = traced->door.state(traced->door.context);
 
-	return state && state != 'Z' && state != 'X';
+	return state && !proc_state_has_ended(state);
 }
 
 /* Opens the session of a pause that is over. */
@@ -581,7 +581,7 @@ bool traced_still_ends(const struct traced *traced)
 {
 	char state = traced->pipe ? traced->door.state(traced->door.context) : 0;
 
-	return traced->pipe && state != 'T' && state != 't';
+	return traced->pipe && !proc_state_is_stopped(state);
 }
 
 enum tracing_state traced_public_state(const struct traced *traced)
