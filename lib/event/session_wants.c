@@ -21,7 +21,7 @@ bool provider_name_matches(const char *wanted, const char *name)
 	return lower(wanted[i]) == lower(name[i]);
 }
 
-bool want_is_everything(const struct spoor_want *want)
+static bool want_is_everything(const struct spoor_want *want)
 {
 	return want->name[0] == '*' && !want->name[1] && want->keywords == UINT64_MAX &&
 	       want->level >= SPOOR_VERBOSE;

@@ -21,8 +21,6 @@ bool provider_name_matches(const char *wanted, const char *name);
 bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id);
 /* Is `name` that of the provider, or does the want enable everything? */
 bool want_names(const struct spoor_want *want, const char *name);
-bool want_is_everything(const struct spoor_want *want); /* "*", level 5, all keywords */
-
 struct session_wants {
 	struct spoor_want *wants; /* deep copies */
 	size_t count;

@@ -85,11 +85,6 @@ uint64_t pipe_cutoff_ns(void)
 	return pipe_state.cutoff_ns;
 }
 
-uint64_t pipe_clock_error_ns(void)
-{
-	return pipe_state.clock.width_ns / 2;
-}
-
 int pipe_set_up(bool counter,
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest))
 {

@@ -75,10 +75,4 @@ void pipe_trim(void);
 /* The cutoff of the last pass. */
 uint64_t pipe_cutoff_ns(void);
 
-/*
- * The maximum error of a converted stamp: half of the time that reading the newest pair of counter
- * and clock took. 0 with CLOCK_MONOTONIC.
- */
-uint64_t pipe_clock_error_ns(void);
-
 #endif

@@ -138,28 +138,6 @@ struct sink *session_sink(const struct session *session)
 	return session->sink;
 }
 
-uint32_t session_slot(const struct session *session)
-{
-	return session->slot;
-}
-
-bool session_wants_stacks(const struct session *session)
-{
-	return session->config.options.stacks;
-}
-
-struct session *session_find(uint64_t id)
-{
-	struct session *found = NULL;
-
-	sessions_lock();
-	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
-		if (sessions.slots[i] && sessions.slots[i]->id == id)
-			found = session_ref(sessions.slots[i]);
-	sessions_unlock();
-	return found;
-}
-
 uint64_t session_bit(uint64_t id)
 {
 	uint64_t bit = 0;

@@ -40,12 +40,6 @@ void session_unref(struct session *session);
 
 uint64_t session_id(const struct session *session);
 struct sink *session_sink(const struct session *session);
-uint32_t session_slot(const struct session *session); /* its bit in an event's mask */
-bool session_wants_stacks(const struct session *session);
-
-/* A session that has not ended, by id, with a reference; NULL: none. */
-struct session *session_find(uint64_t id);
-
 /* The bit of a session in an event's mask, by id; 0: it has ended. For pipe_fire(). */
 uint64_t session_bit(uint64_t id);
 

@@ -15,14 +15,13 @@ static uint64_t scale_of(const struct clock_pair *from, const struct clock_pair 
 }
 
 /* The clock, and the counter halfway through reading it. Of several tries the shortest is used. */
-static struct clock_pair pair_read(bool counter, uint64_t *ret_width)
+static struct clock_pair pair_read(bool counter)
 {
 	struct clock_pair best = { 0, 0 };
 	uint64_t width = UINT64_MAX;
 
 	if (!counter) {
 		best.ns = best.ticks = platform_now_ns();
-		*ret_width = 0;
 		return best;
 	}
 	for (int i = 0; i < TRIES; i++) {
@@ -35,14 +34,13 @@ static struct clock_pair pair_read(bool counter, uint64_t *ret_width)
 			best.ns = ns;
 		}
 	}
-	*ret_width = width;
 	return best;
 }
 
 void clock_line_init(struct clock_line *line, bool counter)
 {
 	*line = (struct clock_line){ .counter = counter };
-	line->pairs[0] = pair_read(counter, &line->width_ns);
+	line->pairs[0] = pair_read(counter);
 	line->count = 1;
 	if (!counter) {
 		line->count = 2;
@@ -60,8 +58,7 @@ void clock_line_init(struct clock_line *line, bool counter)
 
 struct clock_pair clock_line_advance(struct clock_line *line)
 {
-	uint64_t width;
-	struct clock_pair pair = pair_read(line->counter, &width);
+	struct clock_pair pair = pair_read(line->counter);
 	const struct clock_pair *last = &line->pairs[(line->count - 1) % CLOCK_PAIRS];
 
 	if (!line->counter) {
@@ -71,7 +68,6 @@ struct clock_pair clock_line_advance(struct clock_line *line)
 	if (pair.ns <= last->ns + 1000 || pair.ticks <= last->ticks + 1000)
 		return *last;
 	line->scale = scale_of(last, &pair);
-	line->width_ns = (uint64_t)(((unsigned __int128)width * line->scale) >> 32);
 	line->pairs[line->count % CLOCK_PAIRS] = pair;
 	/* `count` is only used to find the newest pair. It must not wrap to a value below two. */
 	line->count = line->count == UINT32_MAX - CLOCK_PAIRS

@@ -26,7 +26,6 @@ struct clock_line {
 	struct clock_pair pairs[CLOCK_PAIRS]; /* the newest is (count - 1) % CLOCK_PAIRS */
 	/* ns per tick between the two newest pairs, a fixed-point number with 32 fractional bits */
 	uint64_t scale;
-	uint64_t width_ns; /* the time that reading the newest pair took: twice its maximum error */
 };
 
 /* One linear piece of the conversion: stamps from from_ticks on. */

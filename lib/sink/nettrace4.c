@@ -115,12 +115,8 @@ struct nettrace4 {
 	uint8_t scratch[2 * SPOOR_PAYLOAD_MAX + 64]; /* a payload of ASCII in UTF-16 */
 };
 
-static uint32_t sampling_ns = 1000000;
-
-void nettrace4_set_sampling_ns(uint32_t period_ns)
-{
-	__atomic_store_n(&sampling_ns, period_ns, __ATOMIC_RELAXED);
-}
+/* In heads of streams: .NET's default. Readers take the period from the distance of two samples. */
+#define SAMPLING_NS 1000000u
 
 static void stacks_forget(struct nettrace4 *encoder)
 {
@@ -246,7 +242,7 @@ int nettrace4_begin(struct nettrace4 *encoder)
 	uint16_t date[8];
 	uint32_t rest[4] = { sizeof(void *),
 		(uint32_t)(encoder->process_id ? encoder->process_id : platform_process_id()),
-		(uint32_t)platform_cpu_count(), __atomic_load_n(&sampling_ns, __ATOMIC_RELAXED) };
+		(uint32_t)platform_cpu_count(), SAMPLING_NS };
 	uint64_t ticks[2] = { now_ns, 1000000000u };
 
 	memset(&utc, 0, sizeof(utc));
@@ -353,11 +349,6 @@ bool nettrace4_wants_point(const struct nettrace4 *encoder)
 bool nettrace4_since_point(const struct nettrace4 *encoder)
 {
 	return encoder->since_point;
-}
-
-uint64_t nettrace4_last_ns(const struct nettrace4 *encoder)
-{
-	return encoder->last_ns;
 }
 
 int nettrace4_safe(struct nettrace4 *encoder)

@@ -52,7 +52,6 @@ size_t nettrace4_pending(const struct nettrace4 *encoder);
 /* the table of stacks is full, or POINT_BYTES were written since the last point */
 bool nettrace4_wants_point(const struct nettrace4 *encoder);
 bool nettrace4_since_point(const struct nettrace4 *encoder); /* any event since the last point */
-uint64_t nettrace4_last_ns(const struct nettrace4 *encoder); /* latest time written */
 
 /*
  * nettrace4_safe() marks all that was flushed into `out` as written. nettrace4_roll_back() restores
@@ -67,8 +66,5 @@ void nettrace4_roll_back(struct nettrace4 *encoder);
  * belongs to the loop thread.
  */
 void nettrace4_collect_code(struct nettrace4 *encoder);
-
-/* Sets the sampling period that heads of streams contain from now on. Any thread. */
-void nettrace4_set_sampling_ns(uint32_t period_ns);
 
 #endif
