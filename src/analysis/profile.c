@@ -36,7 +36,7 @@ bool profile_filter_is_empty(const struct profile_filter *filter)
 	       !filter->modules.count && !filter->from_ns && !filter->to_ns;
 }
 
-void profile_filter_done(struct profile_filter *filter)
+static void profile_filter_done(struct profile_filter *filter)
 {
 	vec_done(&filter->pids);
 	vec_done(&filter->tids);

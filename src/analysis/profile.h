@@ -39,8 +39,6 @@ struct profile_filter {
 };
 
 bool profile_filter_is_empty(const struct profile_filter *filter);
-void profile_filter_done(struct profile_filter *filter);
-
 /*
  * Whether a name or glob of a filter means this process (its name or the file name of its
  * executable), or this module ("Shop" means "Shop.dll").

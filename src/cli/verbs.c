@@ -24,7 +24,8 @@ const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
-const struct verb *verb_nearest(const char *name)
+/* The verb whose name is nearest to a mistyped one, NULL when none is near. */
+static const struct verb *verb_nearest(const char *name)
 {
 	const struct verb *nearest = NULL;
 	unsigned least = 0;

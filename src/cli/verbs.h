@@ -15,9 +15,6 @@
 /* NULL when there is no such verb. */
 const struct verb *verb_find(const char *name);
 
-/* The verb whose name is nearest to a mistyped one, NULL when none is near. */
-const struct verb *verb_nearest(const char *name);
-
 /* Prints that there is no such verb, the nearest one, and how to list all. EXIT_MISUSED. */
 int verb_say_unknown(const char *name);
 

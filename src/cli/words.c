@@ -53,7 +53,8 @@ static void print_sentence(const char *text)
 	fprintf(stderr, "%s%s\n", text, ended ? "" : ".");
 }
 
-int words_exit_code(int error)
+/* EXIT_MISSING for EPERM, EACCES, ENOSYS and EOPNOTSUPP, else EXIT_FAILED. */
+static int words_exit_code(int error)
 {
 	switch (error < 0 ? -error : error) {
 	case 0:

@@ -34,9 +34,6 @@ int words_fail(const struct diag *diag);
 /* The same for a failure whose -EINVAL is a wrong argument: EXIT_MISUSED. */
 int words_fail_argument(const struct diag *diag);
 
-/* EXIT_MISSING for EPERM, EACCES, ENOSYS and EOPNOTSUPP, else EXIT_FAILED. */
-int words_exit_code(int error);
-
 /* Prints a sentence to stderr, with a full stop; control characters are made safe. */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -77,11 +77,6 @@ void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, 
 	}
 }
 
-uint64_t unwind_size_bytes(const struct unwind *unwind)
-{
-	return unwind->cache ? CACHE_ENTRIES * sizeof(*unwind->cache) : 0;
-}
-
 /* ---- rows ---- */
 
 static bool fits_slot(const struct unwind_rule *rule)

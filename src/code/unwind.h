@@ -69,9 +69,6 @@ void unwind_forget(struct unwind *unwind);
 /* Drops the rows of the addresses from `begin` to `end` of a space. */
 void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, uint64_t end);
 
-/* The memory of the cache. */
-uint64_t unwind_size_bytes(const struct unwind *unwind);
-
 /*
  * Frames leaf first: the address of the thread, then return addresses, at most `room`.
  * `registers` become those of the last frame.

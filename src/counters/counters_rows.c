@@ -300,7 +300,8 @@ static void add_digits(double value, struct bytes *out)
 	bytes_printf(out, "%.*f", decimals, value);
 }
 
-void counter_add_figure(double value, const char *unit, bool per_second, struct bytes *out)
+/* The number and its unit, "171 %", "212 MB/s", "1.09 ms". */
+static void counter_add_figure(double value, const char *unit, bool per_second, struct bytes *out)
 {
 	double size = fabs(value);
 

@@ -36,9 +36,6 @@ extern const char counters_json_tail[];
 /* "08:31:07 shop (4711)  CPU  171 %". */
 void counters_lines(const struct counters_view *view, struct bytes *out);
 
-/* The number and its unit, "171 %", "212 MB/s", "1.09 ms". */
-void counter_add_figure(double value, const char *unit, bool per_second, struct bytes *out);
-
 /* The rest of a series: the total, the other quantiles, the number a second. */
 void counter_add_level(const struct counters_view *view, const struct counter_series *series,
 	struct bytes *out);

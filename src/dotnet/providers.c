@@ -137,7 +137,8 @@ void provider_offer_known(struct nearest *near)
 	}
 }
 
-bool provider_parse_level(const char *text, uint32_t *ret_level)
+/* "5" or "verbose". */
+static bool provider_parse_level(const char *text, uint32_t *ret_level)
 {
 	uint64_t number;
 

@@ -87,8 +87,6 @@ void provider_offer_known(struct nearest *near);
 /* Appends "NAME:0xKEYWORDS:LEVEL,...", for the file. */
 void provider_list_describe(const struct provider_list *list, struct bytes *text);
 
-/* "5" or "verbose". */
-bool provider_parse_level(const char *text, uint32_t *ret_level);
 const char *provider_level_name(uint32_t level);
 
 /* An array of items.count that borrows from the list; the caller frees it. NULL: no memory. */

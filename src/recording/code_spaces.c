@@ -318,13 +318,6 @@ struct code_mapping *code_spaces_find(struct code_spaces *spaces, struct code_sp
 	return NULL;
 }
 
-uint64_t code_spaces_size_bytes(const struct code_spaces *spaces)
-{
-	return spaces->spaces.capacity * sizeof(struct code_space) +
-	       spaces->mapping_count * sizeof(struct code_mapping) +
-	       map_size_bytes(&spaces->by_pid);
-}
-
 void code_spaces_done(struct code_spaces *spaces)
 {
 	drop_all(spaces);

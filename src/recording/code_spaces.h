@@ -92,7 +92,6 @@ struct code_space *code_spaces_get(struct code_spaces *spaces, uint32_t pid);
 struct code_mapping *code_spaces_find(struct code_spaces *spaces, struct code_space *space,
 	uint64_t address);
 
-uint64_t code_spaces_size_bytes(const struct code_spaces *spaces);
 void code_spaces_done(struct code_spaces *spaces);
 
 #endif

@@ -411,10 +411,3 @@ uint64_t stack_unwinder_rows_made(const struct stack_unwinder *unwinder)
 {
 	return unwinder->unwind.rows_made;
 }
-
-uint64_t stack_unwinder_size_bytes(const struct stack_unwinder *unwinder)
-{
-	return sizeof(*unwinder) + unwind_size_bytes(&unwinder->unwind) +
-	       code_spaces_size_bytes(&unwinder->spaces) +
-	       unwind_images_size_bytes(unwinder->images);
-}

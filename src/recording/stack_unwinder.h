@@ -79,6 +79,4 @@ void stack_unwinder_on_change(struct stack_unwinder *unwinder, stack_unwinder_ch
 /* How many addresses were prepared for unwinding: each costs more than many frames. */
 uint64_t stack_unwinder_rows_made(const struct stack_unwinder *unwinder);
 
-uint64_t stack_unwinder_size_bytes(const struct stack_unwinder *unwinder);
-
 #endif

@@ -373,9 +373,3 @@ bool unwind_images_pending(const struct unwind_images *images, uint32_t number)
 
 	return state == IMAGE_UNREAD || state == IMAGE_WANTED;
 }
-
-uint64_t unwind_images_size_bytes(const struct unwind_images *images)
-{
-	return images->tables_bytes + images->items.capacity * sizeof(struct image) +
-	       map_size_bytes(&images->index);
-}

@@ -38,6 +38,4 @@ const struct unwind_table *unwind_images_table(struct unwind_images *images, uin
 /* Whether its table may still come: an answer without it is not to be kept. */
 bool unwind_images_pending(const struct unwind_images *images, uint32_t number);
 
-uint64_t unwind_images_size_bytes(const struct unwind_images *images);
-
 #endif

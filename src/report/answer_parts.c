@@ -14,7 +14,8 @@
 
 #define NS_PER_S 1e9
 
-void answer_cell(struct bytes *out, size_t width, const struct bytes *cell)
+/* A cell of `width` columns, right-aligned, after two spaces. */
+static void answer_cell(struct bytes *out, size_t width, const struct bytes *cell)
 {
 	size_t used = text_columns((const char *)cell->data, cell->len);
 

@@ -48,8 +48,6 @@ struct answer_report {
 		const struct report *report);
 };
 
-/* A cell of `width` columns, right-aligned, after two spaces. */
-void answer_cell(struct bytes *out, size_t width, const struct bytes *cell);
 void answer_duration_cell(struct bytes *out, size_t width, uint64_t time_ns);
 void answer_size_cell(struct bytes *out, size_t width, uint64_t size_bytes);
 void answer_count_cell(struct bytes *out, size_t width, uint64_t count);

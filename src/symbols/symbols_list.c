@@ -14,7 +14,8 @@
 
 #define DAY_S (24 * 3600)
 
-const char *symbol_state_word(uint8_t state)
+/* "absent", "present" ...: the words of the JSON. */
+static const char *symbol_state_word(uint8_t state)
 {
 	static const char *const words[] = {
 		[SYMBOLS_ABSENT] = "absent",

@@ -9,9 +9,6 @@ struct missing_symbols;
 struct symbol_cache_list;
 struct symbol_names;
 
-/* "absent", "present" ...: the words of the JSON. */
-const char *symbol_state_word(uint8_t state);
-
 /* A table with a heading; nothing if no image lacks symbols. */
 void symbols_list_text(const struct missing_symbols *missing, const struct symbol_names *found,
 	struct bytes *out);

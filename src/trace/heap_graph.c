@@ -64,7 +64,8 @@ uint32_t heap_graph_type(struct heap_graph *graph, uint64_t type_id)
 	return graph->types.count - 1;
 }
 
-uint32_t heap_graph_own_type(struct heap_graph *graph, const char *name)
+/* A type of our own, by its name. */
+static uint32_t heap_graph_own_type(struct heap_graph *graph, const char *name)
 {
 	struct heap_type *type = vec_push(&graph->types);
 

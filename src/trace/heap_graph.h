@@ -123,9 +123,6 @@ void heap_graph_done(struct heap_graph *graph);
 /* The type with the runtime's id, made when it is new; 0 when there is no memory. */
 uint32_t heap_graph_type(struct heap_graph *graph, uint64_t type_id);
 
-/* A type of our own, by its name. */
-uint32_t heap_graph_own_type(struct heap_graph *graph, const char *name);
-
 /* -ENOMEM, or -EOVERFLOW beyond 2^31 nodes or references. */
 int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t size_bytes,
 	uint32_t type, uint64_t edge_count);

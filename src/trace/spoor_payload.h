@@ -108,7 +108,6 @@ enum sample_flag {
 	SAMPLE_STACK_CUT = 1 << 0,
 	SAMPLE_WALK_STOPPED = 1 << 1,
 	SAMPLE_USER_ONLY = 1 << 2,
-	SAMPLE_KERNEL_ONLY = 1 << 3,
 	SAMPLE_GUEST = 1 << 4,
 };
 
