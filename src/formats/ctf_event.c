@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "trace/event.h"
+#include "trace/foreign_schema.h"
 #include "trace/schema.h"
 #include "trace/trace.h"
 
 #define GUID_SIZE        16u
-#define OWN_ID_FIRST     0x4000u /* of events without an id of their provider */
-#define OTHER_LAYOUT_ID  0x8000u
 #define FIELDS_MAX       4096u
 #define STRUCT_DEPTH_MAX 8u /* deeper ones are described by a text */
 #define TEXT_UNITS_MAX   (EVENT_PAYLOAD_MAX / 2)
@@ -130,40 +129,6 @@ static bool read_uri(const char *uri, struct schema *schema)
 	return true;
 }
 
-/* The row of an equal schema. Another layout of the same number gets another number. */
-static int place_schema(struct trace *trace, struct schema *schema, bool has_id,
-	uint32_t *ret_index)
-{
-	uint32_t next = OWN_ID_FIRST;
-
-	for (uint32_t i = 1; i < trace->schemas.count; i++) {
-		const struct schema *other = &trace->schemas.items[i];
-		if (other->provider != schema->provider)
-			continue;
-		if (other->name == schema->name && other->level == schema->level &&
-			(!has_id || (other->event_id == schema->event_id &&
-					    other->version == schema->version)) &&
-			schema_has_same_fields(other, schema)) {
-			*ret_index = i;
-			schema_done(schema);
-			return 0;
-		}
-		if (has_id && other->event_id == schema->event_id &&
-			(schema->fields.count || schema->name))
-			schema->event_id += OTHER_LAYOUT_ID;
-		if (other->event_id >= next && other->event_id < OTHER_LAYOUT_ID)
-			next = other->event_id + 1;
-	}
-	if (!has_id)
-		schema->event_id = next;
-	if (!vec_add(&trace->schemas, *schema)) {
-		schema_done(schema);
-		return -ENOMEM;
-	}
-	*ret_index = trace->schemas.count - 1;
-	return 0;
-}
-
 static bool is_packed(const struct ctf_metadata *metadata, const struct ctf_type *fields)
 {
 	return fields->count == 3 && strcmp(strtab_get(&metadata->strings,
@@ -246,7 +211,7 @@ int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metada
 
 	if (find_clr(&made, metadata, event, name, len, short_name, &schema)) {
 		schema.provider = trace_add_text(trace, provider_name(schema.provider_kind));
-		int result = place_schema(trace, &schema, true, &made.schema_index);
+		int result = foreign_schema_place(trace, &schema, true, &made.schema_index);
 		if (result == 0)
 			*layout = made;
 		return result;
@@ -261,7 +226,7 @@ int ctf_layout_make(struct ctf_layout *layout, const struct ctf_metadata *metada
 		schema_done(&schema);
 		return -ENOMEM;
 	}
-	int result = place_schema(trace, &schema, has_id, &made.schema_index);
+	int result = foreign_schema_place(trace, &schema, has_id, &made.schema_index);
 
 	if (result == 0 && !add_steps(&made, metadata, &metadata->types.items[event->fields]))
 		result = -ENOMEM;
