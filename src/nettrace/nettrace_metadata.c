@@ -350,6 +350,25 @@ static void read_tags_v4(struct nettrace_decoder *d, struct cursor *c, struct sc
 	}
 }
 
+/* From the event's id on. False: the record is too short. */
+static bool read_record_v4(struct nettrace_decoder *d, struct cursor *c, struct schema *schema)
+{
+	schema->event_id = cursor_u32(c) & 0xffff;
+	schema->name = read_text16(d, c);
+	schema->keywords = cursor_u64(c);
+	schema->version = (uint8_t)cursor_u32(c);
+	schema->level = (uint8_t)cursor_u32(c);
+	if (c->short_read)
+		return false;
+	if (!cursor_left(c))
+		return true;
+	if (!read_fields_v4(d, c, schema, 0))
+		vec_reset(&schema->fields);
+	else
+		read_tags_v4(d, c, schema);
+	return true;
+}
+
 /* The payload of a metadata event. */
 int nettrace_read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
@@ -358,22 +377,34 @@ int nettrace_read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struc
 	uint32_t id = cursor_u32(&c);
 
 	schema.provider = read_text16(d, &c);
-	schema.event_id = cursor_u32(&c) & 0xffff;
-	schema.name = read_text16(d, &c);
-	schema.keywords = cursor_u64(&c);
-	schema.version = (uint8_t)cursor_u32(&c);
-	schema.level = (uint8_t)cursor_u32(&c);
-	if (c.short_read)
-		return stream_broken(d, offset_of(d, at), diag, "a metadata record is too short");
-	if (!id || id > METADATA_ID_MAX)
-		return stream_broken(d, offset_of(d, at), diag, "metadata id %u", id);
-	if (cursor_left(&c)) {
-		if (!read_fields_v4(d, &c, &schema, 0))
-			vec_reset(&schema.fields);
-		else
-			read_tags_v4(d, &c, &schema);
+	bool complete = read_record_v4(d, &c, &schema);
+	if (!complete || !id || id > METADATA_ID_MAX) {
+		schema_done(&schema);
+		return complete ? stream_broken(d, offset_of(d, at), diag, "metadata id %u", id)
+				: stream_broken(d, offset_of(d, at), diag,
+					  "a metadata record is too short");
 	}
 	if (add_schema(d, id, &schema) < 0)
 		return stream_no_memory(d, diag);
 	return 0;
+}
+
+int nettrace_schema_of_record(struct trace *trace, uint32_t provider, const uint8_t *record,
+	size_t size, uint32_t *ret_index)
+{
+	struct nettrace_decoder d = { .trace = trace, .placed = true };
+	struct cursor c = cursor_of(record, size);
+	struct schema schema = { .provider = provider };
+	int result = -EBADMSG;
+
+	if (read_record_v4(&d, &c, &schema)) {
+		result = add_schema(&d, 1, &schema);
+		if (result == 0)
+			*ret_index = d.schema_of.items[1];
+	} else {
+		schema_done(&schema);
+	}
+	vec_done(&d.schema_of);
+	bytes_done(&d.scratch);
+	return result;
 }

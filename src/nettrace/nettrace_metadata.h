@@ -8,4 +8,11 @@
 int nettrace_read_metadata_v6(struct nettrace_decoder *d, struct cursor c, struct diag *diag);
 int nettrace_read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct diag *diag);
 
+/*
+ * The schema of an event whose metadata came by another way than a stream: a record of version 4 from the event's id
+ * on. `provider` is an index of the trace's texts. -EBADMSG, -ENOMEM.
+ */
+int nettrace_schema_of_record(struct trace *trace, uint32_t provider, const uint8_t *record,
+	size_t size, uint32_t *ret_index);
+
 #endif
