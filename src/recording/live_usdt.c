@@ -23,75 +23,22 @@
 #include "perf/usdt_probe.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
+#include "recording/event_patterns.h"
 #include "recording/live_options.h"
 #include "recording/process_table.h"
-#include "symbolize/symbolizer.h"
-#include "trace/event.h"
 #include "trace/trace.h"
 
 #define LOOK_NS     UINT64_C(20000000) /* new images are probed within this and a turn of the session */
 #define GROWING_MAX 4096u
 #define FOUND_MAX   4096u /* new files of one process that are opened in one turn */
-#define PATTERN_MAX 512u
 #define TRIES_MAX   50u
-
-/* Attached to an item of kind PENDING_USDT. */
-struct waiting_hit {
-	uint32_t schema_index;
-	uint32_t payload_size;
-	uint32_t unreadable;
-	uint8_t payload[];
-};
-
-/* ---- patterns ---- */
-
-static bool matches_one(const char *pattern, size_t len, const char *provider, const char *name)
-{
-	char text[PATTERN_MAX + 1];
-
-	memcpy(text, pattern, len);
-	text[len] = '\0';
-	char *colon = strchr(text, ':');
-	if (colon)
-		*colon = '\0';
-	return text_glob(text, provider) && (!colon || text_glob(colon + 1, name));
-}
-
-static bool matches(const char *const *patterns, const char *provider, const char *name)
-{
-	for (; *patterns; patterns++)
-		for (const char *at = *patterns; *at;) {
-			size_t len = strcspn(at, ",");
-			if (matches_one(at, len, provider, name))
-				return true;
-			at += len + (at[len] == ',');
-		}
-	return false;
-}
 
 int live_usdt_check(const char *const *patterns, bool threads, struct diag *diag)
 {
-	if (threads)
+	if (threads && patterns)
 		return diag_set(diag, -EINVAL,
 			"--usdt records the probes of processes, not of single threads (-t)");
-	for (; *patterns; patterns++) {
-		const char *at = *patterns;
-		do {
-			size_t len = strcspn(at, ",");
-			const char *colon = memchr(at, ':', len);
-			size_t provider_len = colon ? (size_t)(colon - at) : len;
-			bool second = colon && memchr(colon + 1, ':', len - provider_len - 1);
-			if (!provider_len || len > PATTERN_MAX || second ||
-				(colon && provider_len + 1 == len)) {
-				diag_set(diag, -EINVAL, "--usdt '%s' names no probes", *patterns);
-				diag_remedy(diag,
-					"PROVIDER or PROVIDER:PROBE, several with commas; * stands for any characters");
-				return -EINVAL;
-			}
-			at += len;
-		} while (*at++ == ',');
-	}
-	return 0;
+	return event_patterns_check(patterns, "--usdt", "probes", "PROBE", diag);
 }
 
 /* ---- images ---- */
@@ -116,7 +63,7 @@ static uint32_t read_image(struct live_usdt *usdt, int fd, uint32_t first)
 		notes = (struct usdt_notes){ .data = NULL };
 	for (uint32_t i = first; i < notes.items.count; i++) {
 		const struct usdt_note *note = &notes.items.items[i];
-		if (!matches(usdt->table->options->usdt, note->provider, note->name))
+		if (!event_patterns_have(usdt->table->options->usdt, note->provider, note->name))
 			continue;
 		int result = usdt_sites_add(&usdt->sites, &elf, &file, note);
 		if (result < 0)
@@ -343,69 +290,30 @@ bool live_usdt_take(struct live_usdt *usdt, const struct perf_record *record, ui
 	if (!usdt_sites_decode(&usdt->sites, record->raw, record->raw_size, &usdt->payload,
 		    &schema_index, &unreadable))
 		return false;
-	struct waiting_hit *side =
-		usdt->payload.failed ? NULL : malloc(sizeof(*side) + usdt->payload.len);
-	struct pending *item = side ? reorder_window_add(usdt->table->writer->window) : NULL;
+	const struct hit_event event = { .schema_index = schema_index,
+		.payload = usdt->payload.data,
+		.payload_size = (uint32_t)usdt->payload.len };
+	struct pending *item = NULL;
 
-	if (!item) {
-		free(side);
-		usdt->memory_lost++;
-		return true;
-	}
-	side->schema_index = schema_index;
-	side->payload_size = (uint32_t)usdt->payload.len;
-	side->unreadable = unreadable;
-	if (usdt->payload.len)
-		memcpy(side->payload, usdt->payload.data, usdt->payload.len);
-	item->kind = PENDING_USDT;
-	item->time_ns = record->time_ns;
-	item->pid = record->pid;
-	item->tid = record->tid;
-	item->cpu = (int16_t)record->cpu;
-	item->stack_index = stack_index;
-	item->side = side;
+	if (usdt->payload.failed)
+		usdt->hits.memory_lost++;
+	else
+		item = hits_put(&usdt->hits, usdt->table->writer->window, PENDING_USDT, record,
+			stack_index, &event);
+	if (item)
+		item->value = unreadable;
 	return true;
 }
 
 void live_usdt_write(struct live_usdt *usdt, const struct pending *item, uint64_t late_ns)
 {
-	const struct waiting_hit *side = item->side;
-	struct process_table *table = usdt->table;
-	uint32_t process = process_table_is_before_exec(table, item)
-				   ? 0
-				   : process_table_owner(table, item->pid);
-	uint32_t stack = item->stack_index;
-
-	if (!process)
-		return; /* of another process than the recorded ones */
-	if (session_writer_is_full(table->writer)) {
-		usdt->cut++;
-		return;
-	}
-	process_table_announce(table, process);
-	process_table_adopt_mappings(table, process);
-	if (stack)
-		/* without memory the names are missing, and counted */
-		(void)symbolizer_hit(table->symbolizer, process, stack, item->time_ns, &stack);
-	session_writer_event(table->writer,
-		&(struct event){ .time_ns = item->time_ns,
-			.payload = side->payload,
-			.payload_size = side->payload_size,
-			.thread_index = process_table_thread(table, process, item->pid,
-				item->tid ? item->tid : item->pid),
-			.stack_index = stack,
-			.schema_index = side->schema_index,
-			.late_ns = late_ns < UINT32_MAX ? (uint32_t)late_ns : UINT32_MAX,
-			.cpu = item->cpu });
-	usdt->count++;
-	usdt->unreadable += side->unreadable;
-	usdt->late += late_ns != 0;
-	session_writer_relieve(table->writer);
+	if (hits_write(&usdt->hits, usdt->table, item, late_ns))
+		usdt->unreadable += item->value;
 }
 
 uint64_t live_usdt_lost(const struct live_usdt *usdt)
 {
-	return usdt->table ? usdt_probe_lost(usdt->sites.probe) + usdt->cut + usdt->memory_lost : 0;
+	return usdt->table ? usdt_probe_lost(usdt->sites.probe) + hits_lost(&usdt->hits) : 0;
 }
 
 void live_usdt_tell(struct live_usdt *usdt)

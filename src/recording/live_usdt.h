@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "recording/hits.h"
 #include "recording/usdt_sites.h"
 
 struct diag;
@@ -46,17 +47,14 @@ struct live_usdt {
 	struct map recorded; /* pids; not used if all processes are recorded */
 	struct bytes payload;
 	uint64_t looked_ns;
-	uint64_t count;      /* written */
-	uint64_t unreadable; /* arguments that could not be read, of these */
-	uint64_t late;
-	uint64_t cut;         /* not written, since the file was full */
-	uint64_t memory_lost; /* not kept, without memory */
-	uint32_t refused;     /* sites that could not be probed */
-	int refused_error;    /* of the last */
+	struct hits hits;
+	uint64_t unreadable; /* arguments of written events that could not be read */
+	uint32_t refused;    /* sites that could not be probed */
+	int refused_error;   /* of the last */
 };
 
 /*
- * Whether `patterns` (NULL-terminated, each PROVIDER or PROVIDER:PROBE, several with commas) can be used; `threads`:
+ * Whether `patterns` (NULL: none; NULL-terminated, each PROVIDER or PROVIDER:PROBE, several with commas) can be used; `threads`:
  * single threads are recorded, for which there are no USDT probes. 0 or -EINVAL.
  */
 int live_usdt_check(const char *const *patterns, bool threads, struct diag *diag);
