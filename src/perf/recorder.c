@@ -42,6 +42,7 @@ void recorder_close(struct recorder *recorder)
 	vec_done(&recorder->events);
 	vec_done(&recorder->rings);
 	vec_done(&recorder->targets);
+	vec_done(&recorder->tracepoints);
 	vec_done(&recorder->cpus.cpus);
 	vec_done(&recorder->online.cpus);
 	free(recorder->scratch);
@@ -88,7 +89,7 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 		recorder->attr.context_switch = 1;
 		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
 	}
-	if (recorder->options.usdt)
+	if (recorder->options.usdt || recorder->options.tracepoints)
 		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
@@ -301,7 +302,7 @@ static bool prefers_cpus(const struct recorder *recorder)
 		return false;
 	/* Only the rings of CPUs have the stacks of context switches, and the wakers. */
 	return recorder->options.switches || recorder->options.usdt ||
-	       recorder->options.prefer_cpus ||
+	       recorder->options.tracepoints || recorder->options.prefer_cpus ||
 	       (uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
 }
 
@@ -378,9 +379,10 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 		sched_probe_close(recorder->probe);
 		recorder->probe = NULL;
 	}
-	if (!recorder->machine && recorder->usdt) {
+	if (!recorder->machine && (recorder->usdt || recorder->options.tracepoints)) {
 		diag_set(diag, -EACCES,
-			"cannot record USDT probes: that takes the right to record the whole machine");
+			"cannot record %s: that takes the right to record the whole machine",
+			recorder->usdt ? "USDT probes" : "user_events");
 		diag_remedy(diag, "record with sudo");
 		return -EACCES;
 	}
@@ -500,6 +502,18 @@ uint64_t *recorder_muted(struct recorder *recorder)
 struct usdt_probe *recorder_usdt(struct recorder *recorder)
 {
 	return recorder->usdt;
+}
+
+int recorder_add_tracepoint(struct recorder *recorder, uint16_t id)
+{
+	uint32_t before = recorder->events.count;
+	int result = recorder_events_add_tracepoint(recorder, id);
+
+	for (uint32_t i = before; i < recorder->events.count && recorder->running; i++)
+		/* that of a CPU that went offline fails */
+		(void)event_enable(recorder->events.items[i].fd);
+	recorder->info.event_count = recorder->events.count;
+	return result;
 }
 
 bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record)

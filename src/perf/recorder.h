@@ -12,7 +12,7 @@
  * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN [REGS_USER STACK_USER]}, and all other records end with {TID
  * TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only
  * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC. With
- * `switches` or `usdt`, every sample has RAW data; with `switches` there are records of context switches.
+ * `switches`, `usdt` or `tracepoints`, every sample has RAW data; with `switches` there are records of context switches.
  */
 #ifndef SPOOR_PERF_RECORDER_H
 #define SPOOR_PERF_RECORDER_H
@@ -105,5 +105,12 @@ void recorder_learn_stack(struct recorder *recorder, const struct perf_record *r
 
 /* With options.usdt: what attaches probes; NULL without it. Valid until recorder_close(). */
 struct usdt_probe *recorder_usdt(struct recorder *recorder);
+
+/*
+ * With options.tracepoints: the events of a tracepoint, by its id, are samples with its raw data and the call chain of
+ * user code from now on. -EMFILE: too many files are open. -EACCES, -EPERM: a right is missing. -ENOENT: there is no
+ * such tracepoint. -ENOMEM.
+ */
+int recorder_add_tracepoint(struct recorder *recorder, uint16_t id);
 
 #endif

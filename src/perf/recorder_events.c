@@ -172,7 +172,7 @@ static int open_usdt_event(struct recorder *recorder, int32_t cpu, int ring_fd)
 
 	if (!recorder->usdt)
 		return 0;
-	usdt_probe_attribute(&recorder->attr, options->usdt_stack_bytes, options->user_only,
+	usdt_probe_attribute(&recorder->attr, options->hit_stack_bytes, options->user_only,
 		options->kernel_only, &attr);
 	int fd = event_open(&attr, -1, cpu);
 	if (fd == -ENODEV || fd == -ENXIO)
@@ -183,6 +183,59 @@ static int open_usdt_event(struct recorder *recorder, int32_t cpu, int ring_fd)
 	if (r == 0)
 		r = event_redirect(fd, ring_fd);
 	return r < 0 ? r : usdt_probe_connect(recorder->usdt, cpu, fd);
+}
+
+/* Opens the event of one CPU for a tracepoint of user_events. */
+static int open_tracepoint(struct recorder *recorder, int32_t cpu, int ring_fd, uint16_t id)
+{
+	const struct recorder_options *options = &recorder->options;
+	struct perf_event_attr attr;
+
+	/* The frames of the kernel are those of writev(2), the same in each sample. */
+	attribute_each(&recorder->attr, options->hit_stack_bytes, true, options->kernel_only,
+		&attr);
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = id;
+	int fd = event_open(&attr, -1, cpu);
+	if (is_offline(fd))
+		return 0;
+	if (fd < 0)
+		return fd;
+	int r = keep_event(recorder, fd, cpu, 0, false);
+	if (r < 0)
+		return r;
+	vec_last(&recorder->events)->tracepoint = true;
+	return event_redirect(fd, ring_fd);
+}
+
+static int open_tracepoints(struct recorder *recorder, int32_t cpu, int ring_fd)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < recorder->tracepoints.count && r == 0; i++)
+		r = open_tracepoint(recorder, cpu, ring_fd, recorder->tracepoints.items[i]);
+	return r;
+}
+
+int recorder_events_add_tracepoint(struct recorder *recorder, uint16_t id)
+{
+	uint32_t before = recorder->events.count;
+
+	if (!vec_add(&recorder->tracepoints, id))
+		return -ENOMEM;
+	int r = 0;
+
+	for (uint32_t i = 0; i < recorder->rings.count && r == 0; i++) {
+		const struct ring *ring = recorder->rings.items[i];
+		if (ring->fd >= 0) /* else the CPU is offline */
+			r = open_tracepoint(recorder, ring->cpu, ring->fd, id);
+	}
+	if (r == 0)
+		return 0;
+	while (recorder->events.count > before)
+		closep(&recorder->events.items[--recorder->events.count].fd); /* it never ran */
+	recorder->tracepoints.count--;
+	return r;
 }
 
 /*
@@ -210,7 +263,9 @@ static int open_sched_events(struct recorder *recorder, int32_t cpu, int ring_fd
 	if (r == 0 && of[SCHED_EVENT_WAKING].wanted)
 		r = open_sched_event(recorder, ring_fd, SCHED_EVENT_WAKING,
 			options->waking_stack_bytes, &kind);
-	return r < 0 ? r : open_usdt_event(recorder, cpu, ring_fd);
+	if (r == 0)
+		r = open_usdt_event(recorder, cpu, ring_fd);
+	return r < 0 ? r : open_tracepoints(recorder, cpu, ring_fd);
 }
 
 /* Two sampling events, of which one runs at a time; both write into the ring of `owner`. */

@@ -44,8 +44,9 @@ struct recorder {
 	VEC(struct recorder_event) events;
 	VEC(struct ring *) rings; /* each on the heap, so that its address does not change */
 	VEC(struct recorder_target) targets;
-	struct cpu_list cpus;   /* the CPUs that have a ring */
-	struct cpu_list online; /* as of the last recorder_follow_cpus() */
+	VEC(uint16_t) tracepoints; /* ids, of recorder_add_tracepoint() */
+	struct cpu_list cpus;      /* the CPUs that have a ring */
+	struct cpu_list online;    /* as of the last recorder_follow_cpus() */
 	struct twins twins;
 	struct sched_probe *probe; /* NULL: sched_switch has its own events */
 	struct usdt_probe *usdt;   /* NULL: no USDT probes are recorded */
@@ -68,6 +69,8 @@ int recorder_events_open(struct recorder *recorder);
 /* 1, or 0 without an event: the CPU went offline meanwhile, which is no failure. */
 int recorder_events_open_cpu(struct recorder *recorder, int32_t cpu);
 void recorder_events_close(struct recorder *recorder);
+/* Opens a tracepoint's events on all CPUs, and on those that come online; they do not run yet. Without it on failure. */
+int recorder_events_add_tracepoint(struct recorder *recorder, uint16_t id);
 
 /* Are there two sampling events for each CPU, with large and with small copies of the stack? */
 bool recorder_divides(const struct recorder *recorder);

@@ -66,9 +66,11 @@ struct recorder_options {
 	bool prefer_cpus;   /* processes: the rings of CPUs, however many samples that takes */
 	/* USDT probes: machine-wide rings only; recorder_usdt() attaches them */
 	bool usdt;
-	bool usdt_by_events;       /* as usdt_probe_open() has it */
-	uint32_t usdt_stack_bytes; /* with `usdt`: of the largest stack copy in a probe's sample */
-	bool no_hardware;          /* cpu-clock even if there are hardware cycles */
+	bool usdt_by_events; /* as usdt_probe_open() has it */
+	bool tracepoints;    /* likewise, recorder_add_tracepoint() */
+	/* with `usdt` or `tracepoints`: of the largest stack copy in the sample of an event */
+	uint32_t hit_stack_bytes;
+	bool no_hardware; /* cpu-clock even if there are hardware cycles */
 	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
 	const struct diag *instead;
 	const struct rights *rights; /* borrowed as `pids` is; NULL: the rights of this process */

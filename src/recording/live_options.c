@@ -63,7 +63,7 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		.prefer_cpus = options->io,
 		.waking_stacks = options->wakers,
 		.usdt = options->usdt && options->usdt[0],
-		.usdt_stack_bytes = stack_bytes(options, WAKER_COPY_BYTES),
+		.hit_stack_bytes = stack_bytes(options, WAKER_COPY_BYTES),
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
 	};

@@ -980,6 +980,73 @@ static void test_following(void **state)
 	close_and_check(recorder);
 }
 
+/* The event of a tracepoint that was opened last on a CPU; NULL: none. */
+static const struct fake_event *tracepoint_of(uint32_t cpu, uint16_t id)
+{
+	for (unsigned i = fake_events.count; i-- > 0;)
+		if (fake_events.items[i].attr.type == PERF_TYPE_TRACEPOINT &&
+			fake_events.items[i].attr.config == id &&
+			fake_events.items[i].cpu == (int)cpu)
+			return &fake_events.items[i];
+	return NULL;
+}
+
+/* Tracepoints that are added before the start, while the recorder runs, and on a CPU that comes later. */
+static void test_tracepoints(void **state)
+{
+	uint32_t pid = (uint32_t)getpid();
+	struct recorder_options options = { .scope = RECORD_PIDS,
+		.frequency_hz = 99,
+		.pids = &pid,
+		.pid_count = 1,
+		.rights = &group,
+		.tracepoints = true,
+		.no_hardware = true };
+	uint32_t others = cpus.cpus.count - 1;
+	struct diag diag = { 0 };
+
+	(void)state;
+	refused_cpu = others ? (int)cpus.cpus.items[0] : -1;
+	fake_events.rule = others ? not_there : NULL;
+	struct recorder *recorder = open_or_fail(&options);
+	const struct recorder_info *info = recorder_info(recorder);
+	assert_true(info->filter_by_pid);
+	assert_true(info->sample_type & PERF_SAMPLE_RAW);
+	assert_int_equal(recorder_add_tracepoint(recorder, 1874), 0);
+	assert_int_equal(recorder_start(recorder, &diag), 0);
+	assert_int_equal(recorder_add_tracepoint(recorder, 1875), 0);
+	for (uint32_t i = others ? 1 : 0; i < cpus.cpus.count; i++)
+		for (uint16_t id = 1874; id <= 1875; id++) {
+			const struct fake_event *event = tracepoint_of(cpus.cpus.items[i], id);
+			assert_non_null(event);
+			assert_int_equal(event->enabled, 1);
+			assert_int_equal(event->pid, -1);
+			assert_int_equal(event->attr.sample_period, 1);
+			assert_int_equal(event->attr.sample_type, info->sample_type);
+			assert_true(event->attr.exclude_callchain_kernel);
+			assert_int_equal(event->owner,
+				recorder_ring(recorder, others ? i - 1 : i)->fd);
+		}
+	fake_events.rule = NULL;
+	if (others) {
+		assert_int_equal(recorder_follow_cpus(recorder, see_change, NULL, &diag), 1);
+		assert_int_equal(tracepoint_of(cpus.cpus.items[0], 1874)->enabled, 1);
+		assert_int_equal(tracepoint_of(cpus.cpus.items[0], 1875)->enabled, 1);
+	}
+	/* One that cannot be opened on a CPU has no event at all, and none on a CPU that comes later. */
+	uint32_t before = info->event_count;
+	refused_cpu = (int)*vec_last(&cpus.cpus);
+	fake_events.rule = no_file_there;
+	assert_int_equal(recorder_add_tracepoint(recorder, 1876), -EMFILE);
+	assert_int_equal(info->event_count, before);
+	close_and_check(recorder);
+
+	/* Events of single threads cannot have them. */
+	fake_events_reset();
+	options.rights = &user;
+	refused(&options, -EACCES, "cannot record user_events");
+}
+
 static int tear_down_all(void **state)
 {
 	(void)state;
@@ -1012,6 +1079,7 @@ int main(void)
 		TEST(test_switches),
 		TEST(test_cpu_goes_while_it_is_opened),
 		TEST(test_following),
+		TEST(test_tracepoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, tear_down_all);
 }
