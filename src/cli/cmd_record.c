@@ -42,6 +42,7 @@
 #include "recording/copy_size.h"
 #include "recording/live.h"
 #include "recording/live_usdt.h"
+#include "recording/live_user_events.h"
 #include "target/targets.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
@@ -441,7 +442,7 @@ static bool open_without_events(struct recording_run *run, struct live_options *
 	struct diag refusal = { 0 };
 	struct diag failure = { 0 };
 
-	if (options->kernel_only || options->cpu_count || options->usdt ||
+	if (options->kernel_only || options->cpu_count || options->usdt || options->user_events ||
 		!recorder_refusal(&refusal))
 		return false;
 	say_instead(options, &refusal);
@@ -567,6 +568,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
 		.lttng = values->lttng.list.items,
 		.usdt = values->usdt.list.items,
+		.user_events = values->user_events.list.items,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -737,10 +739,12 @@ int record_observed(int argc, char **argv, int looks_fd)
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL) ||
 		   (values.lttng.list.count && !vec_add(&values.lttng.list, NULL)) ||
-		   (values.usdt.list.count && !vec_add(&values.usdt.list, NULL))) {
+		   (values.usdt.list.count && !vec_add(&values.usdt.list, NULL)) ||
+		   (values.user_events.list.count && !vec_add(&values.user_events.list, NULL))) {
 		code = EXIT_FAILED;
-	} else if (values.usdt.list.count && live_usdt_check(values.usdt.list.items,
-						     values.tids.list.count != 0, &diag) < 0) {
+	} else if (live_usdt_check(values.usdt.list.items, values.tids.list.count, &diag) < 0 ||
+		   live_user_events_check(values.user_events.list.items, values.tids.list.count,
+			   &diag) < 0) {
 		code = words_fail_argument(&diag);
 	} else {
 		screen_look(stderr, COLOR_AUTO, &run.screen);

@@ -73,6 +73,10 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 		bytes_printf(out, " and %s",
 			TEXT_THINGS(counts->usdt_events, "hit of USDT probes",
 				"hits of USDT probes"));
+	if (counts->user_events)
+		bytes_printf(out, " and %s",
+			TEXT_THINGS(counts->user_events, "event of user_events",
+				"events of user_events"));
 	if (counts->events_counted)
 		bytes_printf(out, " (%s more are counted only)",
 			TEXT_COUNT(counts->events_counted));
@@ -91,6 +95,10 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 		bytes_printf(out, ", %s",
 			TEXT_THINGS(counts->usdt_lost, "hit of USDT probes lost",
 				"hits of USDT probes lost"));
+	if (counts->user_events_lost)
+		bytes_printf(out, ", %s",
+			TEXT_THINGS(counts->user_events_lost, "event of user_events lost",
+				"events of user_events lost"));
 	if (counts->unsampled_ns)
 		bytes_printf(out,
 			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)%s",
@@ -98,8 +106,8 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			counts->lost ? "" : "\n");
 	if (counts->unsampled_ns && !counts->lost) {
 		/* CPU time without samples was reported above: "nothing lost" would be false. */
-	} else if (!counts->lost &&
-		   (counts->events_lost || counts->lttng_lost || counts->usdt_lost)) {
+	} else if (!counts->lost && (counts->events_lost || counts->lttng_lost ||
+					    counts->usdt_lost || counts->user_events_lost)) {
 		bytes_text(out, "; no sample lost\n");
 	} else if (counts->lost && counts->blocks) {
 		bytes_printf(out, ", %s samples and switches lost\n", TEXT_COUNT(counts->lost));
@@ -115,6 +123,14 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	if (counts->usdt_refused)
 		bytes_printf(out, "%s could not be probed (spoor report -v shows the reason)\n",
 			TEXT_THINGS(counts->usdt_refused, "USDT probe", "USDT probes"));
+	if (counts->user_events_wanted && !counts->user_tracepoints &&
+		!counts->user_tracepoints_refused)
+		bytes_text(out,
+			"no program had registered events of user_events that --user-events names ('ls /sys/kernel/tracing/events/user_events' lists them)\n");
+	if (counts->user_tracepoints_refused)
+		bytes_printf(out, "%s could not be opened (spoor report -v shows the reason)\n",
+			TEXT_THINGS(counts->user_tracepoints_refused, "tracepoint of user_events",
+				"tracepoints of user_events"));
 	if (counts->usdt_unreadable)
 		bytes_printf(out,
 			"unreadable %s (the field 'unreadable' of the events names them)\n",

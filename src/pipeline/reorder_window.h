@@ -28,6 +28,7 @@ enum pending_kind {
 	PENDING_EVENT, /* of a stream; side: see relay.c */
 	PENDING_LTTNG, /* an event of LTTng; side: see live_lttng.c */
 	PENDING_USDT,  /* a hit of a USDT probe; value: unreadable arguments; side: see hits.c */
+	PENDING_USER_EVENT, /* an event of user_events; side: see hits.c */
 	/* CPU time by a thread's clock; value: ns, and number of samples in the upper 16 bits */
 	PENDING_SHARE,
 	/* pid: process index; value: ns of CPU time; flag: of the rest of the process, no thread */

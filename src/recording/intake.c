@@ -16,6 +16,7 @@
 #include "recording/block_stacks.h"
 #include "recording/live_options.h"
 #include "recording/live_usdt.h"
+#include "recording/live_user_events.h"
 #include "recording/managed_frames.h"
 #include "recording/memory_names.h"
 #include "recording/process_table.h"
@@ -372,12 +373,14 @@ static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_r
 	return which != SCHED_EVENT_COUNT;
 }
 
-/* The sample of a USDT probe; false: it is one of another kind. */
-static bool take_usdt(struct intake *intake, const struct perf_record *record)
+/* The sample of a USDT probe or of user_events; false: it is one of another kind. */
+static bool take_hit(struct intake *intake, const struct perf_record *record)
 {
+	bool is_usdt = intake->usdt && live_usdt_is_hit(record);
 	struct perf_callchain chain;
 
-	if (!live_usdt_is_hit(record))
+	if (!is_usdt &&
+		!(intake->user_events && live_user_events_is_hit(intake->user_events, record)))
 		return false;
 	if (!record->pid || record->pid == UINT32_MAX ||
 		process_table_is_foreign(intake->table, record->pid))
@@ -385,7 +388,11 @@ static bool take_usdt(struct intake *intake, const struct perf_record *record)
 	intake->copy_fixed = true;
 	uint32_t stack_index = take_chain(intake, record, &chain, NULL);
 	intake->copy_fixed = false;
-	(void)live_usdt_take(intake->usdt, record, stack_index); /* what it cannot take it counts */
+	/* what they cannot take they count */
+	if (is_usdt)
+		(void)live_usdt_take(intake->usdt, record, stack_index);
+	else
+		live_user_events_take(intake->user_events, record, stack_index);
 	return true;
 }
 
@@ -455,8 +462,8 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 	}
 	if (intake->managed)
 		note_program(intake->managed, &record);
-	if (intake->usdt && record.type == PERF_TYPE_SAMPLE && record.raw_size &&
-		take_usdt(intake, &record))
+	if (record.raw_size && (intake->usdt || intake->user_events) &&
+		record.type == PERF_TYPE_SAMPLE && take_hit(intake, &record))
 		return;
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:

@@ -15,6 +15,7 @@
 struct arch;
 struct block_stacks;
 struct live_usdt;
+struct live_user_events;
 struct managed_frames;
 struct process_table;
 struct recorder;
@@ -47,11 +48,12 @@ struct intake {
 	struct pid_filter *filter;
 	struct process_table *table;
 	const struct arch *arch;
-	struct memory_names *memory;       /* NULL: no names are read from memory */
-	struct stack_unwinder *unwinder;   /* NULL: the kernel's chains are taken as they are */
-	struct block_stacks *block_stacks; /* NULL: no blocks are recognized */
-	struct live_usdt *usdt;            /* NULL: no USDT probes are recorded */
-	struct managed_frames *managed;    /* its own; NULL: nothing is known of managed frames */
+	struct memory_names *memory;          /* NULL: no names are read from memory */
+	struct stack_unwinder *unwinder;      /* NULL: the kernel's chains are taken as they are */
+	struct block_stacks *block_stacks;    /* NULL: no blocks are recognized */
+	struct live_usdt *usdt;               /* NULL: no USDT probes are recorded */
+	struct live_user_events *user_events; /* NULL: no user_events are recorded */
+	struct managed_frames *managed; /* its own; NULL: nothing is known of managed frames */
 	struct perf_layout layout;
 	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
 	VEC(struct intake_block) blocks; /* by ring */

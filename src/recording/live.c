@@ -17,7 +17,6 @@
 #include "machine/scheduling.h"
 #include "perf/recorder.h"
 #include "perf/child.h"
-#include "perf/usdt_probe.h"
 #include "pipeline/relay.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
@@ -30,6 +29,7 @@
 #include "recording/live_lttng.h"
 #include "recording/live_port.h"
 #include "recording/live_state.h"
+#include "recording/live_tracers.h"
 #include "recording/machine_changes.h"
 #include "recording/managed.h"
 #include "recording/managed_frames.h"
@@ -215,6 +215,9 @@ static void give_out(struct live *live, uint64_t until_ns)
 			continue; /* the CPU's ring did not produce it */
 		case PENDING_USDT:
 			live_usdt_write(&live->usdt, item, late_ns);
+			break;
+		case PENDING_USER_EVENT:
+			live_user_events_write(&live->user_events, item, late_ns);
 			break;
 		case PENDING_EVENT:
 			live_events_hand_over(&live->events, item, late_ns);
@@ -422,6 +425,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		goto fail;
 	live->intake.recorder = live->recorder;
 	live->intake.usdt = recorder_usdt(live->recorder) ? &live->usdt : NULL;
+	live->intake.user_events = recorder_options.tracepoints ? &live->user_events : NULL;
 	live->intake.unwinder = live->unwinder;
 	intake_read_frames(&live->intake);
 	live->intake.copies_vary = recorder_info(live->recorder)->copies_vary;
@@ -486,12 +490,7 @@ uint32_t live_rights(const struct live *live)
 	if ((live->symbolizer.kernel_asked && live->symbolizer.kernel_needs_right) ||
 		live->io.probe)
 		rights |= RIGHT_BPF;
-	if (recorder_usdt(live->recorder)) /* probe images that are mapped later */
-		rights |= (usdt_probe_needs_admin(recorder_usdt(live->recorder)) ? RIGHT_SYS_ADMIN
-										 : 0u) |
-			  RIGHT_BPF | RIGHT_PERFMON | RIGHT_DAC_READ_SEARCH |
-			  RIGHT_CHECKPOINT_RESTORE;
-	return rights;
+	return rights | live_tracers_rights(live);
 }
 
 int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag)
@@ -554,7 +553,7 @@ int live_start(struct live *live, struct diag *diag)
 	process_table_announce(&live->table, live->writer.recorder_process);
 	emit_head(live);
 	machine_changes_begin(&live->changes);
-	int result = live_lttng_start(&live->lttng, &live->table, diag);
+	int result = live_tracers_start(live, diag);
 
 	if (result == 0)
 		result = recorder_start(live->recorder, diag);
@@ -591,9 +590,7 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 	managed_await(live->managed, set);
 	live_port_await(&live->port, set);
 	if (!live->writer.end_ns)
-		live_lttng_await(&live->lttng, set);
-	if (!live->writer.end_ns)
-		live_usdt_await(&live->usdt, set);
+		live_tracers_await(live, set);
 	if (!live->writer.end_ns)
 		memory_names_await(&live->memory, set);
 	live_looks_await(&live->looks, set);
@@ -623,9 +620,8 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	uint64_t now_ns = clock_monotonic_ns();
 	intake_drain(&live->intake);
 
-	live_lttng_look(&live->lttng, now_ns);
+	live_tracers_look(live, now_ns);
 	live_looks_take(&live->looks);
-	live_usdt_look(&live->usdt, now_ns);
 	advance_port(live, now_ns);
 	if (now_ns >= due_ns) {
 		flush(live, limit_ns(live, now_ns));
@@ -763,6 +759,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live_events_tell_losses(&live->events);
 	samples_tell_cut(&live->samples);
 	live_usdt_tell(&live->usdt);
+	live_user_events_tell(&live->user_events);
 	live->unsampled_ns = samples_tell_unsampled(&live->samples, &live->options,
 		recorder_info(live->recorder), live->command_ns);
 	live_counts_end(live, reason);
@@ -783,6 +780,7 @@ void live_close(struct live *live)
 	if (live->recorder)
 		recorder_close(live->recorder);
 	live_usdt_done(&live->usdt);
+	live_user_events_done(&live->user_events);
 	stack_unwinder_free(live->unwinder);
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);

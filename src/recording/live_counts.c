@@ -22,6 +22,8 @@ void live_counts_end(struct live *live, const char *reason)
 		{ "usdt_events", live->usdt.hits.count },
 		{ "usdt_events_lost", live_usdt_lost(&live->usdt) },
 		{ "usdt_arguments_unreadable", live->usdt.unreadable },
+		{ "user_events", live->user_events.hits.count },
+		{ "user_events_lost", live_user_events_lost(&live->user_events) },
 		{ "lost", live->samples.lost },
 		{ "blocks", live->switches.count },
 		{ "short_blocks", live->switches.short_count },
@@ -64,6 +66,9 @@ void live_counts_end(struct live *live, const char *reason)
 	if (live_usdt_lost(&live->usdt))
 		session_writer_loss_at_all(&live->writer, "usdt", "events",
 			live_usdt_lost(&live->usdt), live->writer.end_ns);
+	if (live_user_events_lost(&live->user_events))
+		session_writer_loss_at_all(&live->writer, "user-events", "events",
+			live_user_events_lost(&live->user_events), live->writer.end_ns);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
@@ -79,7 +84,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.lost = live->samples.lost,
 		.blocks = live->switches.count,
 		.late = live->samples.late + live->events.late + live->lttng.late +
-			live->usdt.hits.late,
+			live->usdt.hits.late + live->user_events.hits.late,
 		.events = live->events.count,
 		.lttng_events = live->lttng.count,
 		.lttng_lost = live_lttng_lost(&live->lttng),
@@ -91,6 +96,11 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.usdt_sites = live->usdt.sites.rows.count,
 		.usdt_refused = live->usdt.refused,
 		.usdt = live->usdt.table != NULL,
+		.user_events = live->user_events.hits.count,
+		.user_events_lost = live_user_events_lost(&live->user_events),
+		.user_tracepoints = live->user_events.events.tracepoints.count,
+		.user_tracepoints_refused = live->user_events.refused,
+		.user_events_wanted = live->user_events.table != NULL,
 		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),

@@ -34,7 +34,12 @@ struct live_counts {
 	uint32_t usdt_sites;      /* places in code that were probed */
 	uint32_t usdt_refused;    /* and that could not be */
 	bool usdt;                /* probes were requested */
-	uint64_t events_counted;  /* not written: see event_bound.h */
+	uint64_t user_events;
+	uint64_t user_events_lost;         /* events not written, apart from `lost` */
+	uint32_t user_tracepoints;         /* that were opened */
+	uint32_t user_tracepoints_refused; /* and that could not be */
+	bool user_events_wanted;           /* they were requested */
+	uint64_t events_counted;           /* not written: see event_bound.h */
 	/* by a runtime, or here because a memory or size limit was reached */
 	uint64_t events_lost;
 	uint64_t bytes; /* in the file */

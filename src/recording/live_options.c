@@ -27,7 +27,8 @@ static size_t ring_bytes(const struct live_options *options, bool copies)
 {
 	uint64_t second = (uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES);
 
-	if (options->off_cpu || (options->usdt && options->usdt[0]))
+	if (options->off_cpu || (options->usdt && options->usdt[0]) ||
+		(options->user_events && options->user_events[0]))
 		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
 	if (!copies)
 		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
@@ -63,6 +64,7 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		.prefer_cpus = options->io,
 		.waking_stacks = options->wakers,
 		.usdt = options->usdt && options->usdt[0],
+		.tracepoints = options->user_events && options->user_events[0],
 		.hit_stack_bytes = stack_bytes(options, WAKER_COPY_BYTES),
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
@@ -71,6 +73,17 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		ret_options->pids = command_pid;
 		ret_options->pid_count = 1;
 	}
+}
+
+/* Nothing if there are no texts. */
+static void add_list(struct json *j, const char *name, const char *const *texts)
+{
+	if (!texts || !texts[0])
+		return;
+	json_array(j, name);
+	for (size_t i = 0; texts[i]; i++)
+		json_z(j, NULL, texts[i]);
+	json_end(j);
 }
 
 void live_options_json(const struct live_options *options, const struct recorder_info *info,
@@ -129,18 +142,9 @@ void live_options_json(const struct live_options *options, const struct recorder
 		json_bool(&j, "event_stacks", true);
 	if (options->activity_max)
 		json_u64(&j, "activities", options->activity_max);
-	if (options->lttng && options->lttng[0]) {
-		json_array(&j, "lttng");
-		for (size_t i = 0; options->lttng[i]; i++)
-			json_z(&j, NULL, options->lttng[i]);
-		json_end(&j);
-	}
-	if (options->usdt && options->usdt[0]) {
-		json_array(&j, "usdt");
-		for (size_t i = 0; options->usdt[i]; i++)
-			json_z(&j, NULL, options->usdt[i]);
-		json_end(&j);
-	}
+	add_list(&j, "lttng", options->lttng);
+	add_list(&j, "usdt", options->usdt);
+	add_list(&j, "user_events", options->user_events);
 	json_bool(&j, "arguments", !options->no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);

@@ -66,6 +66,7 @@ struct live_options {
 	uint32_t event_rate;             /* see event_bound.h; 0: no bound */
 	const char *const *lttng;        /* NULL-terminated: events of LTTng; NULL: none */
 	const char *const *usdt;         /* NULL-terminated: USDT probes; NULL: none */
+	const char *const *user_events;  /* NULL-terminated: events of user_events; NULL: none */
 	bool no_arguments;               /* write no command lines to the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	uint64_t size_max;               /* approximate limit of the recording; 0: none */

@@ -16,6 +16,7 @@
 #include "recording/live_options.h"
 #include "recording/live_port.h"
 #include "recording/live_usdt.h"
+#include "recording/live_user_events.h"
 #include "recording/machine_changes.h"
 #include "recording/memory_names.h"
 #include "recording/process_table.h"
@@ -50,6 +51,7 @@ struct live {
 	struct live_lttng lttng;
 	struct live_looks looks;
 	struct live_usdt usdt;
+	struct live_user_events user_events;
 	struct live_port port;
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;

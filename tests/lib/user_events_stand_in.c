@@ -6,6 +6,10 @@
  *
  * It refuses what the kernel refuses: sizes, bits, flags and addresses that are wrong, a word that
  * is registered twice, and events of tracepoints that are not enabled.
+ *
+ * With USER_EVENTS_UPROBES (user_events_uprobes.h) it has tracepoints that a recorder enables, instead of the file
+ * "enabled"; descriptors of user_events_data that another process has opened are known by their file; and with
+ * USER_EVENTS_WAIT a registration returns when a recorder has enabled the tracepoint.
  */
 /* open() and open64() are two functions here. */
 #undef _FILE_OFFSET_BITS
@@ -20,19 +24,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "user_events_uprobes.h"
+
 #define FILES_MAX       1024
 #define TRACEPOINTS_MAX 4096
 #define EVENT_MAX       (256u << 10)
+#define DATA_PATH       "/sys/kernel/tracing/user_events_data"
+#define WAIT_MS         100000
 #define DESCRIPTION     " u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 
 struct tracepoint {
 	char name[256];
 	uint32_t *word; /* NULL: not registered now */
 	uint32_t enabled;
+	uint8_t bit;
+	int uprobe;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,10 +96,13 @@ static bool is_enabled(const char *name)
 /* The lock is held. */
 static void apply(struct tracepoint *each)
 {
-	uint32_t enabled = each->word && is_enabled(each->name);
+	uint32_t enabled =
+		each->word &&
+		(user_events_uprobes_exist() ? user_events_uprobe_is_enabled(each->uprobe)
+					     : is_enabled(each->name));
 
 	if (each->word)
-		__atomic_store_n(each->word, enabled, __ATOMIC_RELAXED);
+		__atomic_store_n(each->word, enabled << each->bit, __ATOMIC_RELAXED);
 	__atomic_store_n(&each->enabled, enabled, __ATOMIC_RELAXED);
 }
 
@@ -135,7 +149,7 @@ static int add(struct registration *request)
 		return E2BIG;
 	if (request->flags || request->bit > 31 || request->word_size != 4 ||
 		request->address % 4 || !length || length >= sizeof(found->name) ||
-		strcmp(description + length, DESCRIPTION) != 0)
+		(!user_events_uprobes_exist() && strcmp(description + length, DESCRIPTION) != 0))
 		return EINVAL;
 	for (uint32_t i = 0; i < count; i++) {
 		if ((uintptr_t)tracepoints[i].word == request->address)
@@ -154,9 +168,17 @@ static int add(struct registration *request)
 		fprintf(stderr, "stand-in: %s has two words\n", found->name);
 		return EINVAL;
 	}
+	found->uprobe = user_events_uprobes_exist() ? user_events_uprobe_make(description) : 0;
+	if (found->uprobe < 0)
+		return errno;
+	found->bit = request->bit;
 	found->word = (uint32_t *)(uintptr_t)request->address;
 	request->index = (uint32_t)(found - tracepoints);
 	apply(found);
+	for (int ms = 0; getenv("USER_EVENTS_WAIT") && !found->enabled && ms < WAIT_MS; ms++) {
+		usleep(1000);
+		apply(found);
+	}
 	int size = snprintf(line, sizeof(line), "+ %s %d\n", found->name, (int)getpid());
 	append("registered", line, (size_t)size);
 	return 0;
@@ -197,7 +219,7 @@ static int any_open(const char *path, int flags, unsigned mode)
 {
 	char own[512];
 
-	if (strcmp(path, "/sys/kernel/tracing/user_events_data") != 0)
+	if (strcmp(path, DATA_PATH) != 0 || user_events_uprobes_exist())
 		return plain_open(path, flags, mode);
 	path_of(own, sizeof(own), "written");
 	int fd = plain_open(own, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -220,6 +242,11 @@ OPEN(open64)
 
 static bool is_own(int fd)
 {
+	struct stat status, data;
+
+	if (user_events_uprobes_exist())
+		return fstat(fd, &status) == 0 && stat(DATA_PATH, &data) == 0 &&
+		       status.st_dev == data.st_dev && status.st_ino == data.st_ino;
 	return fd >= 0 && fd < FILES_MAX && is_ours[fd];
 }
 
@@ -284,6 +311,9 @@ static int record(const struct iovec *parts, int part_count)
 	}
 	line[at++] = '\n';
 	append("written", line, at);
+	if (user_events_uprobes_exist())
+		user_events_uprobe_fire(tracepoints[index].uprobe, bytes + sizeof(index),
+			size - sizeof(index));
 	return 0;
 }
 
