@@ -144,11 +144,10 @@ static enum profile_samples what_samples_are(const struct profile *profile)
 {
 	const struct trace *trace = profile->trace;
 
-	if (trace_options_say(trace, "\"thread_clocks\":true"))
+	if (trace->recording.session.thread_clocks == SESSION_YES)
 		return PROFILE_BY_CLOCKS;
 	/* A recording has its own samples, whichever events were requested. */
-	return trace->recording.period_ns || profile->all_count ||
-			       trace_options_say(trace, "\"event\":")
+	return trace->recording.period_ns || profile->all_count || trace->recording.session.sampling
 		       ? PROFILE_UNUSED
 		       : PROFILE_THREAD_TIME;
 }
@@ -460,7 +459,7 @@ static bool by_frame_pointers(const struct profile *profile)
 {
 	return !profile->ignores_samples && profile->samples != PROFILE_BY_CLOCKS &&
 	       profile->samples != PROFILE_THREAD_TIME &&
-	       !trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
+	       profile->trace->recording.session.sampling != SESSION_THREAD_CLOCKS;
 }
 
 /* A replaced method was called once: its lower frame marks the caller that the walk lost. */

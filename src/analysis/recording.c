@@ -208,19 +208,16 @@ static uint64_t sampled_ns(const struct trace *trace, const struct profile *prof
 /* The part of the machine that was recorded, from the options of the session. */
 static enum report_scope scope_of(const struct trace *trace)
 {
-	static const struct {
-		const char *option;
-		enum report_scope scope;
-	} scopes[] = {
-		{ "\"scope\":\"threads\"", REPORT_THREADS },
-		{ "\"scope\":\"processes\"", REPORT_PROCESSES },
-		{ "\"scope\":\"command\"", REPORT_COMMAND },
-	};
-
-	for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++)
-		if (trace_options_say(trace, scopes[i].option))
-			return scopes[i].scope;
-	return REPORT_MACHINE;
+	switch (trace->recording.session.scope) {
+	case SESSION_THREADS:
+		return REPORT_THREADS;
+	case SESSION_PROCESSES:
+		return REPORT_PROCESSES;
+	case SESSION_COMMAND:
+		return REPORT_COMMAND;
+	default:
+		return REPORT_MACHINE;
+	}
 }
 
 static void sum_kinds(struct report *report, const struct symbolmap *names,
@@ -255,10 +252,10 @@ int recording_describe(struct report *report, const struct trace *trace,
 
 	report->trace = trace;
 	report->names = names;
-	bool clocks_only = trace_options_say(trace, "\"event\":\"thread-clocks\"");
+	bool clocks_only = recording->session.sampling == SESSION_THREAD_CLOCKS;
 
-	report->no_stacks = clocks_only && (trace_options_say(trace, "\"dotnet\":false") ||
-						   trace_options_say(trace, "\"names\":false"));
+	report->no_stacks = clocks_only && (recording->session.dotnet == SESSION_NO ||
+						   recording->session.names == SESSION_NO);
 	report->weighing = clocks_only || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
 			   : profile->samples == PROFILE_THREAD_TIME            ? REPORT_THREAD_TIME
 										: REPORT_CPU;

@@ -246,7 +246,7 @@ static bool lacks_callers(const struct gathering *g, const struct process_facts 
 	const struct topic_sum *sum)
 {
 	return process->managed && !sum->method &&
-	       trace_options_say(g->profile->trace, "\"call_graph\":\"fp\"");
+	       g->profile->trace->recording.session.call_graph == SESSION_FRAME_POINTERS;
 }
 
 static int set_place(struct gathering *g, struct process_facts *process, enum topic topic)

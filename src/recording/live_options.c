@@ -6,6 +6,7 @@
 #include "perf/recorder_options.h"
 #include "recording/copy_size.h"
 #include "recording/stack_unwinder.h"
+#include "trace/session_options.h"
 
 #define SLOW_HZ 1000u
 /* limits of a ring with one second of stack copies */
@@ -93,10 +94,10 @@ void live_options_json(const struct live_options *options, const struct recorder
 
 	json_object(&j, NULL);
 	json_z(&j, "scope",
-		options->machine     ? "machine"
-		: options->tid_count ? "threads"
-		: options->pid_count ? "processes"
-				     : "command");
+		session_value_word(options->machine     ? SESSION_MACHINE
+				   : options->tid_count ? SESSION_THREADS
+				   : options->pid_count ? SESSION_PROCESSES
+							: SESSION_COMMAND));
 	json_array(&j, "pids");
 	for (size_t i = 0; i < options->pid_count; i++)
 		json_u64(&j, NULL, options->pids[i]);
@@ -111,15 +112,15 @@ void live_options_json(const struct live_options *options, const struct recorder
 		json_u64(&j, "cpus", info->ring_count);
 	json_u64(&j, "frequency_hz", options->frequency_hz);
 	json_z(&j, "event",
-		info->clock == RECORD_CLOCK_CYCLES ? "cycles"
-		: info->clock == RECORD_CLOCK_NONE ? "thread-clocks"
-						   : "cpu-clock");
+		session_value_word(info->clock == RECORD_CLOCK_CYCLES ? SESSION_CYCLES
+				   : info->clock == RECORD_CLOCK_NONE ? SESSION_THREAD_CLOCKS
+								      : SESSION_CPU_CLOCK));
 	json_bool(&j, "kernel", !info->kernel_excluded);
 	json_bool(&j, "user", !options->kernel_only);
 	json_z(&j, "call_graph",
-		!info->user_stack_bytes ? "fp"
-		: info->copies_vary     ? "auto"
-					: "dwarf");
+		session_value_word(!info->user_stack_bytes ? SESSION_FRAME_POINTERS
+				   : info->copies_vary     ? SESSION_AUTO
+							   : SESSION_DWARF));
 	if (info->user_stack_bytes)
 		json_u64(&j, "stack_bytes", info->user_stack_bytes);
 	json_bool(&j, "idle", !info->idle_excluded);

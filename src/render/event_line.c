@@ -202,7 +202,7 @@ static void for_each_frame(const struct trace *trace, const struct event *event,
 	const struct trace *trace_of_names = named ? frames->names->trace : trace;
 
 	bool by_frame_pointers = event->kind == EVENT_SAMPLE &&
-				 !trace_options_say(trace, "\"event\":\"thread-clocks\"");
+				 trace->recording.session.sampling != SESSION_THREAD_CLOCKS;
 	uint32_t above = 0;
 
 	for (uint32_t i = 0; i < count; i++) {

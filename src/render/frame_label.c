@@ -77,7 +77,7 @@ void label_utc(struct bytes *out, const struct report *report)
 static bool is_of_samples(const struct report *report, const struct report_loss *loss)
 {
 	return strcmp(trace_text(report->trace, loss->unit), "samples") == 0 &&
-	       !trace_options_say(report->trace, "\"switches\":true");
+	       report->trace->recording.session.switches != SESSION_YES;
 }
 
 static void add_where(struct bytes *out, const struct report *report,

@@ -161,10 +161,10 @@ void answer_switch_end(struct bytes *out, const struct report *report, bool any,
 		bytes_text(out, "\n");
 	if (!any)
 		bytes_text(out,
-			trace_options_say(trace, "\"switches\":true")
+			trace->recording.session.switches == SESSION_YES
 				? "no context switch is in this selection\n"
 				: "the recording has no context switches: spoor record --off-cpu takes them\n");
-	else if (trace_options_say(trace, "\"switch_stacks\":false"))
+	else if (trace->recording.session.switch_stacks == SESSION_NO)
 		bytes_text(out,
 			"without the right to use the kernel's tracepoints, waits have no stacks and no cause, and include the time until the thread had a CPU again\n");
 	else if (wakings_missing)

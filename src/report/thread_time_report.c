@@ -173,7 +173,7 @@ static bool has_unknown_wakings(const struct answers *answers)
 
 static void add_json_end(struct json *j, const struct answers *answers, const struct report *report)
 {
-	json_bool(j, "stacks", trace_options_say(report->trace, "\"switch_stacks\":true"));
+	json_bool(j, "stacks", report->trace->recording.session.switch_stacks == SESSION_YES);
 	json_bool(j, "runnable_exact", !answers->thread_time.runnable_unknown);
 }
 

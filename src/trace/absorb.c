@@ -452,7 +452,7 @@ static int absorb_session(struct trace *trace, const struct event *event)
 		return r;
 	recording->tool_version = trace_add_text(trace, read.tool_version);
 	recording->command_line = trace_add_text(trace, read.command_line);
-	recording->options = trace_add_text(trace, read.options);
+	trace_set_options(trace, read.options ? read.options : "");
 	recording->period_ns = read.period_ns;
 	recording->cpu_recorded = (uint32_t)read.cpu_recorded;
 	if (read.utc_ns)

@@ -59,9 +59,10 @@ const char *trace_text(const struct trace *trace, uint32_t index)
 	return strtab_get(&trace->strings, index);
 }
 
-bool trace_options_say(const struct trace *trace, const char *what)
+void trace_set_options(struct trace *trace, const char *json)
 {
-	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
+	trace->recording.options = trace_add_text(trace, json);
+	session_options_read(json, strlen(json), &trace->recording.session);
 }
 
 uint32_t trace_add_text(struct trace *trace, const char *text)
@@ -375,7 +376,7 @@ const struct cpu_grant *trace_cpu_grant(const struct trace *trace, uint32_t proc
 			found = grant;
 	}
 	if (!found && trace->cpu_grants.count == 2 &&
-		!trace_options_say(trace, "\"scope\":\"machine\""))
+		trace->recording.session.scope != SESSION_MACHINE)
 		found = &trace->cpu_grants.items[1];
 	return found;
 }

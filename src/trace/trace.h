@@ -19,6 +19,7 @@
 #include "trace/event.h"
 #include "trace/line_table.h"
 #include "trace/schema.h"
+#include "trace/session_options.h"
 
 /* The kind of runtime that executes managed code in a process. */
 enum runtime_kind {
@@ -160,7 +161,8 @@ struct named_count {
 struct recording {
 	uint32_t tool_version;
 	uint32_t command_line;
-	uint32_t options; /* JSON */
+	uint32_t options;               /* JSON */
+	struct session_options session; /* of the options, by trace_set_options() */
 	uint32_t host;
 	uint32_t kernel;
 	uint32_t system;
@@ -234,8 +236,8 @@ uint32_t trace_add_text(struct trace *trace, const char *text);
  */
 uint32_t trace_add_foreign_provider(struct trace *trace, const char *name, size_t len);
 
-/* Whether the recorder's options have this text, such as "\"event\":\"thread-clocks\"". */
-bool trace_options_say(const struct trace *trace, const char *what);
+/* The options of the recording, as the Session event has them (JSON). */
+void trace_set_options(struct trace *trace, const char *json);
 
 /*
  * The CPU limit of a process: of its container, its control group, or an ancestor of that; the only one, if

@@ -38,6 +38,7 @@
 #include "target/targets.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "trace/session_options.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 #include "tracing/traced.h"
@@ -51,7 +52,7 @@ static void write_head(struct tracing *tracing)
 
 	bytes_reset(&tracing->writer.text);
 	json_object(&j, NULL);
-	json_z(&j, "scope", "processes");
+	json_z(&j, "scope", session_value_word(SESSION_PROCESSES));
 	json_z(&j, "providers",
 		tracing->options.providers_text ? tracing->options.providers_text : "");
 	json_u64(&j, "buffer_mb", tracing->options.buffer_mb);

@@ -168,7 +168,7 @@ static void test_callers(void **state)
 	tear_down(&f);
 
 	set_up(&f);
-	f.trace.recording.options = trace_add_text(&f.trace, "{\"call_graph\":\"fp\"}");
+	trace_set_options(&f.trace, "{\"call_graph\":\"fp\"}");
 	sample_mapping(&f.trace, trace_find_process(&f.trace, 4711), 9, LIBC + 0x1000000,
 		"/app/libpack.so");
 	sample_add(&f.profile, 4711, 4711, 600, 9, STACK(LIBC + 0x1000008));

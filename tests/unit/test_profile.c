@@ -130,7 +130,7 @@ static void runtime_samples(struct fixture *f, const char *options, bool clocks)
 	uint32_t asleep_stack = stack_table_intern(&f->trace.stacks, asleep, 1);
 
 	f->trace.recording.period_ns = 0;
-	f->trace.recording.options = trace_add_text(&f->trace, options);
+	trace_set_options(&f->trace, options);
 	if (clocks)
 		(void)trace_known_schema(&f->trace, SPOOR_THREAD_CLOCK);
 	struct schema *schema = vec_push(&f->trace.schemas);
@@ -254,7 +254,7 @@ static void test_scopes(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture f;
 		begin(&f);
-		f.trace.recording.options = trace_add_text(&f.trace, cases[i].options);
+		trace_set_options(&f.trace, cases[i].options);
 		count(&f, TOP_SELF);
 		assert_int_equal(f.report.scope, cases[i].scope);
 		end(&f);
@@ -345,7 +345,7 @@ static void test_replaced_on_the_stack(void **state)
 		struct fixture f;
 		begin(&f);
 		uint32_t shop = trace_find_process(&f.trace, 4711);
-		f.trace.recording.options = trace_add_text(&f.trace, options[i]);
+		trace_set_options(&f.trace, options[i]);
 		sample_code(&f.trace, shop, JIT + 0x1000,
 			"void [Shop] Shop.Loop::Run()[OptimizedTier1OSR]", UINT32_MAX, CODE_JIT,
 			TIER_1_OSR);
