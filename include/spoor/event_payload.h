@@ -49,6 +49,14 @@ SPOOR_API struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t p
 /* For spoor_fire_end(): loggers get the event, then it ends. */
 SPOOR_API void spoor_fire_logged(struct spoor_slot slot);
 
+/*
+ * For generated code, after the event `after` was fired: fires `walk`, whose fields are those in
+ * `head` (at most 64 bytes), the number of frames (u32) and their addresses, for the sessions that
+ * enable both. The stack begins with the caller. Any thread, signal handlers.
+ */
+SPOOR_API void spoor_fire_stack_walk(struct spoor_event *walk, const struct spoor_event *after,
+	const void *head, size_t head_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@
 #include "cli/words.h"
 #include "gen/gen.h"
 #include "gen/manifest.h"
+#include "gen/stack_walks.h"
 #include "machine/output_file.h"
 
 #define OPTIONS_VERB gen
@@ -145,6 +146,23 @@ static int read_manifest(const char *path, struct manifest *ret_manifest, struct
 	return error;
 }
 
+static int read_stack_list(const char *path, struct manifest *manifest, struct diag *diag)
+{
+	struct input in;
+	uint8_t *data = NULL;
+	size_t size;
+	int error = input_open_regular(&in, path, diag);
+
+	if (error < 0)
+		return error;
+	error = input_read_all(&in, STACK_LIST_BYTES_MAX, &data, &size, diag);
+	input_close(&in);
+	if (error == 0)
+		stack_walks_leave_out(manifest, (const char *)data, size);
+	free(data);
+	return error;
+}
+
 static void tell(const struct manifest *manifest, const struct gen_files *files, const char *folder)
 {
 	cleanup(bytes_done) struct bytes line = { 0 };
@@ -169,6 +187,12 @@ static int generate(const struct gen_values *values, const char *path, unsigned 
 
 	if (error < 0)
 		return error;
+	if (values->no_walks)
+		error = read_stack_list(values->no_walks, &manifest, diag);
+	if (error < 0) {
+		manifest_done(&manifest);
+		return error;
+	}
 	error = gen_files(&manifest, wanted, &files);
 	if (error < 0) {
 		manifest_done(&manifest);

@@ -164,6 +164,7 @@ struct man_event {
 	const char *keyword_names;
 	const char *level_name;
 	const char *task_name;
+	bool no_stack; /* wants no stack walk (stack_walks.h) */
 	uint32_t line;
 };
 

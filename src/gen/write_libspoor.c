@@ -6,6 +6,8 @@
  * The events of the .NET runtime are known to readers by number, with ETW's layout: a template that
  * libspoor's fields cannot describe in that layout is written as bytes. All others describe
  * themselves, and arrays have their own count.
+ *
+ * If the provider has an event with a stack, it follows each event that wants one (stack_walks.h).
  */
 #include "gen/gen.h"
 
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "gen/c_code.h"
+#include "gen/stack_walks.h"
 
 /* libspoor's levels end there; a provider's own levels are above. */
 #define LEVEL_MAX 5u
@@ -77,15 +80,22 @@ static void add_event(struct bytes *out, const struct man_provider *p,
 		c_add_parameters(out, p, tmpl, NULL);
 	else
 		bytes_text(out, "void");
-	bytes_printf(out, ")\n{\n\tif (%s_%s_enabled())\n\t\t", p->prefix, event->symbol);
+	const bool walks = stack_walk_is_wanted(p, event);
+	bytes_printf(out, ")\n{\n\tif (%s_%s_enabled())%s\n\t\t", p->prefix, event->symbol,
+		walks ? " {" : "");
 	bytes_printf(&self, "&%s_%s_event", p->prefix, event->symbol);
 	if (tmpl) {
 		bytes_printf(out, "%s_%s_write_(", p->prefix, tmpl->c_name);
 		c_add_arguments(out, tmpl, bytes_z(&self));
-		bytes_text(out, ");\n}\n");
+		bytes_text(out, ");\n");
 	} else {
-		bytes_printf(out, "spoor_fire(%s, NULL, 0);\n}\n", bytes_z(&self));
+		bytes_printf(out, "spoor_fire(%s, NULL, 0);\n", bytes_z(&self));
 	}
+	if (walks) {
+		stack_walk_add_call(out, p, event);
+		bytes_text(out, "\t}\n");
+	}
+	bytes_text(out, "}\n");
 	out->failed |= self.failed;
 	bytes_done(&self);
 }
@@ -126,6 +136,7 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 		add_writer_head(out, p, tmpl);
 		bytes_text(out, " SPOOR_HIDDEN;\n");
 	}
+	stack_walk_add_function(out, p);
 	vec_each(event, &p->events)
 		add_event(out, p, event);
 	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

@@ -26,7 +26,11 @@ compiles() {
 
 # fires NAME MANIFEST: each of its events once, with libspoor, and reads them back.
 fires() {
-	"$spoor" gen -q "$2" -o "$1" --only libspoor --only json 2>err || fail "$2 is refused"
+	"$spoor" gen -q "$2" -o "$1.stacks" --only libspoor 2>err || fail "$2 is refused"
+	compiles "$1.stacks"
+	# Without stack walks: each event once.
+	sed -nE 's/.*<provider [^>]*name="([^"]*)".*/nostack::\1::/p' "$2" >"$1.list"
+	"$spoor" gen -q "$2" -o "$1" --only libspoor --only json --no-walks "$1.list" 2>err || fail "$2 is refused"
 	compiles "$1"
 	mkdir "$1.program"
 	python3 "$fire" make "$1/events.json" libspoor "$1.program/main.c" "$1.program/expected.json" || fail "no program for $1"
@@ -70,6 +74,72 @@ END
 else
 	echo "left out: the manifests at $corpus"
 fi
+
+# A stack walk after each event that wants one, in sessions that enable both.
+fires stacks "$top/tests/data/manifest/stacks.man"
+cat >walks.c <<'END'
+#include <stdio.h>
+#include "acmewalks.h"
+static struct spoor_session *session_of(const char *path, uint64_t keywords)
+{
+	struct spoor_want want = { .size = sizeof(want), .name = "Acme-Walks", .keywords = keywords, .level = 4 };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_file_options file = { .size = sizeof(file), .path = path };
+	struct spoor_session *session = NULL;
+	return spoor_session_start_file(&options, &file, &session) ? NULL : session;
+}
+__attribute__((noinline, noclone)) static void walk(unsigned count)
+{
+	if (count)
+		walk(count - 1);
+	else
+		acmewalks_StepMade(7, 9);
+	acmewalks_StepLost();
+	__asm__ volatile("");
+}
+int main(void)
+{
+	static const uint64_t keywords[] = { 0x40000001, 0x1, 0x40000000 };
+	struct spoor_session *sessions[3];
+	char path[32];
+	if (spoor_start(NULL) || spoor_provider_register(&acmewalks))
+		return 1;
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "walks%d.nettrace", i);
+		if (!(sessions[i] = session_of(path, keywords[i])))
+			return 1;
+	}
+	walk(3);
+	for (int i = 0; i < 3; i++)
+		spoor_session_free(sessions[i]);
+	spoor_stop();
+	printf("%llu\n", (unsigned long long)(uintptr_t)walk);
+	return 0;
+}
+END
+gcc -std=c11 -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wall -Werror -I"$top/include" -Istacks.stacks walks.c stacks.stacks/acmewalks.c -L"$library" -lspoor -Wl,-rpath,"$library" -o walks 2>err ||
+	fail "the program with stack walks does not build"
+./walks >out 2>err || fail "the program with stack walks fails ($?)"
+for i in 0 1 2; do
+	"$spoor" events -q walks$i.nettrace --json | jq -c 'select(.provider == "Acme-Walks")' >walks$i.json 2>err || fail "walks$i.nettrace cannot be read"
+done
+python3 - "$(cat out)" <<'END' >out 2>err || fail "other stack walks than the program made"
+import json, sys
+place = int(sys.argv[1])
+read = [[json.loads(line) for line in open("walks%d.json" % i)] for i in range(3)]
+assert [e["event"] for e in read[0]] == ["StepMade", "StackWalk"] + ["StepLost", "StackWalk"] * 4, read[0]
+assert [e["event"] for e in read[1]] == ["StepMade"] + ["StepLost"] * 4, read[1]
+assert read[2] == [], read[2]
+for i, walk in enumerate(read[0][1::2]):
+    fields = walk["fields"]
+    assert fields["ClrInstanceID"] == (9 if i == 0 else 0) and fields["Reserved1"] == fields["Reserved2"] == 0, fields
+    stack = [int(str(frame), 0) for frame in fields["Stack"]]
+    assert fields["FrameCount"] == len(stack), fields
+    # walk() and its callers: four frames for the innermost, then fewer; below them main().
+    inside = [place <= frame < place + 256 for frame in stack]
+    depth = 4 if i == 0 else 5 - i
+    assert all(inside[:depth]) and not any(inside[depth + 1:]) and len(stack) > depth, (i, hex(place), fields)
+END
 
 # The same manifest gives the same bytes, wherever it is.
 cp "$top/tests/data/manifest/shop.man" .
