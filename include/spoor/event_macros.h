@@ -385,8 +385,10 @@
 #define SPOOR_SECTION "spoor_events"
 #ifdef _WIN32
 #define SPOOR_HIDDEN /* there, a symbol is hidden unless it is exported */
+#define SPOOR_ONE    __attribute__((selectany))
 #else
 #define SPOOR_HIDDEN __attribute__((visibility("hidden")))
+#define SPOOR_ONE    SPOOR_HIDDEN __attribute__((weak))
 #endif
 
 /*
@@ -394,7 +396,12 @@
  * it only in some linkers. A compiler without the attribute (GCC before 11, Clang before 13) needs
  * -Wl,-z,nostart-stop-gc with lld.
  */
-#ifdef __has_attribute
+#ifdef _WIN32
+/* Windows' linker sorts the parts of a section by what follows the '$'. */
+#define SPOOR_LISTED __attribute__((used, section(SPOOR_SECTION_WINDOWS "$m")))
+#elif defined(__APPLE__)
+#define SPOOR_LISTED __attribute__((used, section("__DATA,spoor_events")))
+#elif defined(__has_attribute)
 #if __has_attribute(retain)
 #define SPOOR_LISTED __attribute__((used, retain, section(SPOOR_SECTION)))
 #endif
@@ -403,23 +410,42 @@
 #define SPOOR_LISTED __attribute__((used, section(SPOOR_SECTION)))
 #endif
 
+#ifdef _WIN32
+/* Each source file has both, which are NULL: no event. */
+#define SPOOR_SECTION_WINDOWS "spoor"
+__attribute__((used,
+	section(SPOOR_SECTION_WINDOWS
+		"$a"))) static struct spoor_event *const spoor_events_begin_[1] = { SPOOR_NULL };
+__attribute__((used,
+	section(SPOOR_SECTION_WINDOWS
+		"$z"))) static struct spoor_event *const spoor_events_end_[1] = { SPOOR_NULL };
+#define SPOOR_EVENTS_BEGIN spoor_events_begin_
+#define SPOOR_EVENTS_END   spoor_events_end_
+#else
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __APPLE__
+extern struct spoor_event *const
+	__start_spoor_events[] __asm__("section$start$__DATA$spoor_events");
+extern struct spoor_event *const __stop_spoor_events[] __asm__("section$end$__DATA$spoor_events");
+#else
 extern struct spoor_event *const __start_spoor_events[] SPOOR_HIDDEN __attribute__((weak));
 extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute__((weak));
+#endif
 #ifdef __cplusplus
 }
+#endif
+#define SPOOR_EVENTS_BEGIN __start_spoor_events
+#define SPOOR_EVENTS_END   __stop_spoor_events
 #endif
 
 #define SPOOR_PROVIDER(provider, name) SPOOR_PROVIDER_WITH(provider, name, SPOOR_NULL, SPOOR_NULL)
 
 /* A provider with an enable callback (spoor_enable_function). */
-#define SPOOR_PROVIDER_WITH(provider, name, enable, context)                                    \
-	SPOOR_HIDDEN __attribute__((weak)) struct spoor_provider provider = {                   \
-		sizeof(struct spoor_provider), name, __start_spoor_events, __stop_spoor_events, \
-		enable, context, SPOOR_NULL                                                     \
-	};
+#define SPOOR_PROVIDER_WITH(provider, name, enable, context)                              \
+	SPOOR_ONE struct spoor_provider provider = { sizeof(struct spoor_provider), name, \
+		SPOOR_EVENTS_BEGIN, SPOOR_EVENTS_END, enable, context, SPOOR_NULL };
 
 /*
  * In one file of a shared object: registers its providers at dlopen() and unregisters them at
@@ -452,7 +478,7 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 		#full ": the id is not a number from 0 to 65535")                                  \
 	SPOOR_ASSERT(SPOOR_CAST(long long, level) >= 0 && SPOOR_CAST(long long, level) <= 5,       \
 		#full ": the level is not a number from 0 to 5")                                   \
-	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,               \
+	SPOOR_ONE struct spoor_event full##_event = { 0, 0,                                        \
 		SPOOR_CAST(uint32_t, sizeof(struct spoor_event)), &provider, text, keywords,       \
 		fields, field_count, SPOOR_CAST(uint16_t, id), version,                            \
 		SPOOR_CAST(uint8_t, level), opcode, 0, SPOOR_RING_PROTOCOL };                      \

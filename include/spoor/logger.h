@@ -11,7 +11,7 @@
  * enabled. Until then, and for all other events, firing costs the same as without loggers.
  *
  * The environment variable SPOOR_LOGGERS starts loggers in spoor_start(): names separated by
- * commas, "usdt,lttng,user-events". It is ignored in programs with rights that their user does not have.
+ * commas, "usdt,lttng,user-events,etw,dtrace". It is ignored in programs with rights that their user does not have.
  *
  * An enable callback is called when the first event of its provider is enabled, and when the
  * highest level or the keywords of the enabled events change, with session_id
@@ -29,13 +29,23 @@ extern "C" {
 enum spoor_logger {
 	/* probes of user space: bpftrace, perf, SystemTap, BPF programs (x86-64 and arm64) */
 	SPOOR_LOGGER_USDT = 0,
-	/* LTTng-UST 2.13 or later, whose library is loaded at run time */
+	/* LTTng-UST 2.12 or later, whose library is loaded at run time */
 	SPOOR_LOGGER_LTTNG = 1,
 	/*
 	 * user_events of Linux 6.4 or later, in EventHeader format: perf, ftrace, dotnet-trace and
 	 * other tools of the kernel's tracepoints; needs rights for user_events_data in tracefs
 	 */
 	SPOOR_LOGGER_USER_EVENTS = 2,
+	/*
+	 * ETW of Windows: events describe themselves as those of TraceLogging do. In the library that
+	 * scripts/libspoor-direct builds; -ENOTSUP elsewhere
+	 */
+	SPOOR_LOGGER_ETW = 3,
+	/*
+	 * DTrace of macOS: a probe for each level, with names and the fields as JSON. In the library
+	 * that scripts/libspoor-direct builds; -ENOTSUP elsewhere
+	 */
+	SPOOR_LOGGER_DTRACE = 4,
 };
 
 #define SPOOR_LOGGER_SESSION (UINT64_C(1) << 63)

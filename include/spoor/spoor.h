@@ -47,7 +47,7 @@ extern "C" {
 #define SPOOR_VERSION_MAJOR 0
 #define SPOOR_VERSION_MINOR 1
 
-#ifdef SPOOR_BUILDING
+#if defined(SPOOR_BUILDING) && !defined(_WIN32)
 #define SPOOR_API __attribute__((visibility("default")))
 #else
 #define SPOOR_API

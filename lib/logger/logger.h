@@ -53,5 +53,7 @@ struct logger_ops {
 extern const struct logger_ops logger_usdt;
 extern const struct logger_ops logger_lttng;
 extern const struct logger_ops logger_user_events;
+extern const struct logger_ops logger_etw;    /* Windows */
+extern const struct logger_ops logger_dtrace; /* macOS */
 
 #endif

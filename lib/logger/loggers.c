@@ -23,12 +23,23 @@
 #define LOOK_NS    UINT64_C(100000000)
 #define PART_CHUNK 1024u
 
-static const struct logger_ops *const all[] = {
-	[SPOOR_LOGGER_USDT] = &logger_usdt,
-	[SPOOR_LOGGER_LTTNG] = &logger_lttng,
-	[SPOOR_LOGGER_USER_EVENTS] = &logger_user_events,
+/* Those of this system. A logger's place here is that of its slot. */
+static const struct {
+	enum spoor_logger which;
+	const struct logger_ops *ops;
+} all[] = {
+#if defined(SPOOR_DIRECT_DTRACE)
+	{ SPOOR_LOGGER_DTRACE, &logger_dtrace },
+#elif defined(SPOOR_DIRECT_ETW)
+	{ SPOOR_LOGGER_ETW, &logger_etw },
+#else
+	{ SPOOR_LOGGER_USDT, &logger_usdt },
+	{ SPOOR_LOGGER_LTTNG, &logger_lttng },
+	{ SPOOR_LOGGER_USER_EVENTS, &logger_user_events },
+#endif
 };
 #define LOGGER_COUNT (sizeof(all) / sizeof(all[0]))
+#define WHICH_MAX    SPOOR_LOGGER_DTRACE
 _Static_assert(LOGGER_COUNT <= LOGGERS_MAX, "each logger has a slot");
 
 struct part {
@@ -53,6 +64,16 @@ static struct {
 	uint32_t names_room;
 	struct loop_timer timer;
 } loggers = { .lock = PTHREAD_MUTEX_INITIALIZER, .open_lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* LOGGER_COUNT: not on this system. */
+static size_t place_of(enum spoor_logger which)
+{
+	size_t i = 0;
+
+	while (i < LOGGER_COUNT && all[i].which != which)
+		i++;
+	return i;
+}
 
 static uint32_t slot_of(size_t index)
 {
@@ -173,7 +194,7 @@ static void part_add(size_t i, const struct event_entry *entry)
 		__atomic_store_n(&logger->chunks[index / PART_CHUNK], chunk, __ATOMIC_RELEASE);
 	}
 	const struct logger_names *names = names_of(entry);
-	void *part = names ? all[i]->add(entry, names) : NULL;
+	void *part = names ? all[i].ops->add(entry, names) : NULL;
 	__atomic_store_n(&part_of(logger, index)->part, part, __ATOMIC_RELEASE);
 	__atomic_store_n(&part_of(logger, index)->refused, !part, __ATOMIC_RELAXED);
 }
@@ -196,12 +217,12 @@ static bool is_on(uint32_t slot, const struct event_entry *entry)
 	const struct part *part = is_open(logger) ? part_of(logger, entry->index) : NULL;
 	const void *own = part ? __atomic_load_n(&part->part, __ATOMIC_ACQUIRE) : NULL;
 
-	return own && all[i]->is_on(own);
+	return own && all[i].ops->is_on(own);
 }
 
 static void set(size_t i)
 {
-	registry_logger_set(slot_of(i), SPOOR_LOGGER_SESSION + i, is_on);
+	registry_logger_set(slot_of(i), SPOOR_LOGGER_SESSION + all[i].which, is_on);
 }
 
 /*
@@ -227,7 +248,7 @@ static void loggers_look(bool always)
 		}
 		for (uint32_t index = 1; index < logger->seen; index++) {
 			struct part *part = part_of(logger, index);
-			bool on = part && part->part && all[i]->is_on(part->part);
+			bool on = part && part->part && all[i].ops->is_on(part->part);
 			any = any || on;
 			if (!part || part->was_on == on)
 				continue;
@@ -250,6 +271,17 @@ static void timer_expired(struct loop_timer *timer)
 	loggers_look(false);
 	if (registry_is_announcing())
 		loop_timer_set(timer, platform_now_ns() + LOOK_NS);
+}
+
+static void look_posted(void *context)
+{
+	(void)context;
+	loggers_look(false);
+}
+
+void loggers_look_soon(void)
+{
+	(void)loop_post(look_posted, NULL);
 }
 
 static void timer_start(void *context)
@@ -278,7 +310,7 @@ static void loggers_log(const struct event_entry *entry, uint64_t slots, const u
 		const struct part *part = part_of(&loggers.loggers[i], entry->index);
 		void *own = part ? __atomic_load_n(&part->part, __ATOMIC_ACQUIRE) : NULL;
 		if (own)
-			all[i]->fire(own, entry, payload, payload_size);
+			all[i].ops->fire(own, entry, payload, payload_size);
 	}
 	errno = error;
 }
@@ -295,25 +327,25 @@ static void parts_off(size_t i)
 		if (!part)
 			continue;
 		part->was_on = false;
-		if (all[i]->remakes_parts)
+		if (all[i].ops->remakes_parts)
 			__atomic_store_n(&part->part, NULL, __ATOMIC_RELEASE);
 	}
-	if (all[i]->remakes_parts)
+	if (all[i].ops->remakes_parts)
 		logger->seen = 1;
 }
 
 int spoor_logger_start(enum spoor_logger which)
 {
-	size_t i = (size_t)which;
+	size_t i = place_of(which);
 
-	if (i >= LOGGER_COUNT)
-		return -EINVAL;
+	if (i == LOGGER_COUNT)
+		return (int)which < 0 || which > WHICH_MAX ? -EINVAL : -ENOTSUP;
 	if (!loop_running())
 		return -ENOTCONN;
 	struct logger *logger = &loggers.loggers[i];
 	pthread_mutex_lock(&loggers.open_lock);
 	bool was_open = is_open(logger);
-	int r = was_open ? 0 : all[i]->open();
+	int r = was_open ? 0 : all[i].ops->open();
 	if (r == 0) {
 		pthread_mutex_lock(&loggers.lock);
 		if (!logger->seen)
@@ -333,10 +365,10 @@ int spoor_logger_start(enum spoor_logger which)
 
 void spoor_logger_stop(enum spoor_logger which)
 {
-	size_t i = (size_t)which;
+	size_t i = place_of(which);
 	bool any = false;
 
-	if (i >= LOGGER_COUNT || !is_open(&loggers.loggers[i]))
+	if (i == LOGGER_COUNT || !is_open(&loggers.loggers[i]))
 		return;
 	pthread_mutex_lock(&loggers.open_lock);
 	pthread_mutex_lock(&loggers.lock);
@@ -345,7 +377,7 @@ void spoor_logger_stop(enum spoor_logger which)
 		any = any || is_open(&loggers.loggers[k]);
 	if (!any)
 		registry_announce_to(NULL, NULL);
-	all[i]->close();
+	all[i].ops->close();
 	parts_off(i);
 	pthread_mutex_unlock(&loggers.lock);
 	pthread_mutex_unlock(&loggers.open_lock);
@@ -355,8 +387,8 @@ void spoor_logger_stop(enum spoor_logger which)
 void spoor_logger_prepare_thread(void)
 {
 	for (size_t i = 0; i < LOGGER_COUNT; i++)
-		if (is_open(&loggers.loggers[i]) && all[i]->prepare_thread)
-			all[i]->prepare_thread();
+		if (is_open(&loggers.loggers[i]) && all[i].ops->prepare_thread)
+			all[i].ops->prepare_thread();
 }
 
 void loggers_start_configured(void)
@@ -366,9 +398,9 @@ void loggers_start_configured(void)
 	while (at && *at) {
 		size_t length = strcspn(at, ", ");
 		for (size_t i = 0; i < LOGGER_COUNT; i++)
-			if (length == strlen(all[i]->name) &&
-				strncmp(at, all[i]->name, length) == 0)
-				(void)spoor_logger_start((enum spoor_logger)i);
+			if (length == strlen(all[i].ops->name) &&
+				strncmp(at, all[i].ops->name, length) == 0)
+				(void)spoor_logger_start(all[i].which);
 		at += length;
 		at += strspn(at, ", ");
 	}
@@ -383,22 +415,22 @@ static int loggers_start(const struct spoor_options *options)
 static void loggers_stop(void)
 {
 	for (size_t i = 0; i < LOGGER_COUNT; i++)
-		spoor_logger_stop((enum spoor_logger)i);
+		spoor_logger_stop(all[i].which);
 	(void)loop_call(timer_stop, NULL);
 }
 
 void loggers_fork_before(void)
 {
 	for (size_t i = 0; i < LOGGER_COUNT; i++)
-		if (loggers.loggers[i].was_opened && all[i]->fork_before)
-			all[i]->fork_before();
+		if (loggers.loggers[i].was_opened && all[i].ops->fork_before)
+			all[i].ops->fork_before();
 }
 
 void loggers_fork_parent(void)
 {
 	for (size_t i = LOGGER_COUNT; i > 0; i--)
-		if (loggers.loggers[i - 1].was_opened && all[i - 1]->fork_parent)
-			all[i - 1]->fork_parent();
+		if (loggers.loggers[i - 1].was_opened && all[i - 1].ops->fork_parent)
+			all[i - 1].ops->fork_parent();
 }
 
 void loggers_fork_child(void)
@@ -411,8 +443,8 @@ void loggers_fork_child(void)
 		struct logger *logger = &loggers.loggers[i - 1];
 		parts_off(i - 1);
 		__atomic_store_n(&logger->open, false, __ATOMIC_RELAXED);
-		if (logger->was_opened && all[i - 1]->fork_child)
-			all[i - 1]->fork_child();
+		if (logger->was_opened && all[i - 1].ops->fork_child)
+			all[i - 1].ops->fork_child();
 	}
 }
 

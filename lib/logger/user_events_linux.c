@@ -13,6 +13,7 @@
 #include <spoor/user_events.h>
 
 #include "lib/event/firing.h"
+#include "lib/logger/counted_payload.h"
 #include "lib/logger/event_header.h"
 #include "lib/logger/logger.h"
 
@@ -31,7 +32,7 @@ struct user_tracepoint {
 
 struct user_part {
 	struct user_tracepoint *tracepoint;
-	enum event_header_payload payload;
+	enum counted_payload payload;
 	uint8_t header[SPOOR_EVENT_HEADER_SIZE];
 	struct outbuf description;
 	struct user_part *next; /* for leak checkers */
@@ -111,7 +112,7 @@ static void *user_events_add(const struct event_entry *entry, const struct logge
 
 	if (!made)
 		return NULL;
-	made->payload = event_header_payload_of(entry);
+	made->payload = counted_payload_of(entry, COUNTED_GUIDS_SWAPPED);
 	made->header[0] = SPOOR_EVENT_HEADER_FLAGS;
 	made->header[1] = entry->info.version;
 	memcpy(&made->header[2], &(uint16_t){ (uint16_t)entry->info.id }, sizeof(uint16_t));
@@ -165,7 +166,8 @@ static __attribute__((noinline)) int write_usual(const struct user_part *own,
 	const struct event_entry *entry, const uint8_t *payload, size_t size)
 {
 	uint8_t converted[CONVERTED_USUAL];
-	int r = event_header_convert(entry, payload, size, converted, sizeof(converted));
+	int r = counted_payload_convert(entry, COUNTED_GUIDS_SWAPPED, payload, size, converted,
+		sizeof(converted));
 
 	if (r >= 0)
 		write_event(own, converted, (size_t)r);
@@ -176,7 +178,8 @@ static __attribute__((noinline)) void write_large(const struct user_part *own,
 	const struct event_entry *entry, const uint8_t *payload, size_t size)
 {
 	uint8_t converted[CONVERTED_MAX];
-	int r = event_header_convert(entry, payload, size, converted, sizeof(converted));
+	int r = counted_payload_convert(entry, COUNTED_GUIDS_SWAPPED, payload, size, converted,
+		sizeof(converted));
 
 	if (r >= 0)
 		write_event(own, converted, (size_t)r);
@@ -189,7 +192,7 @@ static void user_events_fire(void *part, const struct event_entry *entry, const 
 
 	if (!user_events_is_on(own))
 		return;
-	if (own->payload == EVENT_HEADER_SAME)
+	if (own->payload == COUNTED_PAYLOAD_SAME)
 		write_event(own, payload, payload_size);
 	else if (write_usual(own, entry, payload, payload_size) == -E2BIG)
 		write_large(own, entry, payload, payload_size);

@@ -1,4 +1,4 @@
-/* The calls of ETW, as a program on Linux: each event is written to standard output as a line. */
+/* The calls of ETW, as a program on Linux: each event is written to standard output as a line. Any thread. */
 #ifndef TESTS_GEN_ETW_EVNTPROV_H
 #define TESTS_GEN_ETW_EVNTPROV_H
 
@@ -24,6 +24,14 @@ ULONG EventRegister(LPCGUID provider, PENABLECALLBACK callback, PVOID context,
 ULONG EventUnregister(REGHANDLE handle);
 ULONG EventWrite(REGHANDLE handle, const EVENT_DESCRIPTOR *event, ULONG count,
 	EVENT_DATA_DESCRIPTOR *data);
+/*
+ * The line begins with "transfer", and has before the payload the activity, the related one (or "-"),
+ * the thread, and the bytes of the provider's and of the event's metadata.
+ */
+ULONG EventWriteTransfer(REGHANDLE handle, const EVENT_DESCRIPTOR *event, LPCGUID activity,
+	LPCGUID related, ULONG count, EVENT_DATA_DESCRIPTOR *data);
+typedef int EVENT_INFO_CLASS;
+ULONG EventSetInformation(REGHANDLE handle, EVENT_INFO_CLASS what, PVOID bytes, ULONG size);
 UCHAR EventEnabled(REGHANDLE handle, const EVENT_DESCRIPTOR *event);
 
 static inline void EventDataDescCreate(EVENT_DATA_DESCRIPTOR *data, const void *bytes, ULONG size)
