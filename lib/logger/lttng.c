@@ -21,6 +21,7 @@
 #include "lib/logger/logger.h"
 #include "lib/logger/lttng_abi.h"
 #include "lib/logger/lttng_fields.h"
+#include "lib/logger/lttng_old.h"
 
 /* Provider and event with a colon. */
 #define NAMES_MAX 255u
@@ -30,6 +31,7 @@ struct lttng_registered;
 
 static struct {
 	bool loaded;
+	bool old;   /* it is 2.12 or older: lttng_old.h */
 	bool forks; /* fork() is announced to LTTng here, not by its own wrapper */
 	int (*site_register)(struct lttng_tracepoint *const *start, int count);
 	int (*site_unregister)(struct lttng_tracepoint *const *start);
@@ -57,6 +59,7 @@ struct tracepoint {
 	const int *log_level_pointer;
 	char uri[96];
 	const char *uri_pointer;
+	struct lttng_old *old; /* NULL: of 2.13 or later */
 	struct tracepoint *next;
 };
 
@@ -89,8 +92,11 @@ static int load(void)
 	void *sites = dlopen("liblttng-ust-tracepoint.so.1", flags);
 	void *events = sites ? dlopen("liblttng-ust.so.1", flags) : NULL;
 
-	if (!events)
-		return -ENOENT;
+	if (!events) {
+		int r = lttng_old_load();
+		ust.loaded = ust.old = r == 0;
+		return r;
+	}
 	if (!symbol(sites, "lttng_ust_tracepoint_module_register", &ust.site_register) ||
 		!symbol(sites, "lttng_ust_tracepoint_module_unregister", &ust.site_unregister) ||
 		!symbol(sites, "lttng_ust_tp_rcu_read_lock", &ust.read_lock) ||
@@ -113,6 +119,8 @@ static int load(void)
 
 static bool tracepoint_register(struct tracepoint *tracepoint)
 {
+	if (tracepoint->old)
+		return lttng_old_register(tracepoint->old);
 	if (tracepoint->registered)
 		return true;
 	if (ust.site_register(&tracepoint->site_pointer, 1))
@@ -135,6 +143,8 @@ static int lttng_open(void)
 static void lttng_close(void)
 {
 	for (struct tracepoint *each = ust.first; each; each = each->next) {
+		if (each->old)
+			lttng_old_unregister(each->old);
 		if (!each->registered)
 			continue;
 		ust.event_unregister(each->registered);
@@ -153,7 +163,7 @@ static bool is_wanted(const struct lttng_enabled *enabled, const struct fired *f
 		return false;
 	if (!__atomic_load_n(&enabled->has_filter, __ATOMIC_RELAXED))
 		return true;
-	lttng_stack_make(fired->entry, fired->payload, fired->payload_size, stack);
+	lttng_stack_make(fired->entry, fired->payload, fired->payload_size, false, stack);
 	return enabled->run_filter(enabled, (const char *)stack->values, context, NULL) == 0;
 }
 
@@ -175,7 +185,7 @@ static __attribute__((noinline)) void notify(const struct lttng_enabled *enabled
 
 	if (!is_wanted(enabled, fired, &stack, context))
 		return;
-	lttng_stack_make(fired->entry, fired->payload, fired->payload_size, &stack);
+	lttng_stack_make(fired->entry, fired->payload, fired->payload_size, false, &stack);
 	notifier->send(notifier, (const char *)stack.values, context, &notification);
 }
 
@@ -230,6 +240,8 @@ static bool lttng_is_on(const void *part)
 {
 	const struct tracepoint *tracepoint = part;
 
+	if (__builtin_expect(tracepoint->old != NULL, 0))
+		return lttng_old_is_on(tracepoint->old);
 	return __atomic_load_n(&tracepoint->site.state, __ATOMIC_RELAXED) != 0;
 }
 
@@ -239,6 +251,10 @@ static void lttng_fire(void *part, const struct event_entry *entry, const uint8_
 	struct tracepoint *tracepoint = part;
 	const struct fired fired = { entry, payload, payload_size };
 
+	if (__builtin_expect(tracepoint->old != NULL, 0)) {
+		lttng_old_fire(tracepoint->old, entry, payload, payload_size);
+		return;
+	}
 	if (!lttng_is_on(tracepoint))
 		return;
 	ust.read_lock();
@@ -303,6 +319,13 @@ static void *lttng_add(const struct event_entry *entry, const struct logger_name
 		.provider_reference = &reference,
 		.signature = SIGNATURE };
 	made->site_pointer = &made->site;
+	if (ust.old) {
+		made->old = lttng_old_make(&made->event, names->provider);
+		if (!made->old) {
+			free(made);
+			return NULL;
+		}
+	}
 	made->next = ust.first;
 	ust.first = made;
 	(void)tracepoint_register(made);
@@ -323,18 +346,24 @@ static void lttng_prepare_thread(void)
  */
 static void lttng_fork_before(void)
 {
+	if (ust.old)
+		lttng_old_fork_before(&ust.signals);
 	if (ust.forks)
 		ust.before_fork(&ust.signals);
 }
 
 static void lttng_fork_parent(void)
 {
+	if (ust.old)
+		lttng_old_fork_parent(&ust.signals);
 	if (ust.forks)
 		ust.after_fork_parent(&ust.signals);
 }
 
 static void lttng_fork_child(void)
 {
+	if (ust.old)
+		lttng_old_fork_child(&ust.signals);
 	if (ust.forks)
 		ust.after_fork_child(&ust.signals);
 }

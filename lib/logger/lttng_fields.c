@@ -438,6 +438,19 @@ static void stack_add(struct lttng_stack *to, uint64_t value)
 		to->values[to->count++] = value;
 }
 
+/* A field that filters do not compare; LTTng-UST 2.12 has a place for it. */
+static void stack_add_unfiltered(struct lttng_stack *to, const struct spoor_value *value)
+{
+	const bool texts = value->is_array &&
+			   (value->type == SPOOR_TYPE_TEXT || value->type == SPOOR_TYPE_TEXT16);
+	const bool bytes = value->type == SPOOR_TYPE_STRUCT || value->type == SPOOR_TYPE_GUID;
+
+	if (!to->whole)
+		return;
+	stack_add(to, bytes ? value->byte_count : value->count);
+	stack_add(to, texts ? (uintptr_t) "" : (uintptr_t)value->bytes);
+}
+
 static void stack_add_value(struct lttng_stack *to, const struct spoor_value *value)
 {
 	struct spoor_value member;
@@ -448,8 +461,10 @@ static void stack_add_value(struct lttng_stack *to, const struct spoor_value *va
 		/* As array_add() describes them. */
 		if (value->type == SPOOR_TYPE_STRUCT || value->type == SPOOR_TYPE_TEXT ||
 			value->type == SPOOR_TYPE_TEXT16 || value->type == SPOOR_TYPE_GUID ||
-			value->type == SPOOR_TYPE_F32 || value->type == SPOOR_TYPE_F64)
+			value->type == SPOOR_TYPE_F32 || value->type == SPOOR_TYPE_F64) {
+			stack_add_unfiltered(to, value);
 			return;
+		}
 		stack_add(to, value->count);
 		stack_add(to, (uintptr_t)value->bytes);
 		return;
@@ -460,6 +475,7 @@ static void stack_add_value(struct lttng_stack *to, const struct spoor_value *va
 			stack_add_value(to, &member);
 		break;
 	case SPOOR_TYPE_GUID:
+		stack_add_unfiltered(to, value);
 		break;
 	case SPOOR_TYPE_TEXT:
 		stack_add(to, (uintptr_t)value->bytes);
@@ -495,7 +511,7 @@ static void stack_add_value(struct lttng_stack *to, const struct spoor_value *va
 }
 
 void lttng_stack_make(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
-	struct lttng_stack *ret_stack)
+	bool whole, struct lttng_stack *ret_stack)
 {
 	struct spoor_event_view event = { .size = sizeof(event),
 		.info = &entry->info,
@@ -504,6 +520,7 @@ void lttng_stack_make(const struct event_entry *entry, const uint8_t *payload, s
 	struct spoor_value value;
 	size_t position = 0;
 
+	ret_stack->whole = whole;
 	ret_stack->count = 0;
 	ret_stack->text_size = 0;
 	while (spoor_event_next_field(&event, &position, &value) == 1)

@@ -42,9 +42,11 @@ struct lttng_stack {
 	uint64_t values[2 * LTTNG_FIELDS_MAX];
 	unsigned count;
 	size_t text_size;
+	bool whole;
 	char texts[LTTNG_STACK_TEXTS];
 };
+/* `whole`: also those that filters do not compare, as LTTng-UST 2.12 counts them. */
 void lttng_stack_make(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
-	struct lttng_stack *ret_stack);
+	bool whole, struct lttng_stack *ret_stack);
 
 #endif

@@ -45,7 +45,7 @@ struct destination {
 static const struct destination destinations[] = {
 	{ "usdt", true, SPOOR_LOGGER_USDT, "" },
 	{ "lttng", true, SPOOR_LOGGER_LTTNG,
-		"it needs liblttng-ust 2.13 or later (Debian: liblttng-ust1, lttng-tools); the static spoor cannot load it" },
+		"it needs liblttng-ust 2.12 or later (Debian: liblttng-ust1, lttng-tools); the static spoor cannot load it" },
 	{ "user-events", true, SPOOR_LOGGER_USER_EVENTS,
 		"it needs Linux 6.4 or newer with CONFIG_USER_EVENTS and rights for user_events_data in tracefs; spoor doctor says what is missing" },
 	{ "file", false, 0, "" },

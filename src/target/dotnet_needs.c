@@ -329,12 +329,13 @@ static void lttng(struct capability *row, const struct look *look)
 static void lttng_logger(struct capability *row, const struct look *look)
 {
 	(void)look;
-	if (library_is_here("liblttng-ust.so.1")) {
+	/* 2.13 and later, and 2.12 */
+	if (library_is_here("liblttng-ust.so.1") || library_is_here("liblttng-ust.so.0")) {
 		say(row, CAPABILITY_YES, "%s", "");
 		return;
 	}
 	say(row, CAPABILITY_NO, "%s", "liblttng-ust.so.1 is not installed");
-	text_set(row->remedy, "%s", "install liblttng-ust 2.13 or newer (Debian: liblttng-ust1)");
+	text_set(row->remedy, "%s", "install liblttng-ust 2.12 or newer (Debian: liblttng-ust1)");
 }
 
 static void user_events(struct capability *row, const struct look *look)

@@ -1,13 +1,22 @@
 #!/bin/sh
-# logger_lttng.sh SPOOR: LTTng records libspoor's events with their types, values, levels and thread; sessions that come, filter and go; a child of fork().
+# logger_lttng.sh SPOOR [old]: LTTng records libspoor's events with their types, values, levels and thread; sessions that come, filter and go; a child of fork(). old: with LTTng-UST 2.12
+# (Debian 11's, fetched into the build folder, or taken from the folder that SPOOR_LTTNG_UST0 names), and without 2.13.
 here=$(dirname "$(realpath "$0")")
 . "$here/../kernel/prelude"
 for tool in lttng lttng-sessiond babeltrace2; do
 	command -v $tool >/dev/null || skip "$tool is not in PATH (Debian: lttng-tools, babeltrace2)"
 done
 ! grep -q '^SPOOR_SANITIZE:[A-Z]*=thread' "$(dirname "$spoor")/CMakeCache.txt" || skip "the thread sanitizer cannot follow the forked children of a program with LTTng's threads"
-ldconfig -p 2>/dev/null | grep -q 'liblttng-ust\.so\.1' || skip "liblttng-ust.so.1 is not installed (Debian: liblttng-ust1)"
-writer=$(dirname "$spoor")/tests/lib/logger_writer
+build=$(dirname "$spoor")
+writer=$build/tests/lib/logger_writer
+which=${2:-new}
+if [ "$which" = old ]; then
+	! is_sanitized || skip "a preloaded library is not for sanitizers"
+	old=${SPOOR_LTTNG_UST0:-$build/gc-tests/lttng-ust0}
+	why=$(sh "$here/../gc/fetch_lttng" "$old") || skip "no liblttng-ust.so.0: $why"
+else
+	ldconfig -p 2>/dev/null | grep -q 'liblttng-ust\.so\.1' || skip "liblttng-ust.so.1 is not installed (Debian: liblttng-ust1)"
+fi
 mkfifo -m 666 input
 exec 9<>input
 
@@ -25,6 +34,12 @@ if is_root; then
 	writer=$scratch/logger_writer
 	export LD_LIBRARY_PATH="$scratch"
 fi
+run=''
+if [ "$which" = old ]; then
+	mkdir old
+	cp "$old"/*.so.* "$build/tests/lib/libwithout_ust1.so" old/
+	run="env LD_PRELOAD=$scratch/old/libwithout_ust1.so LD_LIBRARY_PATH=$scratch/old:${LD_LIBRARY_PATH:-}"
+fi
 mkdir home
 ! is_root || chown 65534:65534 home
 export HOME="$scratch/home" LTTNG_HOME="$scratch/home" TMPDIR="$scratch/home"
@@ -34,7 +49,7 @@ until_true $as lttng --no-sessiond list || fail "the session daemon does not ans
 # writer NAME=VALUE...: starts logger_writer and sets $pid.
 writer() {
 	rm -f events
-	start WRITER sh -c 'exec env "$@" lttng <input >events' sh "$@" $as "$writer"
+	start WRITER sh -c 'exec env "$@" lttng <input >events' sh "$@" $as $run "$writer"
 	pid=$WRITER
 	until_true grep -q '^ready' events || fail "logger_writer did not start"
 }
@@ -60,6 +75,7 @@ rounds() {
 }
 
 writer
+[ "$which" = new ] || grep -q 'liblttng-ust\.so\.0' "/proc/$pid/maps" || fail "the writer has not loaded the old library"
 $as lttng --no-sessiond list -u >list 2>&1
 has list 'Types:Plain_V3 \(loglevel: TRACE_INFO \(6\)\)'
 has list 'Types:Nothing \(loglevel: TRACE_EMERG \(0\)\)'
@@ -120,14 +136,14 @@ session exit
 lttng_do enable-event -s exit -u -c c 'Types:*'
 lttng_do start exit
 for i in 1 2 3 4 5 6; do
-	$as "$writer" lttng exit >out 2>err || fail "exit while threads fire: $? $(cat err)"
+	$as $run "$writer" lttng exit >out 2>err || fail "exit while threads fire: $? $(cat err)"
 	has out '^enabled'
 done
 lttng_do destroy exit
 babeltrace2 home/exit 2>err | grep -q 'Types:Nested' || fail "no event of programs that end: $(cat err)"
 
 # Sessions that come and go while four threads fire, signal handlers fire, and children are forked.
-start CHURN sh -c 'exec "$@" lttng churn <input >churn.out' sh $as "$writer"
+start CHURN sh -c 'exec "$@" lttng churn <input >churn.out' sh $as $run "$writer"
 churn=$CHURN
 until_true grep -q '^ready' churn.out || fail "the churn did not start"
 for i in 1 2 3 4 5 6; do
