@@ -3,13 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/diag.h"
 #include "base/input.h"
 #include "formats/ctf_read.h"
+#include "formats/xctrace_read.h"
 #include "nettrace/nettrace_read.h"
 #include "trace/absorb.h"
 #include "trace/event.h"
@@ -68,6 +71,62 @@ int saved_read_input(struct input *in, struct saved_reading *reading, struct dia
 	return read_all(name, reading, diag);
 }
 
+/* ---- A folder of a recording on macOS ---- */
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), suffix_len = strlen(suffix);
+
+	return len > suffix_len && strcmp(name + len - suffix_len, suffix) == 0;
+}
+
+/* The names of methods, from the file of a runtime's rundown: the tables only. */
+static int read_methods(const char *path, struct trace *trace, struct diag *diag)
+{
+	struct saved_reading reading = { .trace = trace };
+	struct input in;
+	int r = input_open(&in, path, diag);
+
+	return r < 0 ? r : saved_read_input(&in, &reading, diag);
+}
+
+/*
+ * The samples of xctrace in the file of this folder. The methods of the folder's other files come
+ * first, because their times are of another clock, and count for the whole recording.
+ */
+static int read_xctrace(const char *folder, const char *file, struct saved_reading *reading,
+	struct diag *diag)
+{
+	struct trace *trace = reading->trace;
+	char path[PATH_MAX];
+	struct input in;
+	int r = 0;
+	DIR *d = opendir(folder);
+
+	if (!d)
+		return diag_set(diag, -errno, "cannot read '%s': %m", folder);
+	for (struct dirent *entry; r == 0 && !reading->clock_only && (entry = readdir(d));) {
+		if (!has_suffix(entry->d_name, ".nettrace"))
+			continue;
+		int n = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (n > 0 && (size_t)n < sizeof(path))
+			r = read_methods(path, trace, diag);
+	}
+	(void)closedir(d);
+	trace->recording.sync_ns = trace->recording.utc_ns = trace->recording.end_ns = 0;
+	vec_each(process, &trace->processes)
+		process->begin_ns = process->end_ns = 0;
+	reading->ops = &xctrace_source;
+	if (r == 0)
+		r = input_open(&in, file, diag);
+	if (r < 0)
+		return r;
+	r = xctrace_source_open(&in, trace, &reading->source, diag);
+	if (r < 0)
+		input_close(&in);
+	return r < 0 ? r : read_all(file, reading, diag);
+}
+
 int saved_read_path(const char *path, struct saved_reading *reading, struct diag *diag)
 {
 	struct stat status;
@@ -75,6 +134,10 @@ int saved_read_path(const char *path, struct saved_reading *reading, struct diag
 	int r;
 
 	if (strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		char file[PATH_MAX];
+		int n = snprintf(file, sizeof(file), "%s/" XCTRACE_FILE_NAME, path);
+		if (n > 0 && (size_t)n < sizeof(file) && access(file, F_OK) == 0)
+			return read_xctrace(path, file, reading, diag);
 		reading->ops = &ctf_source;
 		r = ctf_source_open(path, reading->trace, &reading->source, diag);
 		return r < 0 ? r : read_all(path, reading, diag);
@@ -124,15 +187,7 @@ int saved_read(const char *path, struct trace *trace,
 
 static bool is_recording(const char *name)
 {
-	static const char *const suffixes[] = { ".nettrace", ".nettrace.zst" };
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		size_t suffix_len = strlen(suffixes[i]);
-		if (len > suffix_len && strcmp(name + len - suffix_len, suffixes[i]) == 0)
-			return true;
-	}
-	return false;
+	return has_suffix(name, ".nettrace") || has_suffix(name, ".nettrace.zst");
 }
 
 int saved_newest(const char *folder, char *path, size_t room, struct diag *diag)

@@ -1,5 +1,5 @@
 /*
- * Reads a recording from a file, or a CTF trace from a folder: decodes its events and absorbs them
+ * Reads a recording from a file, or a CTF trace or a recording of macOS from a folder: decodes its events and absorbs them
  * into a trace.
  */
 #ifndef SPOOR_PIPELINE_SAVED_H
@@ -39,7 +39,7 @@ struct saved_reading {
  */
 int saved_read_input(struct input *in, struct saved_reading *reading, struct diag *diag);
 
-/* The same for `path`: a file, "-" for standard input, or the folder of a CTF trace. */
+/* The same for `path`: a file, "-" for standard input, or a folder: of a CTF trace, or of macos/collect. */
 int saved_read_path(const char *path, struct saved_reading *reading, struct diag *diag);
 
 /*
