@@ -777,14 +777,19 @@ uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 	uint64_t idle_ns = pass->now_ns - pipe_state.busy_ns;
 	uint64_t burst_ns = pipe_state.burst_ns ? pipe_state.busy_ns - pipe_state.burst_ns : 0;
 
-	if (wake_waiting() || pipe_state.most_drained > 64 || pipe_state.prepares)
+	bool rests = idle_ns >= clamp_ns(burst_ns, REST_AFTER_MIN_NS, REST_AFTER_MAX_NS) &&
+		     sessions_ns > IDLE_NS && pass->quiet;
+	bool again = wake_waiting() || pipe_state.most_drained > 64 || pipe_state.prepares;
+
+	/* At once: while this thread rests, each event takes the slow path. */
+	if (!rests)
+		slow_path_work();
+	if (again)
 		return 0;
-	if (idle_ns < clamp_ns(burst_ns, REST_AFTER_MIN_NS, REST_AFTER_MAX_NS) ||
-		sessions_ns <= IDLE_NS || !pass->quiet) {
+	if (!rests) {
 		uint64_t sleep_ns = idle_ns < BUSY_NS && idle_ns < burst_ns
 					    ? NAP_NS
 					    : clamp_ns(idle_ns, NAP_NS, IDLE_NS);
-		slow_path_work();
 		return sleep_ns < sessions_ns ? sleep_ns : sessions_ns;
 	}
 	if (!slow_path_rest())
