@@ -9,12 +9,11 @@
 
 #include <string.h>
 
+#include "lib/event/left_record.h"
+#include "lib/event/record_entry.h"
 #include "lib/event/thread_ring.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
-
-/* addresses at this distance may be of two stacks */
-#define STACKS_APART ((uintptr_t)1 << 20)
 
 _Static_assert(offsetof(struct ring_front, front) == 0,
 	"what the header's fire_end() gets is a ring's front");
@@ -38,32 +37,6 @@ static uint8_t *scratch_of(struct thread_ring *ring)
 	return ring->logged.scratch;
 }
 
-static inline uint64_t stamp(void)
-{
-	return pipe_hot.counter ? ticks_read() : platform_now_ns();
-}
-
-/*
- * `frame` is the frame address of the function that the event's declaration calls. A handler that
- * interrupts this function before its end finds another entry_turn, and does not use the frame.
- */
-static inline void enter(struct ring_front *front, uintptr_t frame)
-{
-	uint64_t turn = front->front.turn + 1;
-
-	__atomic_store_n(&front->front.turn, turn, __ATOMIC_RELAXED);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	front->entry_frame = frame;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	front->entry_turn = turn;
-}
-
-static inline void leave(struct ring_front *front)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&front->front.turn, front->front.turn + 1, __ATOMIC_RELEASE);
-}
-
 static const struct spoor_slot no_slot;
 
 static inline uint32_t units_of(size_t size)
@@ -72,31 +45,11 @@ static inline uint32_t units_of(size_t size)
 }
 
 /*
- * Counts this event as lost for these sessions. The next record on this ring that finds room is
- * preceded by a loss record.
- */
-static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t sessions)
-{
-	uint64_t now = stamp();
-
-	if (!sessions)
-		return;
-	if (!ring->loss_sessions)
-		ring->loss_first_stamp = now;
-	ring->loss_last_stamp = now;
-	ring->loss_sessions |= sessions;
-	ring->limit = 0;
-	for (uint64_t left = sessions; left; left &= left - 1)
-		__atomic_fetch_add(&state->root->lost[__builtin_ctzll(left)], 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&state->root->losses, 1, __ATOMIC_RELEASE);
-}
-
-/*
  * Is there room for `size` bytes? Reads how much of the ring the loop thread has drained. A thread
  * that reaches the end of the populated pages wakes the loop thread, which populates more of them
  * if the thread is fast.
  */
-static bool has_room(struct thread_ring *ring, size_t size)
+static bool has_room(const struct thread_state *state, struct thread_ring *ring, size_t size)
 {
 	uint64_t at = ring->front->front.published;
 	uint64_t limit = __atomic_load_n(&ring->front->tail, __ATOMIC_ACQUIRE) + ring->mask + 1;
@@ -113,6 +66,8 @@ static bool has_room(struct thread_ring *ring, size_t size)
 		if (populated < limit)
 			ring->limit = populated;
 	}
+	if (left_wait_any(state))
+		ring->limit = 0;
 	return true;
 }
 
@@ -146,11 +101,11 @@ static size_t loss_record_size(const struct thread_ring *ring)
 		       : 0;
 }
 
-/* Writes a loss record, for which room was found. */
-static void loss_write(struct thread_state *state, struct thread_ring *ring)
+/* Writes a loss record, for which room was found, before that of an event of sessions `wanted`. */
+static void loss_write(struct thread_state *state, struct thread_ring *ring, uint64_t wanted)
 {
 	uint64_t sessions = ring->loss_sessions;
-	uint8_t *at = header_write(ring, stamp(), ring->front->front.published,
+	uint8_t *at = header_write(ring, record_stamp(), ring->front->front.published,
 		loss_record_size(ring), 0, RECORD_LOSS, sessions);
 
 	for (uint64_t left = sessions; left; left &= left - 1) {
@@ -163,6 +118,7 @@ static void loss_write(struct thread_state *state, struct thread_ring *ring)
 	memcpy(at + 8, &ring->loss_last_stamp, 8);
 	ring->loss_sessions = 0;
 	__atomic_store_n(&ring->front->front.published, ring->front->front.next, __ATOMIC_RELEASE);
+	record_note(ring, ring->front->front.published, wanted);
 }
 
 /* Sleeps until the loop thread has made room or `until_ns` is reached. False: the time is over. */
@@ -215,13 +171,13 @@ static void enter_main(struct firing *firing)
 {
 	for (;;) {
 		struct thread_state *state = __atomic_load_n(&current_thread, __ATOMIC_RELAXED);
-		enter(state->main.front, firing->frame);
+		record_enter(state->main.front, firing->frame);
 		if (state == __atomic_load_n(&current_thread, __ATOMIC_RELAXED)) {
 			firing->state = state;
 			firing->ring = &state->main;
 			return;
 		}
-		leave(state->main.front);
+		record_leave(state->main.front);
 	}
 }
 
@@ -238,12 +194,42 @@ static bool move(struct firing *firing)
 
 	if (!to)
 		return false;
-	enter(to->main.front, firing->frame);
+	record_enter(to->main.front, firing->frame);
 	thread_moved(from, to);
 	firing->state = to;
 	firing->ring = &to->main;
 	loop_wake();
 	return true;
+}
+
+/*
+ * Leaves the record until there may be room for an event of the sessions `wanted`, or `until_ns` is
+ * reached. False: the time is over.
+ */
+static bool wait_outside(struct firing *firing, uint64_t wanted, uint64_t until_ns)
+{
+	struct thread_ring *ring = firing->ring;
+
+	record_note(ring, 0, 0);
+	int number = left_wait_begin(firing->state, firing->frame, wanted);
+	if (number < 0)
+		return false;
+	ring->limit = 0; /* the next event looks whether a handler has left this one */
+	record_leave(ring->front);
+	bool again = wait_for_room(until_ns);
+	enter_main(firing);
+	left_wait_end(firing->state, number);
+	return again;
+}
+
+/* Reads which sessions want the event. It counts as theirs from here on. */
+static uint64_t sessions_read(const struct firing *firing)
+{
+	uint64_t wanted =
+		__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+
+	record_note(firing->ring, firing->ring->front->front.published, wanted);
+	return wanted;
 }
 
 /*
@@ -269,12 +255,11 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 		/* `turn` is visible before the mask is read. */
 		if (__atomic_load_n(&pipe_hot.fences, __ATOMIC_RELAXED))
 			platform_fence();
-		uint64_t wanted =
-			__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+		uint64_t wanted = sessions_read(firing);
 		if (!wanted)
 			break;
 		if (firing->payload_size > SPOOR_PAYLOAD_MAX) {
-			lose(state, ring, wanted);
+			record_lose_noted(state, ring, wanted);
 			break;
 		}
 
@@ -286,16 +271,13 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 			uint64_t now = platform_now_ns();
 			if (!deadline)
 				deadline = now + longest_block_ns(stalled);
-			leave(ring->front);
-			bool again = wait_for_room(deadline);
-			enter_main(firing);
+			bool again = wait_outside(firing, wanted, deadline);
 			state = firing->state;
 			ring = firing->ring;
 			if (again)
 				continue;
 			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
-			wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
-				 firing->only;
+			wanted = sessions_read(firing);
 			stalled &= wanted;
 		}
 
@@ -318,32 +300,28 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 			size += 8 + 8 * count;
 
 		size_t needed = units_of(size) * RECORD_UNIT + loss_record_size(ring);
-		if (!has_room(ring, needed)) {
+		if (!has_room(state, ring, needed)) {
 			uint64_t blocking =
 				wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
 			if (blocking && may_wait) {
 				if (!deadline)
 					deadline = platform_now_ns() + longest_block_ns(blocking);
-				leave(ring->front);
 				loop_wake();
-				bool again = wait_for_room(deadline);
-				enter_main(firing);
+				bool again = wait_outside(firing, wanted, deadline);
 				state = firing->state;
 				ring = firing->ring;
 				if (again)
 					continue;
-				wanted = __atomic_load_n(&firing->event->sessions,
-						 __ATOMIC_ACQUIRE) &
-					 firing->only;
+				wanted = sessions_read(firing);
 			} else if (!nested && move(firing)) {
 				state = firing->state;
 				ring = firing->ring;
 				continue;
 			}
-			lose(state, ring, wanted);
+			record_lose_noted(state, ring, wanted);
 			break;
 		}
-		lose(state, ring, stalled);
+		record_lose_noted(state, ring, stalled);
 		wanted &= ~stalled;
 		if (!wanted)
 			break;
@@ -352,14 +330,15 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 			 * Losses are recorded before this event: in this step if there is room,
 			 * else before the next event.
 			 */
-			if (has_room(ring, units_of(size) * RECORD_UNIT + loss_record_size(ring)))
-				loss_write(state, ring);
-			(void)has_room(ring, size);
+			if (has_room(state, ring,
+				    units_of(size) * RECORD_UNIT + loss_record_size(ring)))
+				loss_write(state, ring, wanted);
+			(void)has_room(state, ring, size);
 			if (ring->loss_sessions)
 				ring->limit = 0;
 		}
 
-		uint8_t *at = header_write(ring, stamp(), ring->front->front.published, size,
+		uint8_t *at = header_write(ring, record_stamp(), ring->front->front.published, size,
 			(activity_set ? RECORD_ACTIVITY : 0u) | (with_stack ? RECORD_STACK : 0u),
 			__atomic_load_n(&firing->event->index, __ATOMIC_RELAXED), wanted);
 		if (activity_set) {
@@ -375,7 +354,7 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 		}
 		return (struct spoor_slot){ at, &ring->front->front };
 	}
-	leave(ring->front);
+	record_leave(ring->front);
 	return no_slot;
 }
 
@@ -394,7 +373,7 @@ static __attribute__((noinline)) struct spoor_slot fire_logged(struct firing *fi
 		slot = fire_sessions(firing);
 		in_ring = slot.at != NULL;
 		if (!in_ring && nested)
-			enter(firing->ring->front, firing->frame);
+			record_enter(firing->ring->front, firing->frame);
 		else if (!in_ring)
 			enter_main(firing);
 	}
@@ -404,7 +383,7 @@ static __attribute__((noinline)) struct spoor_slot fire_logged(struct firing *fi
 		slot.front = &ring->front->front;
 	}
 	if (!slot.at) {
-		leave(ring->front);
+		record_leave(ring->front);
 		return no_slot;
 	}
 	ring->logged.loggers = loggers;
@@ -422,9 +401,12 @@ static inline struct spoor_slot fire_slow(struct thread_state *state, struct thr
 	firing->state = state;
 	firing->ring = ring;
 	if (__builtin_expect(state != __atomic_load_n(&current_thread, __ATOMIC_RELAXED), 0)) {
-		leave(ring->front);
+		record_leave(ring->front);
 		enter_main(firing);
 	}
+	if (__builtin_expect(left_wait_any(firing->state), 0) &&
+		firing->ring == &firing->state->main)
+		left_wait_settle(firing->state, firing->ring, firing->frame);
 	uint64_t loggers = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
 			   firing->only & LOGGER_SLOTS;
 
@@ -449,85 +431,7 @@ void spoor_fire_logged(struct spoor_slot slot)
 		ring->logged.payload_size);
 	if (ring->logged.in_ring)
 		__atomic_store_n(&front->front.published, front->front.next, __ATOMIC_RELEASE);
-	leave(front);
-}
-
-/*
- * The record that the ring's thread is inside will never be published. It becomes a record for no
- * session, and counts as lost for those of its sessions that have not ended since.
- */
-static void record_abandon(struct thread_state *state, struct thread_ring *ring)
-{
-	struct spoor_ring_front *front = &ring->front->front;
-	uint64_t at = front->published;
-
-	if (front->next == at) {
-		/* No header was written, or a part of it. */
-		ring->before = 0;
-	} else {
-		struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
-		uint64_t sessions =
-			record->sessions & ~__atomic_load_n(&ring->stale_slots, __ATOMIC_RELAXED);
-		__atomic_store_n(&record->sessions, 0, __ATOMIC_RELAXED);
-		ring->before = record->sizes & RECORD_UNITS_MAX;
-		if (record->event != RECORD_LOSS)
-			lose(state, ring, sessions);
-		else
-			ring->loss_sessions |= sessions; /* to be reported by another record */
-		ring->limit = 0;
-		__atomic_store_n(&front->published, front->next, __ATOMIC_RELEASE);
-	}
-	leave(ring->front);
-}
-
-void thread_state_finish(struct thread_state *state)
-{
-	struct thread_ring *both[] = { &state->main, &state->nested };
-
-	for (int i = 0; i < 2; i++)
-		if (both[i]->front->front.turn & 1)
-			record_abandon(state, both[i]);
-}
-
-/*
- * Was the record that this thread is inside left by siglongjmp()? Then the frame that entered it
- * does not exist any more. A handler that interrupts the record runs below that frame, or on the
- * signal stack. The system call is made only if the addresses alone do not prove the latter.
- */
-static bool is_abandoned(const struct ring_front *front, uintptr_t frame)
-{
-	uintptr_t entered = front->entry_frame;
-	uintptr_t low;
-	uintptr_t high;
-
-	if (front->entry_turn != front->front.turn ||
-		(frame < entered && entered - frame < STACKS_APART))
-		return false;
-	if (!platform_signal_stack(&low, &high))
-		return frame >= entered;
-	bool was_inside = entered >= low && entered < high;
-	bool is_inside = frame >= low && frame < high;
-	return was_inside == is_inside ? frame >= entered : was_inside;
-}
-
-/* Is the thread inside a record of this ring? One that was abandoned is finished first. */
-static bool is_inside_record(struct thread_state *state, struct thread_ring *ring, uintptr_t frame)
-{
-	struct ring_front *front = ring->front;
-
-	if (!(__atomic_load_n(&front->front.turn, __ATOMIC_RELAXED) & 1))
-		return false;
-	if (!is_abandoned(front, frame))
-		return true;
-	/*
-	 * A handler that interrupts the next lines sees this frame above its own. One that came
-	 * before has finished the record.
-	 */
-	front->entry_frame = frame;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&front->front.turn, __ATOMIC_RELAXED) & 1)
-		record_abandon(state, ring);
-	return false;
+	record_leave(front);
 }
 
 /* A signal handler has interrupted this thread inside a record, or the thread has no ring. */
@@ -546,9 +450,9 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 	if (!state->main.front)
 		return no_slot;
 	struct thread_ring *ring = &state->main;
-	if (is_inside_record(state, ring, firing->frame))
+	if (left_record_inside(state, ring, firing->frame))
 		ring = &state->nested;
-	if (is_inside_record(state, &state->nested, firing->frame) && ring == &state->nested) {
+	if (left_record_inside(state, &state->nested, firing->frame) && ring == &state->nested) {
 		/*
 		 * A handler has interrupted another handler inside a record. The event is only
 		 * counted as lost; the next record of the nested ring reports it.
@@ -561,7 +465,7 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 		__atomic_fetch_add(&state->root->losses, 1, __ATOMIC_RELEASE);
 		return no_slot;
 	}
-	enter(ring->front, firing->frame);
+	record_enter(ring->front, firing->frame);
 	return fire_slow(state, ring, firing);
 }
 
@@ -588,6 +492,7 @@ static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_st
 static __attribute__((noinline)) struct spoor_slot fire_clocked(struct thread_ring *ring,
 	struct spoor_event *event, size_t size, uint64_t wanted)
 {
+	record_note(ring, ring->front->front.published, wanted);
 	uint64_t now = platform_now_ns();
 	struct ring_front *front = ring->front;
 	uint8_t *payload = header_write(ring, now, front->front.published, size, 0,
@@ -604,7 +509,7 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 	if (__builtin_expect(!front || (front->front.turn & 1), 0))
 		return fire_outside(state, event, payload_size,
 			(uintptr_t)__builtin_frame_address(0));
-	enter(front, (uintptr_t)__builtin_frame_address(0));
+	record_enter(front, (uintptr_t)__builtin_frame_address(0));
 
 	struct thread_ring *ring = &state->main;
 	uint64_t wanted = __atomic_load_n(&event->sessions, __ATOMIC_ACQUIRE);
@@ -623,6 +528,7 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 	 */
 	if (__builtin_expect(!pipe_hot.counter, 0))
 		return fire_clocked(ring, event, size, wanted);
+	record_note(ring, at, wanted);
 	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0,
 		__atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
 	return (struct spoor_slot){ payload, &front->front };

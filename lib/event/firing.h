@@ -13,8 +13,6 @@
 
 #include "lib/event/event_entry.h"
 
-struct thread_state;
-
 /*
  * Called at the end of an event that loggers enabled, with the slots of these, on the thread that
  * fires it. The payload is borrowed during the call. Must be safe in signal handlers.
@@ -43,8 +41,5 @@ struct pipe_activity {
 	bool set;
 };
 struct pipe_activity *pipe_activity(void);
-
-/* Counts records that an ended thread has left unfinished as lost. Loop thread. */
-void thread_state_finish(struct thread_state *state);
 
 #endif

@@ -33,8 +33,8 @@
  * fence.
  *
  * A handler may leave a record by siglongjmp(). The next event of the thread recognizes this: its
- * frame is not below the one that entered the record, as that of an interrupting handler is. The
- * record is then published for no session, and counted as lost.
+ * frame is not below the one that entered the record, as that of an interrupting handler is
+ * (left_record.h). The record is then published for no session, and counted as lost.
  *
  * Loggers (lib/logger) get an event when its payload is complete: spoor_fire_begin() marks the
  * slot, and spoor_fire_end() then calls spoor_fire_logged(). An event that only loggers enable has
@@ -94,8 +94,6 @@ struct ring_front {
 	/* start of the last record before tail (tail itself if there is none) */
 	uint64_t tail_last;
 	uint64_t thread_id;
-	uint64_t entry_frame; /* frame address of the call that has made `turn` odd */
-	uint64_t entry_turn;  /* the turn for which entry_frame is valid */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct ring_front) == 64, "a cache line");
 
@@ -109,6 +107,9 @@ struct thread_ring {
 	 * the slow path
 	 */
 	uint64_t limit;
+	/* the event that is being written: position and sessions (record_entry.h); atomic */
+	uint64_t noted_at;
+	uint64_t noted;
 	uint32_t before; /* size of the last record, in units */
 	uint32_t pad;
 	uint64_t loss_sessions; /* slots with losses that no record contains yet */
@@ -124,6 +125,9 @@ struct thread_ring {
 	 */
 	uint64_t stale_slots;
 	uint64_t stale_at;
+	uint64_t stale_turn; /* in which it was being written */
+	/* the turn in which the record at seen_published is being written; 0: none is */
+	uint64_t held_turn;
 	/* in the first use of the ring's memory, pages up to `populated` exist, until it ends */
 	uint64_t populated;
 	uint64_t populated_end;
@@ -151,6 +155,14 @@ enum ring_class {
 	RING_CLASSES,
 };
 
+/* an event waits for room, and handlers that interrupted it may as well */
+#define WAITS_MAX 4u
+
+struct left_wait {
+	uintptr_t frame;   /* of the function that the event's declaration calls; 0: not set */
+	uint64_t sessions; /* that the event is for; atomic, the loop thread clears ended ones */
+};
+
 #define THREAD_MAGIC UINT64_C(0x6461657268745053)
 
 struct thread_state {
@@ -169,8 +181,10 @@ struct thread_state {
 	uint32_t move_failed;      /* the pass in which there was no other ring */
 	struct stack_bounds stack; /* bounds of the writer's stack */
 	/* Of the root only: */
-	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
-	uint64_t losses;             /* how often any element of `lost` grew; atomic */
+	uint64_t lost[SESSIONS_MAX];       /* events lost, by slot; only grows; atomic */
+	uint64_t losses;                   /* how often any element of `lost` grew; atomic */
+	struct left_wait waits[WAITS_MAX]; /* left_record.h */
+	uint32_t wait_count;
 
 	/* Used by the loop thread only. */
 	/*

@@ -1,6 +1,8 @@
 /* See grace_period.h. */
 #include "lib/pipe/grace_period.h"
 
+#include "lib/event/record_entry.h"
+
 enum grace_ring {
 	GRACE_MAIN = 1 << 0,
 	GRACE_NESTED = 1 << 1,
@@ -17,7 +19,7 @@ void grace_pass_begin(struct grace *grace, uint64_t pass)
 
 static bool has_left(const struct thread_ring *ring, uint64_t turn)
 {
-	return __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE) != turn;
+	return !turn_is_same(__atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE), turn);
 }
 
 void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiet,

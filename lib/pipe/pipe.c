@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/event/firing.h"
+#include "lib/event/left_record.h"
+#include "lib/event/record_entry.h"
 #include "lib/event/thread_ring.h"
+#include "lib/pipe/ended_slot.h"
 #include "lib/pipe/grace_period.h"
 #include "lib/pipe/record_run.h"
 #include "lib/pipe/ring_look.h"
@@ -146,8 +148,7 @@ static int by_first_stamp(const void *a, const void *b)
 static void thread_hold(struct thread_state *state, bool main_quiet, bool nested_quiet,
 	uint64_t now_ns)
 {
-	uint64_t turns = __atomic_load_n(&state->main.front->front.turn, __ATOMIC_RELAXED) +
-			 __atomic_load_n(&state->nested.front->front.turn, __ATOMIC_RELAXED);
+	uint64_t turns = (ring_turn(&state->main) + ring_turn(&state->nested)) & TURN_COUNT;
 	uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
 	uint64_t nested_since =
 		nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
@@ -187,12 +188,11 @@ static void threads_inspect(uint64_t now_ns)
 				__atomic_store_n(&state->status, status = THREAD_DEAD,
 					__ATOMIC_RELEASE);
 		}
-		bool main_quiet = status == THREAD_DEAD || ring_quiet(&state->main);
-		bool nested_quiet = status == THREAD_DEAD || ring_quiet(&state->nested);
-		state->main.seen_published =
-			__atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE);
-		state->nested.seen_published =
-			__atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
+		uint64_t main_held = status == THREAD_DEAD ? 0 : ring_held(&state->main);
+		uint64_t nested_held = status == THREAD_DEAD ? 0 : ring_held(&state->nested);
+		bool main_quiet = !main_held, nested_quiet = !nested_held;
+		ring_see(&state->main, main_held);
+		ring_see(&state->nested, nested_held);
 		if (main_quiet && nested_quiet) {
 			state->quiet_ticks = pipe_state.last_ticks;
 			state->held_since_ns = 0;
@@ -618,35 +618,10 @@ void pipe_slot_begin(uint32_t slot)
 {
 	pipe_state.refused_seen[slot] = rings_refused(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		ended_slot_forget(state, slot);
 		state->lost_seen[slot] = __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE);
 		state->session_serial[slot] = 0;
 	}
-}
-
-/*
- * The thread was seen inside a record of this ring. If that is ever published, it is not for the
- * session that ends now; it is lost for that session.
- */
-static void record_leave_out(struct thread_state *state, struct thread_ring *ring, uint32_t slot)
-{
-	const struct ring_front *front = ring->front;
-	uint64_t bit = UINT64_C(1) << slot;
-	uint64_t at = __atomic_load_n(&front->front.published, __ATOMIC_ACQUIRE);
-	bool has_header = __atomic_load_n(&front->front.next, __ATOMIC_ACQUIRE) != at;
-
-	if (!(__atomic_load_n(&front->front.turn, __ATOMIC_ACQUIRE) & 1) ||
-		__atomic_load_n(&front->front.published, __ATOMIC_ACQUIRE) != at)
-		return; /* it has just been published, and the next pass ignores it */
-	if (ring->stale_at != at)
-		__atomic_store_n(&ring->stale_slots, 0, __ATOMIC_RELAXED);
-	const struct record *record =
-		(const struct record *)(const void *)(ring->base + (at & ring->mask));
-	uint64_t sessions = has_header ? __atomic_load_n(&record->sessions, __ATOMIC_RELAXED) : 0;
-	if ((sessions & ~ring->stale_slots & bit) && record->event != RECORD_LOSS)
-		session_lose_in(session_active[slot], state, 1, pipe_state.cutoff_ns,
-			pipe_state.cutoff_ns);
-	ring->stale_at = at;
-	__atomic_fetch_or(&ring->stale_slots, bit, __ATOMIC_RELAXED);
 }
 
 bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass)
@@ -655,13 +630,17 @@ bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass)
 
 	lost_without_ring(slot);
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint64_t lost = 0;
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		if ((status == THREAD_LIVE || status == THREAD_LEFT) && state->held_since_ns &&
 			state->grace_passed < cleared_pass) {
-			record_leave_out(state, &state->main, slot);
-			record_leave_out(state, &state->nested, slot);
+			lost = ended_slot_records(state, slot);
 			held = true;
 		}
+		lost += ended_slot_waits(state, slot);
+		if (lost)
+			session_lose_in(session_active[slot], state, lost, pipe_state.cutoff_ns,
+				pipe_state.cutoff_ns);
 		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
 			pipe_state.cutoff_ns, pipe_state.cutoff_ns);
 	}

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/event/left_record.h"
 #include "lib/pipe/own_events.h"
 #include "lib/pipe/pipe.h"
 #include "lib/pipe/session_state.h"
@@ -635,6 +636,7 @@ int spoor_session_stop(struct spoor_session *handle)
 
 	if (!session)
 		return -EINVAL;
+	left_settle();
 	session_stop(session, false);
 	if (status_of(session) == SESSION_ENDED)
 		return session->error;
@@ -664,6 +666,7 @@ int spoor_session_flush(struct spoor_session *handle, uint32_t timeout_ms)
 		return -EINVAL;
 	if (loop_is_self())
 		return -EDEADLK;
+	left_settle();
 	sessions_lock();
 	/* Events fired before now have an earlier stamp, within the error of the conversion. */
 	uint64_t wanted = now + 1000;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/event/record_entry.h"
 #include "lib/event/thread_ring.h"
 
 #define SPINS 200
@@ -19,20 +20,32 @@ static inline void spin_pause(void)
 #endif
 }
 
-/*
- * Is the thread outside of a record, or inside one that it began after the barrier? A record takes
- * some 10 ns, so this spins until the record ends, SPINS times at most.
- */
-static inline bool ring_quiet(const struct thread_ring *ring)
+static inline uint64_t ring_turn(const struct thread_ring *ring)
 {
-	uint64_t turn = __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * 0: the thread is outside of a record, or inside one that it began after the barrier. Else the turn
+ * of its record. A record takes some 10 ns, so this spins until the record ends, SPINS times at most.
+ */
+static inline uint64_t ring_held(const struct thread_ring *ring)
+{
+	uint64_t turn = ring_turn(ring);
 
 	for (int i = 0; i < SPINS && (turn & 1); i++) {
-		if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE) != turn)
-			return true;
+		if (!turn_is_same(ring_turn(ring), turn))
+			return 0;
 		spin_pause();
 	}
-	return !(turn & 1);
+	return turn & 1 ? turn : 0;
+}
+
+/* Takes what the ring holds now into this pass. `held`: what ring_held() has returned. */
+static inline void ring_see(struct thread_ring *ring, uint64_t held)
+{
+	ring->seen_published = __atomic_load_n(&ring->front->front.published, __ATOMIC_ACQUIRE);
+	ring->held_turn = held && turn_is_same(ring_turn(ring), held) ? held : 0;
 }
 
 static inline const struct record *ring_record(const struct thread_ring *ring)

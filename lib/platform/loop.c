@@ -277,6 +277,11 @@ static void *loop_main(void *context)
 	is_loop = true;
 	platform_thread_name("spoor");
 	while (!__atomic_load_n(&loop.stop, __ATOMIC_ACQUIRE)) {
+		/*
+		 * What woke this thread up to now is done in this turn. Also, a handler may have left a
+		 * thread between the mark of its wake-up and the wake-up itself.
+		 */
+		__atomic_store_n(&loop.woken, 0, __ATOMIC_SEQ_CST);
 		posts_run();
 		uint64_t timer_ns = timers_run();
 		uint64_t pass_ns = loop.pass();
