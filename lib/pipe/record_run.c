@@ -32,6 +32,38 @@ uint64_t record_run_last_ns(const struct record_run *run)
 	return ns_at(run, run->last_stamp);
 }
 
+bool record_run_plain(struct record_run *run, struct run_record *ret_record)
+{
+	const struct record *record = first_of(run);
+
+	if (!run->count || record->sizes >> RECORD_FLAG_SHIFT)
+		return false;
+	if (record->event != run->entry_index) {
+		run->entry = registry_entry(record->event);
+		run->entry_index = record->event;
+	}
+	uint32_t size = size_of(record);
+	*ret_record = (struct run_record){
+		.entry = run->entry,
+		.time_ns = ns_at(run, record->stamp),
+		.payload = run->records + RECORD_HEADER,
+		.payload_size = size - RECORD_HEADER - (record->sizes >> RECORD_PADDING_SHIFT & 7),
+		.size = size,
+	};
+	return true;
+}
+
+void record_run_skip(struct record_run *run, const struct run_record *record)
+{
+	run->floor_ns = record->time_ns;
+	run->records += record->size;
+	run->bytes -= record->size;
+	run->count--;
+	run->sequence++;
+	run->lost_before = 0;
+	run->run_start = false;
+}
+
 bool record_run_next(struct record_run *run, struct pipe_event *ret_event)
 {
 	if (!run->count)

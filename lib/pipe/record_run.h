@@ -41,6 +41,23 @@ struct record_run {
  */
 bool record_run_next(struct record_run *run, struct pipe_event *ret_event);
 
+/* A record without a stack and without activity ids. */
+struct run_record {
+	const struct event_entry *entry;
+	uint64_t time_ns;
+	const uint8_t *payload; /* borrowed */
+	uint32_t payload_size;
+	uint32_t size; /* of the record */
+};
+
+/*
+ * The first record of the run, which stays there. False: the run is empty, or that record has a
+ * stack or activity ids.
+ */
+bool record_run_plain(struct record_run *run, struct run_record *ret_record);
+/* Removes it. */
+void record_run_skip(struct record_run *run, const struct run_record *record);
+
 /* Removes as many records as `room` bytes hold, from the front. False: not even one. */
 bool record_run_take(struct record_run *run, size_t room, struct record_run *ret_head);
 

@@ -308,6 +308,16 @@ static void writer_fail(struct file_writer *writer, int error)
 		loop_wake();
 }
 
+/* Writes the events at the front of the run that differ little from the one before. */
+static uint32_t run_write(struct file_writer *writer, struct record_run *run)
+{
+	uint64_t first_ns = run->floor_ns;
+	uint32_t count = nettrace4_records(writer->encoder, run);
+
+	loss_add(&writer->unwritten, count, first_ns, run->floor_ns);
+	return count;
+}
+
 static void chunk_write(struct file_writer *writer, const struct store_chunk *chunk)
 {
 	struct session_loss left = { chunk->events, chunk->first_ns, chunk->last_ns };
@@ -329,6 +339,8 @@ static void chunk_write(struct file_writer *writer, const struct store_chunk *ch
 			r = flush(writer);
 		if (__builtin_expect(r && r != -EMSGSIZE, 0))
 			writer_fail(writer, r);
+		else
+			left.count -= run_write(writer, &cursor.run);
 	}
 	events_lose(writer, &left);
 }

@@ -21,9 +21,10 @@
 #include <spoor/spoor.h>
 
 #include "lib/sink/code_hits.h"
-#include "lib/event/utf16.h"
+#include "lib/pipe/record_run.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
+#include "lib/sink/payload_utf16.h"
 
 #define BLOCK_BYTES (100u << 10)
 /* maximum size of an event's header: 1 + 5 + 5 + 10 + 5 + 10 + 5 + 10 + 32 + 5 */
@@ -32,7 +33,9 @@
 #define STACKS_MAX      16384u
 #define STACK_BYTES_MAX (4u << 20)
 #define POINT_BYTES     (10u << 20)
-#define DEPTH_MAX       8u
+/* payloads of nettrace4_records(); each byte of a text becomes two, and eight are written at once */
+#define PLAIN_MAX        (8u << 10)
+#define PLAIN_ROOM(size) (2u * (size) + 32u)
 
 enum blob_flag {
 	BLOB_METADATA = 0x01,
@@ -395,12 +398,20 @@ void nettrace4_roll_back(struct nettrace4 *encoder)
 
 /* ---- Events ---- */
 
+static bool is_described(const struct nettrace4 *encoder, const struct event_entry *entry)
+{
+	uint32_t word = entry->index / 64;
+
+	return word < encoder->described_words &&
+	       (encoder->described[word] >> (entry->index % 64) & 1);
+}
+
 static int describe(struct nettrace4 *encoder, const struct event_entry *entry)
 {
 	uint32_t word = entry->index / 64;
 	uint64_t bit = UINT64_C(1) << (entry->index % 64);
 
-	if (word < encoder->described_words && (encoder->described[word] & bit))
+	if (is_described(encoder, entry))
 		return 0;
 	if (word >= encoder->described_words) {
 		uint32_t words = (word + 16) & ~15u;
@@ -463,117 +474,6 @@ static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, 
 	return id;
 }
 
-struct conversion {
-	const uint8_t *at, *end;
-	uint8_t *out, *out_end;
-	/* a longer text is cut after so many bytes of UTF-8 or units of UTF-16, between characters */
-	uint32_t text_max;
-};
-
-/* Converts a TEXT at `c->at` to UTF-16. */
-static bool convert_text(struct conversion *c)
-{
-	uint16_t length;
-
-	if (c->end - c->at < 3)
-		return false;
-	memcpy(&length, c->at, 2);
-	/* At most one unit for each byte, and eight bytes are converted at a time. */
-	if (c->end - c->at < length + 3)
-		return false;
-	size_t kept = length;
-	if (kept > c->text_max)
-		kept = spoor_text_cut((const char *)c->at + 2, c->text_max);
-	if ((size_t)(c->out_end - c->out) < 2 * kept + 2 + 16)
-		return false;
-	c->out = utf16z_put(c->out, c->at + 2, kept);
-	c->at += length + 3;
-	return true;
-}
-
-static bool convert_text16(struct conversion *c)
-{
-	const uint8_t *from = c->at;
-
-	while (c->end - c->at >= 2) {
-		bool last = !c->at[0] && !c->at[1];
-		c->at += 2;
-		if (!last)
-			continue;
-		size_t kept = (size_t)(c->at - from) / 2 - 1;
-		if (kept > c->text_max) {
-			/* the last unit that is kept, and the first that is not */
-			uint16_t border[2] = { 0, 0 };
-			if (c->text_max)
-				memcpy(border, from + 2 * c->text_max - 2, sizeof(border));
-			kept = c->text_max - !spoor_text16_cut(border, 1);
-		}
-		if ((size_t)(c->out_end - c->out) < 2 * kept + 2)
-			return false;
-		memcpy(c->out, from, 2 * kept);
-		memset(c->out + 2 * kept, 0, 2);
-		c->out += 2 * kept + 2;
-		return true;
-	}
-	return false;
-}
-
-static bool convert_bytes(struct conversion *c, size_t size)
-{
-	if ((size_t)(c->end - c->at) < size || (size_t)(c->out_end - c->out) < size)
-		return false;
-	memcpy(c->out, c->at, size);
-	c->at += size;
-	c->out += size;
-	return true;
-}
-
-static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t count,
-	unsigned depth)
-{
-	uint16_t elements;
-
-	for (uint32_t i = 0; i < count; i++) {
-		switch (plan[i].op) {
-		case PLAN_FIXED:
-			if (!convert_bytes(c, plan[i].size))
-				return false;
-			break;
-		case PLAN_TEXT:
-			if (!convert_text(c))
-				return false;
-			break;
-		case PLAN_TEXT16:
-			if (!convert_text16(c))
-				return false;
-			break;
-		default:
-			if (c->end - c->at < 2 || depth >= DEPTH_MAX)
-				return false;
-			memcpy(&elements, c->at, 2);
-			if (!convert_bytes(c, 2))
-				return false;
-			if (plan[i].op == PLAN_ARRAY &&
-				!convert_bytes(c, (size_t)elements * plan[i].size))
-				return false;
-			for (uint16_t e = 0; plan[i].op == PLAN_TEXTS && e < elements; e++)
-				if (!convert_text(c))
-					return false;
-			for (uint16_t e = 0; plan[i].op == PLAN_TEXT16S && e < elements; e++)
-				if (!convert_text16(c))
-					return false;
-			if (plan[i].op == PLAN_STRUCTS) {
-				for (uint16_t e = 0; e < elements; e++)
-					if (!convert(c, plan + i + 1, plan[i].size, depth + 1))
-						return false;
-				i += plan[i].size;
-			}
-			break;
-		}
-	}
-	return true;
-}
-
 /*
  * Converts the event's payload into `scratch`. Returns its size. -EMSGSIZE: it is too large, or
  * does not match the event's fields.
@@ -581,14 +481,10 @@ static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t
 static int payload_convert(struct nettrace4 *encoder, const struct pipe_event *event,
 	uint32_t text_max)
 {
-	const uint8_t *payload = event->payload;
-	struct conversion c = { payload, payload + event->payload_size, encoder->scratch,
-		encoder->scratch + sizeof(encoder->scratch), text_max };
+	int r = payload_utf16(event->entry, event->payload, event->payload_size, text_max,
+		encoder->scratch, sizeof(encoder->scratch));
 
-	if (!convert(&c, event->entry->plan, event->entry->plan_count, 0) ||
-		c.out - encoder->scratch > SPOOR_PAYLOAD_MAX)
-		return -EMSGSIZE;
-	return (int)(c.out - encoder->scratch);
+	return r > SPOOR_PAYLOAD_MAX ? -EMSGSIZE : r;
 }
 
 /*
@@ -720,4 +616,72 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 		encoder->last_ns = event->time_ns;
 	encoder->since_point = true;
 	return 0;
+}
+
+/* The payload of a record in nettrace's form, at `to`, which has room for PLAIN_ROOM(size) bytes. */
+static inline int plain_payload(const struct run_record *record, uint8_t *to)
+{
+	if (!(record->entry->flags & ENTRY_VERBATIM))
+		return payload_utf16(record->entry, record->payload, record->payload_size,
+			UINT32_MAX, to, PLAIN_ROOM(record->payload_size));
+	memcpy(to, record->payload, record->payload_size);
+	return (int)record->payload_size;
+}
+
+uint32_t nettrace4_records(struct nettrace4 *encoder, struct record_run *run)
+{
+	struct previous *previous = &encoder->previous;
+	struct outbuf *events = &encoder->events;
+	size_t gap = 0; /* bytes for the size of the payload, as the last record needed */
+	uint32_t count = 0;
+	struct run_record record;
+
+	if (!events->size || run->run_start || run->sequence != previous->sequence + 1 ||
+		run->thread_id != previous->capture_thread_id ||
+		run->thread_id != previous->thread_id || previous->activity || previous->stack_id)
+		return 0;
+	while (record_run_plain(run, &record) && record.payload_size <= PLAIN_MAX &&
+		events->size + PLAIN_ROOM(record.payload_size) + HEADER_MAX + BLOCK_HEADER <=
+			BLOCK_BYTES &&
+		is_described(encoder, record.entry)) {
+		uint8_t *start =
+			outbuf_reserve(events, PLAIN_ROOM(record.payload_size) + HEADER_MAX);
+		if (!start)
+			break;
+		uint8_t *at = start + 1;
+		uint8_t flags = 0;
+		if (record.entry->index != previous->metadata_id) {
+			flags |= BLOB_METADATA;
+			at = put_varuint(at, record.entry->index);
+		}
+		at = put_varuint(at, record.time_ns - previous->time_ns);
+		int size = plain_payload(&record, at + gap);
+		if (size < 0)
+			break;
+		uint8_t sized[8];
+		size_t needed = 0;
+		if ((uint32_t)size != previous->payload_size) {
+			flags |= BLOB_SIZE;
+			needed = (size_t)(put_varuint(sized, (uint32_t)size) - sized);
+		}
+		if (needed != gap)
+			memmove(at + needed, at + gap, (size_t)size);
+		gap = needed;
+		memcpy(at, sized, needed);
+		*start = flags;
+		events->size += (size_t)(at - start) + needed + (size_t)size;
+		previous->metadata_id = record.entry->index;
+		previous->payload_size = (uint32_t)size;
+		previous->time_ns = record.time_ns;
+		if (record.time_ns < encoder->min_ns)
+			encoder->min_ns = record.time_ns;
+		record_run_skip(run, &record);
+		count++;
+	}
+	previous->sequence += count;
+	if (count && run->floor_ns > encoder->max_ns)
+		encoder->max_ns = run->floor_ns;
+	if (count && run->floor_ns > encoder->last_ns)
+		encoder->last_ns = run->floor_ns;
+	return count;
 }

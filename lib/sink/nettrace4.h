@@ -19,6 +19,7 @@
 #include "lib/pipe/sink.h"
 
 struct nettrace4;
+struct record_run;
 
 struct nettrace4 *nettrace4_new(struct outbuf *out);
 void nettrace4_free(struct nettrace4 *encoder);
@@ -41,6 +42,13 @@ int nettrace4_begin(struct nettrace4 *encoder);
  * are cut.
  */
 int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event);
+/*
+ * Encodes as many records as it can from the front of the run, after at least one event of it by
+ * nettrace4_event(), faster than that function; removes them, and returns their number. The next
+ * event needs nettrace4_event() again: the block is full, the event is of a new kind, it has a stack
+ * or an activity, or it does not fit.
+ */
+uint32_t nettrace4_records(struct nettrace4 *encoder, struct record_run *run);
 int nettrace4_flush(struct nettrace4 *encoder);
 
 /* `rows`: the threads that the point lists (session_point_rows()); NULL: none. */
