@@ -36,7 +36,7 @@ export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPE
 start() {
 	"$build/examples/server" >"$TMPDIR/server.out" 2>"$TMPDIR/server.err" &
 	server=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 2400); do
 		grep -q ready "$TMPDIR/server.out" && return
 		sleep 0.05
 	done
@@ -74,11 +74,11 @@ trace)
 	alive
 	"$program" collect --diagnostic-port "$TMPDIR/port" --providers Example:0x1:5 --duration 00:00:02 -o "$TMPDIR/c.nettrace" >"$TMPDIR/collect" 2>&1 &
 	collector=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 1200); do
 		[ -S "$TMPDIR/port" ] && break
 		sleep 0.1
 	done
-	DOTNET_DiagnosticPorts=$TMPDIR/port timeout 30 "$build/examples/server" 4 >"$TMPDIR/second.out" 2>&1 || fail "the suspended server: $(cat "$TMPDIR/second.out")"
+	DOTNET_DiagnosticPorts=$TMPDIR/port timeout 200 "$build/examples/server" 4 >"$TMPDIR/second.out" 2>&1 || fail "the suspended server: $(cat "$TMPDIR/second.out")"
 	wait $collector || fail "dotnet-trace collect --diagnostic-port: $(cat "$TMPDIR/collect")"
 	[ "$(stat -c %s "$TMPDIR/c.nettrace")" -gt 20000 ] || fail "hardly anything came through the port"
 	;;
@@ -94,17 +94,17 @@ counters-tool)
 events | stacks)
 	program attach
 	start
-	timeout 100 dotnet "$program" "$part" "$server" "$TMPDIR/$part.nettrace"
+	timeout 300 dotnet "$program" "$part" "$server" "$TMPDIR/$part.nettrace"
 	;;
 sessions)
 	program attach
 	start
-	timeout 100 dotnet "$program" sessions "$server" 100
+	timeout 600 dotnet "$program" sessions "$server" 100
 	;;
 hosted)
 	program attach
 	dll=$program
-	timeout 60 dotnet "$dll" hosted "$build/libspoor.so"
+	timeout 200 dotnet "$dll" hosted "$build/libspoor.so"
 	# The other order: libspoor first. The runtime gets the name when it is loaded, however early that is.
 	root=$(dirname "$(readlink -f "$(command -v dotnet)")")
 	host=$(ls "$root"/host/fxr/*/libhostfxr.so 2>/dev/null | sort -V | tail -n 1)
@@ -117,7 +117,7 @@ hosted)
 *)
 	program attach
 	start
-	timeout 100 dotnet "$program" "$part" "$server"
+	timeout 300 dotnet "$program" "$part" "$server"
 	;;
 esac
 alive

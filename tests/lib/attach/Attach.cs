@@ -85,7 +85,7 @@ static void Hosted(string library)
             name == "libspoor" ? System.Runtime.InteropServices.NativeLibrary.Load(library) : IntPtr.Zero);
         Hold("spoor_start", spoor_start(IntPtr.Zero), 0);
     }
-    for (int i = 0; i < 40 && (Version(theirs) == null || Version(ours) == null); i++)
+    for (int i = 0; i < 1200 && (Version(theirs) == null || Version(ours) == null); i++)
         Thread.Sleep(50);
     string? runtime = Version(theirs), spoor = Version(ours);
     Hold("the runtime's socket", runtime != null && !runtime.Contains("libspoor"), true);
@@ -205,13 +205,27 @@ void Events(string file)
     Console.WriteLine("events: " + string.Join(" ", seen.OrderBy(s => s.Key).Select(s => s.Key + "=" + s.Value)));
 }
 
+// Copies a stream; sets `described` when the copy has the name of a provider, which precedes its first event.
+static async Task Copy(Stream from, MemoryStream to, string provider, ManualResetEventSlim described)
+{
+    var name = System.Text.Encoding.Unicode.GetBytes(provider + "\0");
+    var buffer = new byte[16384];
+    int read;
+    while ((read = await from.ReadAsync(buffer)) > 0)
+    {
+        to.Write(buffer, 0, read);
+        if (!described.IsSet && to.GetBuffer().AsSpan(0, (int)to.Length).IndexOf(name) >= 0)
+            described.Set();
+    }
+}
+
 void Sessions(int count)
 {
     int begun = 0, most = 0, now = 0, events = 0;
     Parallel.For(0, count, new ParallelOptions { MaxDegreeOfParallelism = 8 }, i =>
     {
         var mine = new DiagnosticsClient(pid);
-        // Every third session enables an unknown provider; every fifth is closed without a stop.
+        // Every third session enables an unknown provider; every fifth is closed without a stop. The others are stopped when they have an event.
         string provider = i % 3 == 0 ? "Nobody-Has-This" : "Example";
         using var session = mine.StartEventPipeSession(new[] { new EventPipeProvider(provider, EventLevel.Verbose, -1) }, i % 2 == 0, 16);
         int running = Interlocked.Increment(ref now);
@@ -226,10 +240,13 @@ void Sessions(int count)
         else
         {
             using var stream = new MemoryStream();
-            var copy = session.EventStream.CopyToAsync(stream);
-            Thread.Sleep(50 + i % 7 * 30);
+            using var described = new ManualResetEventSlim();
+            var copy = Copy(session.EventStream, stream, "Example", described);
+            if (provider == "Example")
+                Hold("an event of " + i, described.Wait(TimeSpan.FromSeconds(120)), true);
+            Thread.Sleep(i % 7 * 30);
             session.Stop();
-            Hold("end of stream " + i, copy.Wait(TimeSpan.FromSeconds(20)), true);
+            Hold("end of stream " + i, copy.Wait(TimeSpan.FromSeconds(120)), true);
             Hold("end tag " + i, stream.GetBuffer()[stream.Length - 1], (byte)1);
             stream.Position = 0;
             using var source = new EventPipeEventSource(stream);
