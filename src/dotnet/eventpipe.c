@@ -7,6 +7,7 @@
  */
 #include "dotnet/eventpipe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,18 +34,46 @@ enum step {
 	STEP_DONE, /* only StopTracing is left */
 };
 
+/* Of this end. It only advances. */
+enum phase {
+	PHASE_RUN,
+	PHASE_STOPPING, /* eventpipe_stop() was called */
+	PHASE_ENDED,    /* nothing is open, and nothing will be opened */
+};
+
+/* Of the runtime's session. It only advances, as session_enter() checks. */
+enum session_state {
+	SESSION_NONE,      /* no reply has its id */
+	SESSION_OPEN,      /* the guard would stop it */
+	SESSION_STOP_DUE,  /* StopTracing is to be sent */
+	SESSION_STOP_SENT, /* all its bytes are sent: the guard does not stop the session any more */
+	SESSION_OVER,      /* StopTracing cannot be sent any more, or had no reply */
+	SESSION_ACKNOWLEDGED, /* the reply to StopTracing was a success */
+	SESSION_STATE_COUNT
+};
+
+enum stream_state {
+	STREAM_NONE,
+	STREAM_READ,    /* its bytes go to the handler */
+	STREAM_REFUSED, /* the handler takes no more of them */
+	STREAM_WHOLE,   /* the handler has all */
+	STREAM_CUT,
+};
+
 struct eventpipe {
 	struct dotnet_door door;
 	struct eventpipe_options options;
 	struct eventpipe_handler handler;
 	struct exchange exchange;
 	enum step step;
+	enum phase phase;
+	enum session_state session;
+	enum stream_state stream;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
 	int fd; /* the stream; -1: none, or ended */
 	uint32_t guard_key;
 	uint32_t guard_rounds; /* that were over when this began */
-	bool guard_stops;      /* the guard would stop the session */
 	uint64_t session_id;
 	uint64_t now_ns;         /* of the last turn */
 	uint64_t asked_ns;       /* when the present or last CollectTracing was begun */
@@ -58,16 +87,8 @@ struct eventpipe {
 	uint64_t bytes;
 	uint32_t refusal; /* HRESULT; 0 none */
 	bool behind;
-	bool opened;
-	bool stopping; /* eventpipe_stop() was called */
-	bool stop_due;
-	bool counts;       /* counters are requested, whose first values have not come */
-	bool stopped;      /* StopTracing was sent, or cannot be sent any more */
-	bool acknowledged; /* the reply to StopTracing was a success */
-	bool whole;
-	bool deaf; /* the handler has refused the stream */
-	bool hung;
-	bool ended;
+	bool counts; /* counters are requested, whose first values have not come */
+	bool hung;   /* the peer does not answer; it may in every phase */
 	bool has_info;
 	struct ipc_process_info info;
 	enum reason_kind reason_kind;
@@ -83,6 +104,47 @@ static void set_reason(struct eventpipe *pipe, enum reason_kind kind, const char
 static void set_known_reason(struct eventpipe *pipe, enum reason reason)
 {
 	set_reason(pipe, reason_kind(reason), reason_text(reason));
+}
+
+static void phase_enter(struct eventpipe *pipe, enum phase phase)
+{
+	assert(phase > pipe->phase);
+	pipe->phase = phase;
+}
+
+static void session_enter(struct eventpipe *pipe, enum session_state next)
+{
+	/* bit N: the state N may follow */
+	static const unsigned next_of[SESSION_STATE_COUNT] = {
+		[SESSION_NONE] = 1u << SESSION_OPEN,
+		[SESSION_OPEN] = 1u << SESSION_STOP_DUE | 1u << SESSION_OVER,
+		[SESSION_STOP_DUE] =
+			1u << SESSION_STOP_SENT | 1u << SESSION_OVER | 1u << SESSION_ACKNOWLEDGED,
+		[SESSION_STOP_SENT] = 1u << SESSION_OVER | 1u << SESSION_ACKNOWLEDGED,
+	};
+
+	(void)next_of; /* without assertions */
+	assert(next_of[pipe->session] >> next & 1);
+	pipe->session = next;
+}
+
+/* StopTracing was sent, or cannot be sent any more. */
+static bool session_is_over(const struct eventpipe *pipe)
+{
+	return pipe->session >= SESSION_OVER;
+}
+
+static void want_stop(struct eventpipe *pipe)
+{
+	if (pipe->session == SESSION_OPEN)
+		session_enter(pipe, SESSION_STOP_DUE);
+}
+
+/* No StopTracing follows. */
+static void give_session_up(struct eventpipe *pipe)
+{
+	if (pipe->session != SESSION_NONE && !session_is_over(pipe))
+		session_enter(pipe, SESSION_OVER);
 }
 
 static char door_state(const struct eventpipe *pipe)
@@ -171,22 +233,18 @@ static void end_exchange(struct eventpipe *pipe)
 		queue->holder = NULL;
 }
 
-static bool is_stop_due(const struct eventpipe *pipe)
-{
-	return pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped;
-}
-
 /* A stop that is due has to wait for the first values of counters. */
 static bool is_stop_held(const struct eventpipe *pipe)
 {
-	return is_stop_due(pipe) && pipe->counts &&
+	return pipe->session == SESSION_STOP_DUE && pipe->counts &&
 	       pipe->now_ns < pipe->opened_ns + EVENTPIPE_VALUES_NS;
 }
 
 /* A request is due. */
 static bool has_next(const struct eventpipe *pipe)
 {
-	return is_stop_due(pipe) || (!pipe->stopping && pipe->step != STEP_DONE);
+	return pipe->session == SESSION_STOP_DUE ||
+	       (pipe->phase == PHASE_RUN && pipe->step != STEP_DONE);
 }
 
 static void begin(struct eventpipe *pipe, const struct ipc_request *request, uint64_t now_ns)
@@ -199,7 +257,7 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 		set_reason(pipe, REASON_KIND_ERROR, diag.text);
 		pipe->step = STEP_DONE;
 		if (request->command == IPC_STOP_TRACING)
-			pipe->stopped = true;
+			give_session_up(pipe);
 		return;
 	}
 	pipe->exchange.guard = pipe->options.guard;
@@ -258,7 +316,7 @@ static bool start_next(struct eventpipe *pipe, uint64_t now_ns)
 
 	if (!may_begin(pipe) || !has_next(pipe) || is_stop_held(pipe))
 		return false;
-	if (is_stop_due(pipe))
+	if (pipe->session == SESSION_STOP_DUE)
 		begin_stop(pipe, now_ns);
 	else if (pipe->step == STEP_INFO)
 		begin(pipe, &info, now_ns);
@@ -275,7 +333,7 @@ static void take_failure(struct eventpipe *pipe)
 
 	if (exchange->command == IPC_STOP_TRACING) {
 		/* The request was sent, or the peer cannot be reached. */
-		pipe->stopped = true;
+		give_session_up(pipe);
 		return;
 	}
 	pipe->step = STEP_DONE;
@@ -353,14 +411,16 @@ static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 	}
 	pipe->fd = exchange->fd;
 	exchange->fd = -1;
-	pipe->opened = true;
+	session_enter(pipe, SESSION_OPEN);
+	if (pipe->stream == STREAM_NONE)
+		pipe->stream = STREAM_READ;
 	pipe->opened_ns = now_ns;
 	pipe->read_ns = now_ns;
-	pipe->stop_due = pipe->options.stop_at_once;
+	if (pipe->options.stop_at_once || pipe->phase != PHASE_RUN)
+		want_stop(pipe);
 	pipe->guard_key = exchange->guard_key;
 	exchange->guard_key = 0;
 	guard_session(pipe->options.guard, pipe->guard_key, pipe->session_id);
-	pipe->guard_stops = true;
 }
 
 static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
@@ -378,16 +438,18 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 			take_collect(pipe, now_ns);
 		} else if (exchange->command == IPC_STOP_TRACING) {
 			/* A success is sent after the whole stream was written. */
-			pipe->stopped = true;
-			pipe->acknowledged = exchange->ok;
+			if (exchange->ok && !session_is_over(pipe))
+				session_enter(pipe, SESSION_ACKNOWLEDGED);
+			give_session_up(pipe);
 		} else {
 			take_info(pipe);
 		}
 		break;
 	default:
-		if (is_stop(pipe) && exchange->sent == exchange->out.len && pipe->guard_stops) {
+		if (is_stop(pipe) && exchange->sent == exchange->out.len &&
+			pipe->session == SESSION_STOP_DUE) {
 			guard_session(pipe->options.guard, pipe->guard_key, 0);
-			pipe->guard_stops = false;
+			session_enter(pipe, SESSION_STOP_SENT);
 			/* until now the program sent as before */
 			pipe->end_bytes = pipe->bytes;
 		}
@@ -410,16 +472,18 @@ static void begin_end(struct eventpipe *pipe, uint64_t now_ns)
 
 static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 {
-	if (pipe->deaf || pipe->handler.bytes(pipe->handler.user, data, size) >= 0)
+	if (pipe->handler.bytes(pipe->handler.user, data, size) >= 0)
 		return;
-	pipe->deaf = true;
-	pipe->stop_due = true;
+	if (pipe->stream == STREAM_READ)
+		pipe->stream = STREAM_REFUSED;
+	want_stop(pipe);
 	begin_end(pipe, pipe->now_ns);
 	if (!*pipe->reason)
 		set_known_reason(pipe, REASON_BAD_STREAM);
 }
 
-static void end_stream(struct eventpipe *pipe)
+/* `end`: what it is if the handler took it up to here. */
+static void end_stream(struct eventpipe *pipe, enum stream_state end)
 {
 	guard_remove(pipe->options.guard, pipe->guard_key);
 	pipe->guard_key = 0;
@@ -427,19 +491,22 @@ static void end_stream(struct eventpipe *pipe)
 		return;
 	close(pipe->fd);
 	pipe->fd = -1;
+	if (pipe->stream == STREAM_REFUSED)
+		return;
+	pipe->stream = end;
 	tell(pipe, NULL, 0);
 }
 
 /* True if the guard ended the session. Bytes after its round may have a gap, so none are read. */
 static bool is_guarded_off(struct eventpipe *pipe)
 {
-	if (pipe->ended || guard_rounds(pipe->options.guard) == pipe->guard_rounds)
-		return pipe->ended;
+	if (pipe->phase == PHASE_ENDED || guard_rounds(pipe->options.guard) == pipe->guard_rounds)
+		return pipe->phase == PHASE_ENDED;
 	end_exchange(pipe);
-	pipe->ended = true;
-	pipe->stopped = true;
+	phase_enter(pipe, PHASE_ENDED);
+	give_session_up(pipe);
 	set_known_reason(pipe, REASON_READER_STOPPED);
-	end_stream(pipe);
+	end_stream(pipe, STREAM_CUT);
 	return true;
 }
 
@@ -453,7 +520,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	pipe->behind = !*budget;
 	if (pipe->behind)
 		return false;
-	uint8_t *to = pipe->handler.room && !pipe->deaf
+	uint8_t *to = pipe->handler.room && pipe->stream == STREAM_READ
 			      ? pipe->handler.room(pipe->handler.user, READ_SIZE)
 			      : buffer;
 	if (!to)
@@ -473,18 +540,19 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	}
 	if (n > 0) {
 		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
-		tell(pipe, to, (size_t)n);
+		if (pipe->stream == STREAM_READ)
+			tell(pipe, to, (size_t)n);
 		return n == READ_SIZE; /* less: the socket is empty */
 	}
-	pipe->whole = n == 0 && !pipe->deaf;
 	/* After the stream's end the id, an address, may be another session's: no StopTracing. */
 	if (n < 0) {
-		pipe->stop_due = true;
+		want_stop(pipe);
 		set_known_reason(pipe, REASON_BROKE_OFF);
-	} else if (!pipe->stopped && !is_stop(pipe)) {
-		pipe->stopped = true; /* by its exit, or by another program's StopTracing */
+	} else if (!is_stop(pipe)) {
+		give_session_up(
+			pipe); /* it ended by its exit, or by another program's StopTracing */
 	}
-	end_stream(pipe);
+	end_stream(pipe, n == 0 ? STREAM_WHOLE : STREAM_CUT);
 	return true;
 }
 
@@ -515,7 +583,7 @@ static uint64_t patience_end_ns(const struct eventpipe *pipe)
 {
 	uint64_t silence_ns = pipe->progress_ns + EVENTPIPE_SILENCE_NS;
 	uint64_t whole_ns =
-		pipe->end_ns + (pipe->deaf                              ? EVENTPIPE_SILENCE_NS
+		pipe->end_ns + (pipe->stream == STREAM_REFUSED          ? EVENTPIPE_SILENCE_NS
 				       : pipe->options.end_limit_ns     ? pipe->options.end_limit_ns
 				       : pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_NS
 									: EVENTPIPE_END_NS);
@@ -528,7 +596,8 @@ static bool sends_too_much(const struct eventpipe *pipe)
 {
 	uint64_t buffered = (uint64_t)pipe->options.buffer_mb << 21;
 
-	return pipe->end_ns && (pipe->stopped || pipe->deaf || !pipe->guard_stops) &&
+	return pipe->end_ns &&
+	       (pipe->session >= SESSION_STOP_SENT || pipe->stream == STREAM_REFUSED) &&
 	       pipe->bytes - pipe->end_bytes >
 		       buffered + (pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_BYTES
 								  : EVENTPIPE_PROGRESS_BYTES);
@@ -536,7 +605,7 @@ static bool sends_too_much(const struct eventpipe *pipe)
 
 static bool is_ending(const struct eventpipe *pipe)
 {
-	return pipe->stopping || pipe->deaf;
+	return pipe->end_ns != 0;
 }
 
 /* Sends StopTracing without waiting. A new connection takes its 28 bytes immediately. */
@@ -557,7 +626,7 @@ static void send_stop(struct eventpipe *pipe)
 		}
 	}
 	bytes_done(&out);
-	pipe->stopped = true;
+	give_session_up(pipe);
 }
 
 /* Gives up: sends a due StopTracing, and waits for nothing. */
@@ -565,17 +634,17 @@ static void let_go(struct eventpipe *pipe)
 {
 	bool asked = is_stop(pipe) && pipe->exchange.sent == pipe->exchange.out.len;
 
-	if (pipe->opened && !pipe->stopped && !asked)
+	if (pipe->session != SESSION_NONE && !session_is_over(pipe) && !asked)
 		send_stop(pipe);
 	end_exchange(pipe);
-	pipe->stopped = true;
-	end_stream(pipe);
+	give_session_up(pipe);
+	end_stream(pipe, STREAM_CUT);
 }
 
 static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 {
 	bool open = pipe->exchange.state != EXCHANGE_NONE || pipe->fd >= 0;
-	bool over = pipe->stopping || pipe->step == STEP_DONE;
+	bool over = pipe->phase != PHASE_RUN || pipe->step == STEP_DONE;
 
 	if (open && is_ending(pipe) && (now_ns >= patience_end_ns(pipe) || sends_too_much(pipe))) {
 		if (!*pipe->reason && sends_too_much(pipe)) {
@@ -590,8 +659,8 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 		let_go(pipe);
 		open = false;
 	}
-	if (!open && over && (!pipe->opened || pipe->stopped))
-		pipe->ended = true;
+	if (!open && over && (pipe->session == SESSION_NONE || session_is_over(pipe)))
+		phase_enter(pipe, PHASE_ENDED);
 }
 
 enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
@@ -604,9 +673,9 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
 		again = advance_exchange(pipe, now_ns);
 		again |= read_stream(pipe, &budget, now_ns);
-		again = !pipe->ended && (start_next(pipe, now_ns) || again);
+		again = pipe->phase != PHASE_ENDED && (start_next(pipe, now_ns) || again);
 	}
-	if (!pipe->ended) {
+	if (pipe->phase != PHASE_ENDED) {
 		judge_silence(pipe, now_ns);
 		judge_end(pipe, now_ns);
 	}
@@ -615,13 +684,14 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
 
 void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 {
-	if (pipe->stopping || pipe->ended)
+	if (pipe->phase != PHASE_RUN)
 		return;
-	pipe->stopping = true;
+	phase_enter(pipe, PHASE_STOPPING);
+	want_stop(pipe);
 	begin_end(pipe, now_ns);
 	/* A stop continues, and a session that may exist is awaited; the rest is cancelled. */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
-		if (!pipe->opened && !*pipe->reason)
+		if (pipe->session == SESSION_NONE && !*pipe->reason)
 			set_known_reason(pipe, REASON_END_BEFORE_OPEN);
 		end_exchange(pipe);
 	}
@@ -639,14 +709,14 @@ void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns)
 
 static bool rests(const struct eventpipe *pipe)
 {
-	return !pipe->stopping && pipe->now_ns < pipe->rest_ns;
+	return pipe->phase == PHASE_RUN && pipe->now_ns < pipe->rest_ns;
 }
 
 void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set)
 {
 	const struct exchange *exchange = &pipe->exchange;
 
-	if (pipe->ended)
+	if (pipe->phase == PHASE_ENDED)
 		return;
 	exchange_await(exchange, set);
 	if (pipe->fd >= 0 && !rests(pipe))
@@ -687,13 +757,14 @@ void eventpipe_free(struct eventpipe *pipe)
 {
 	if (!pipe)
 		return;
-	pipe->deaf = true; /* the handler must not be called any more */
+	/* The handler must not be called any more, not even for a session that opens now. */
+	pipe->stream = STREAM_REFUSED;
 	if (!is_guarded_off(pipe)) {
 		await_session(pipe);
 		let_go(pipe);
 	}
 	end_exchange(pipe);
-	end_stream(pipe);
+	end_stream(pipe, STREAM_CUT);
 	if (pipe->has_info)
 		ipc_process_info_done(&pipe->info);
 	free(pipe);
@@ -701,18 +772,18 @@ void eventpipe_free(struct eventpipe *pipe)
 
 enum eventpipe_state eventpipe_state(const struct eventpipe *pipe)
 {
-	if (pipe->ended)
+	if (pipe->phase == PHASE_ENDED)
 		return EVENTPIPE_ENDED;
-	if (pipe->stopping)
+	if (pipe->phase == PHASE_STOPPING)
 		return EVENTPIPE_STOPPING;
-	if (pipe->opened)
+	if (pipe->session != SESSION_NONE)
 		return EVENTPIPE_STREAMING;
 	return pipe->hung ? EVENTPIPE_HUNG : EVENTPIPE_OPENING;
 }
 
 bool eventpipe_whole(const struct eventpipe *pipe)
 {
-	return pipe->whole;
+	return pipe->stream == STREAM_WHOLE;
 }
 
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe)
@@ -737,7 +808,8 @@ uint32_t eventpipe_refusal(const struct eventpipe *pipe)
 
 bool eventpipe_is_asking(const struct eventpipe *pipe)
 {
-	return !pipe->ended && (pipe->exchange.state != EXCHANGE_NONE || has_next(pipe));
+	return pipe->phase != PHASE_ENDED &&
+	       (pipe->exchange.state != EXCHANGE_NONE || has_next(pipe));
 }
 
 bool eventpipe_is_reading(const struct eventpipe *pipe)
@@ -747,7 +819,7 @@ bool eventpipe_is_reading(const struct eventpipe *pipe)
 
 bool eventpipe_is_acknowledged(const struct eventpipe *pipe)
 {
-	return pipe->acknowledged;
+	return pipe->session == SESSION_ACKNOWLEDGED;
 }
 
 uint64_t eventpipe_heard_ns(const struct eventpipe *pipe)
