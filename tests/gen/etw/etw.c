@@ -2,6 +2,9 @@
  * See evntprov.h. Sessions: etw_session(level, keywords) enables all providers, as ETW decides for an event: its level is at most
  * the session's, and its keywords are none or have one in common.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <evntprov.h>
 
 #include <pthread.h>
