@@ -590,6 +590,9 @@ static int logger(const char *name)
 	}
 	while (!bench_four_enabled())
 		usleep(1000);
+	/* A tool of USDT raises the semaphore before its probe is complete. */
+	if (which == SPOOR_LOGGER_USDT)
+		sleep(1);
 	/* LTTng's daemon takes the full sub-buffers in the pauses, as in fire_lttng.c. */
 	pauses = which == SPOOR_LOGGER_LTTNG;
 	printf("event_ns %.2f\n", fire_cost());

@@ -57,6 +57,8 @@ int main(int argc, char **argv)
 	}
 	while (!*(volatile unsigned short *)&spoor_bench_four_semaphore)
 		usleep(1000);
+	/* The tool raises the semaphore, then the kernel writes the breakpoint, and the tool its program. */
+	sleep(1);
 	printf("event_ns %.2f\n", fire_cost());
 	return 0;
 }
