@@ -66,6 +66,31 @@ compiles() {
 		x86_64-w64-mingw32-g++ -std=c++17 -Wall -Wextra -Werror -I"$top/include" -fsyntax-only -x c++ "$header" 2>err || fail "$header is no C++"
 	done
 }
+# The events of libspoor, for its library without sessions.
+compiles_libspoor() {
+	"$spoor" gen -q "$2" -o "$1.libspoor" --only libspoor 2>err || fail "$2 is refused"
+	for source in "$1.libspoor"/*.c; do
+		$compiler -std=c11 -O2 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -I"$top/include" -c "$source" -o "${source%.c}.o" 2>err ||
+			fail "$source does not compile"
+	done
+}
+compiles_libspoor names "$top/tests/data/manifest/names.man"
+compiles_libspoor shop "$top/tests/data/manifest/shop.man"
+compiles_libspoor stacks "$top/tests/data/manifest/stacks.man"
+"$top/scripts/libspoor-direct" direct >err 2>&1 || fail "libspoor-direct does not compile"
+cat >main.c <<'END'
+#include <spoor/logger.h>
+#include "acmewalks.h"
+int main(void)
+{
+	if (spoor_start(NULL) || spoor_provider_register(&acmewalks) || spoor_logger_start(SPOOR_LOGGER_ETW))
+		return 1;
+	acmewalks_StepMade(7, 9);
+	spoor_stop();
+	return 0;
+}
+END
+$compiler -std=c11 -O2 -Wall -Werror -Idirect/include -Istacks.libspoor main.c stacks.libspoor/*.o direct/libspoor.a -ladvapi32 -lpthread -static -o main.exe 2>err || fail "a program of libspoor does not link"
 compiles shop "$top/tests/data/manifest/shop.man"
 compiles eventsource "$top/tests/data/manifest/eventsource.man"
 compiles names "$top/tests/data/manifest/names.man"
@@ -90,6 +115,7 @@ done
 	echo "left out: the manifests at $corpus"
 	exit 0
 }
+compiles_libspoor ClrEtwAll "$corpus/ClrEtwAll.man"
 compiles AdvancedProvider "$corpus/AdvancedProvider.man"
 compiles ClrEtwAll "$corpus/ClrEtwAll.man"
 # Id, version, level, opcode, task, keywords.

@@ -43,6 +43,7 @@ compiles() {
 
 compiles names "$top/tests/data/manifest/names.man"
 compiles eventsource "$top/tests/data/manifest/eventsource.man"
+compiles stacks "$top/tests/data/manifest/stacks.man"
 compiles shop "$top/tests/data/manifest/shop.man"
 cat >main.c <<'END2'
 #include "acmeshop_usdt.h"
