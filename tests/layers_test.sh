@@ -10,7 +10,7 @@ cd "$copy"
 renew() {
 	rm -rf src lib gc include docs tests
 	mkdir -p tests/unit docs
-	cp -r "$top/src" "$top/lib" "$top/include" .
+	cp -r "$top/src" "$top/lib" "$top/gc" "$top/include" .
 	cp -r "$top/docs/man" docs/
 	cp -r "$top/tests/cli" tests/
 	: >rules
@@ -43,9 +43,10 @@ echo '#include "cli/words.h"' >>src/base/map.c && expect 'base may include only 
 echo '#include "recording/x.h"' >>src/trace/event.h && expect 'trace may include only.*recording/x'
 echo '#include "perf/x.h"' >>src/dotnet/ipc.c && expect 'dotnet may include only.*perf/x'
 echo '#include "heap/x.h"' >>src/stacks/thread_stacks.c && expect 'stacks may include only.*heap/x'
-mkdir gc && echo '#include "base/map.h"' >gc/x.c && expect 'gc may include only gc: gc/x.c'
+echo '#include "base/map.h"' >gc/x.c && expect 'gc may include only gc: gc/x.c'
 echo '#include "gc/events.h"' >>src/trace/event.h && expect 'trace may include only.*gc/events.h'
 echo '#include "gc/gc_events.def"' >>src/base/map.c && expect 'base may include only base.*gc_events.def'
+echo '#include "lib/event/provider.h"' >>lib/forward/forward.c && expect 'lib/forward/ may include only itself: lib/forward/forward.c'
 echo '#include "map.h"' >>src/base/map.c && expect 'base may include only base.*"map.h"'
 mkdir src/attic && echo >src/attic/x.c && expect 'a module that tests/layers.sh does not list: src/attic'
 echo '#include <linux/perf_event.h>' >>src/trace/event.h && expect 'no Linux header'
@@ -70,6 +71,8 @@ check
 echo '#include "base/text.h"' >>src/base/bytes.c && expect 'an include cycle: base/.* -> base/'
 echo '#include "lib/event/provider.h"' >>lib/event/stack_walk.h && echo '#include "lib/event/stack_walk.h"' >>lib/event/provider.h &&
 	expect 'an include cycle: lib/event/.* -> lib/event/'
+echo '#include "gc/collector/collector_mark.h"' >>gc/collector/collector_object.h && echo '#include "gc/collector/collector_object.h"' >>gc/collector/collector_mark.h &&
+	expect 'an include cycle: gc/collector/.* -> gc/collector/'
 check
 
 [ $failed = 0 ] && echo "each violation was reported"
