@@ -1,6 +1,6 @@
 #!/bin/sh
-# ps, trace, heap and stacks of programs in containers: namespaces made here and by runc; from the host, from a sidecar that shares the pid namespace, and from
-# inside; as root, as the program's user, and as a user without the right.
+# ps, trace, heap and stacks find and query a program in a container, from the host, from a sidecar and from inside, for the users who may.
+# The containers are namespaces made here and by runc; the users are root, the program's user, and one without the right.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Options as in perf and dotnet-trace: threads, CPUs, delay, only kernel or user code, a command that sets the duration, several outputs, a folder.
+# Options that users of perf and dotnet-trace know do here what they do there: threads, CPUs, delay, only kernel or user code, a command that sets the
+# duration, several outputs, a folder.
 . "$(dirname "$(realpath "$0")")/prelude"
 
 spins='any(.processes[].functions[]; .name == "spin_here")'

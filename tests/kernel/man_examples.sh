@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the examples of all manual pages. Each runs in a folder with small recordings, on a web API under load, or on a native program if there is no .NET SDK.
+# Each example of the manual pages runs: in a folder with small recordings, on a web API under load, or on a native program if there is no .NET SDK.
 # Examples that cannot run here are printed with the reason. Rules of single examples: tests/man_examples.awk. The test changes commands as follows:
 #
 #   4711                          becomes the id of the target; its name is Shop

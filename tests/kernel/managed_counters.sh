@@ -1,5 +1,6 @@
 #!/bin/sh
-# spoor counters of a real process: values of a Meter and an EventSource as lines, table, CSV and JSON, two tools with different limits, two processes, and outputs that cannot be written.
+# spoor counters prints the values that a program counts, in each form, and tells two tools' limits apart: of a Meter and an EventSource, as lines, table, CSV
+# and JSON, of two processes, and to outputs that cannot be written.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 

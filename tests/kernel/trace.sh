@@ -1,5 +1,6 @@
 #!/bin/sh
-# spoor trace of real programs: several in one file, as the runtime sends it (--raw), as text (--print), until an event, and in a pid namespace.
+# spoor trace writes the events of real programs in every form: several programs in one file, as the runtime sends it (--raw), as text (--print), until an event,
+# and in a pid namespace.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
