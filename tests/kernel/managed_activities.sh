@@ -46,7 +46,9 @@ json http.json '[.processes[0].targets[] | select(.kind == "connect") | .count +
 json async.json '.processes[0].methods[] | select(.method | startswith("Faults.Shipping.QuoteAsync")) | .count == 3 and .self_ns >= 2390000000'
 json async.json '.processes[0].methods[] | select(.method | startswith("Faults.Summary.BuildAsync")) | .count == 8 and .total_ns >= 2390000000 and .self_ns < .total_ns / 2'
 json async.json '[.processes[0].methods[] | select(.method | startswith("Faults.Summary.Read")) | .count] | add == 8'
-"$spoor" report --async x.nettrace -p $subject --from 1000s >late 2>late.err && fail "a time without events"
+code_of "$spoor" report --async x.nettrace -p $subject --from 1000s
+expect_code 1 "a time without events"
+has err '^--from counts from the begin of the recording, which is .* lies after its end'
 code_of "$spoor" report --http x.nettrace
 expect_code 0 "report --http as text"
 has out '^Faults .*: [0-9]+ calls over the network in '

@@ -52,23 +52,22 @@ for name in 'with space' "$(printf 'new\nline')" "$(printf 'esc\033[31m\007')" '
 done
 
 # The same in messages about files and targets.
+# refused CODE option...: spoor ends with this exit code and a message that has the name, escaped.
+refused() {
+	refused_code=$1 && shift
+	code_of "$spoor" "$@"
+	expect_code "$refused_code" "$*"
+	clean err
+	has err 'esc\\x1b\[31m\\nline|bad'
+}
 for name in "$(printf 'esc\033[31m\nline')" "$(printf 'bad\377')"; do
-	code_of "$spoor" record -o "none/$name" -- true
-	clean err
-	code_of "$spoor" record -n "$name"
-	clean err
-	code_of "$spoor" record -q -o x.nettrace -- "./$name"
-	clean err
-	code_of "$spoor" report "$name"
-	clean err
-	code_of "$spoor" record -p "$name"
-	clean err
-	code_of "$spoor" record --duration "$name"
-	clean err
-	code_of "$spoor" record "$name"
-	clean err
-	code_of "$spoor" "$name"
-	clean err
-	code_of "$spoor" record -- true
+	refused 1 record -o "none/$name" -- true
+	refused 1 record -n "$name"
+	refused 127 record -q -o x.nettrace -- "./$name"
+	refused 1 report "$name"
+	refused 2 record -p "$name"
+	refused 2 record --duration "$name"
+	refused 127 record "$name"
+	refused 2 "$name"
 done
 exit 0

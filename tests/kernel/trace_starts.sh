@@ -94,7 +94,7 @@ record_opened 1 running.nettrace trace -p $held --providers $counters,$start_eve
 until_true has_counters running.nettrace || fail "no EventCounters of a running program"
 kill -INT $recorder
 wait $recorder || fail "a running program: $(cat running.nettrace.err)"
-has_no running.nettrace.err 'EventCounters are asked for'
+has_no running.nettrace.err 'EventCounters are enabled'
 "$spoor" events running.nettrace >lines 2>err || fail "events: $(cat err)"
 has lines '  System\.Runtime/EventCounters  '
 has_no lines 'late-counters'
