@@ -14,6 +14,8 @@ for script in $(grep -rlIE --exclude-dir='build*' --exclude-dir=.git -m 1 '^#!/b
 		failed=1
 	}
 done
+# JSON is read by the functions of tests/json. A pattern that has a member's name and its colon reads JSON as text, where order, blanks and escapes vary.
+grep -rnIE --include='*.sh' --include=prelude '(^|[^a-z_])(grep|sed|awk|has|has_no)[[:space:]].*\\?"[A-Za-z_.]+\\?":' tests bench/cases 2>/dev/null | grep -vE '^tests/shell(_test)?\.sh:' | sed 's/^/FAILED: JSON read as text: /' | grep . && failed=1
 [ $count -ge 1 ] || {
 	echo "FAILED: there are no scripts"
 	failed=1

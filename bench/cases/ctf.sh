@@ -37,7 +37,7 @@ lttng_do start ctf
 lttng_do stop ctf
 lttng_do destroy ctf
 stop "$daemon"
-events=$("$spoor" events "$out/ctf" --summary --json | sed 's/.*"count":\([0-9]*\).*/\1/')
+events=$("$spoor" events "$out/ctf" --summary --json | jq .count)
 echo "$events events, $(du -sh "$out/ctf" | cut -f 1)"
 
 # With and without lines: the peer's sink "dummy" decodes, and prints nothing.

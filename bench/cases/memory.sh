@@ -15,7 +15,7 @@ sleep 5
 
 # named FILE: prints the addresses of the methods in a recording.
 named() {
-	"$spoor" events "$1" --event ProcessSymbol --json | sed -nE 's/.*"Start":"0x([^"]*)".*"Name":"[^"]*::.*/\1/p' | sort -u
+	"$spoor" events "$1" --event ProcessSymbol --json | jq -r '.fields | select(.Name | contains("::")) | .Start | ltrimstr("0x")' | sort -u
 }
 for round in $(seq "$rounds"); do
 	cost memory-session "$spoor" record -q --no-events -F 999 -p "$target" --duration "${seconds}s" -o "$out/memory-session.nettrace"

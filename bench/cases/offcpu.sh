@@ -28,7 +28,7 @@ ours() {
 	shift
 	cost "offcpu-$name" "$spoor" record -a --off-cpu "$@" --no-dotnet --duration "${seconds}s" -o "$out/offcpu.nettrace"
 	"$spoor" events "$out/offcpu.nettrace" --event SessionEnd --json >"$out/offcpu.end"
-	per_switch "$name" "$(sed -n 's/.*"CountName":\[\([^]]*\)\].*/\1/p' "$out/offcpu.end" | tr ',' '\n' | grep -n '"blocks"' | cut -d: -f1 | xargs -I{} sh -c 'sed -n "s/.*\"Count\":\[\([^]]*\)\].*/\1/p" "$1" | cut -d, -f{}' sh "$out/offcpu.end")" \
+	per_switch "$name" "$(jq '.fields | .Count[.CountName | index("blocks")]' "$out/offcpu.end")" \
 		"$(sed -n 's/.*, \([0-9,]*\) lost.*/\1/p' "$out/offcpu-$name.log" | tr -d , | head -n 1)"
 }
 

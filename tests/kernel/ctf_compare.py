@@ -1,7 +1,7 @@
-"""ctf_compare.py [--part] TEXT JSON: the events that babeltrace2 printed with --clock-gmt --clock-date, and those of `spoor events --json`, are the same.
+"""ctf_compare.py [--part PROVIDER,...] TEXT JSON: the events that babeltrace2 printed with --clock-gmt --clock-date, and those of `spoor events --json`, are the same.
 
 Order, time to the nanosecond, name, thread, fields, values. LTTng's lengths of arrays are left out; a guid is 16 bytes. Prints the number of events.
-With --part JSON has some of the events in a row: those of another session, which took its own times, so times are used only to find the first one.
+With --part the events of these providers in JSON are some of them in a row: those of another session, which took its own times, so times are used only to find the first one.
 """
 import datetime
 import json
@@ -134,10 +134,12 @@ def ns_of(time):
 
 def main():
     is_part = sys.argv[1] == '--part'
-    text, own = sys.argv[1 + is_part:]
+    text, own = sys.argv[1 + 2 * is_part:]
     peers = list(peer_events(text))
     with open(own, encoding='utf-8') as file:
         events = [json.loads(line) for line in file]
+    if is_part:
+        events = [event for event in events if event['provider'] in sys.argv[2].split(',')]
     if is_part and events:
         begin = ns_of(events[0]['time'])
         first = min(range(len(peers)), key=lambda i: abs(ns_of(peers[i][0]) - begin))

@@ -41,7 +41,8 @@ forwarder JSON_FILE --to file -o j.nettrace --as-json
 forwarder PROBES --to usdt
 start TRACER "$spoor" trace -q -p "$app" --providers Forwarded-Types:7:5 --rundown false -o t.nettrace 2>trace.err
 traced() {
-	"$spoor" events --json t.nettrace 2>/dev/null | grep -c '"event":"Warned"' | awk '{ exit $1 < 40 }'
+	"$spoor" events --json t.nettrace >traced.json 2>/dev/null
+	[ "$(value_lines traced.json 'map(select(.event == "Warned")) | length')" -ge 40 ]
 }
 probed=''
 if command -v bpftrace >/dev/null; then
@@ -97,7 +98,7 @@ for way in direct typed_file json_file typed_lttng json_lttng; do
 	jq -cS --argjson a $((first + 1)) --argjson b $((last - 1)) 'select((.fields.number // .fields.Number) as $n | $n >= $a and $n <= $b)' $way.all | sort >$way.lines
 	diff direct.lines $way.lines >difference || fail "$way differs from the trace (<): $(head -n 4 difference)"
 done
-has direct.lines '"activity":"0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0".*"name":"Warned"'
+json_lines direct.lines 'any(.[]; .name == "Warned" and .activity == "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")'
 [ "$(wc -l <direct.lines)" = $(((last - first - 1) * 3)) ] || fail "events are missing: $(wc -l <direct.lines)"
 # The other one has no number, and is the same each time.
 for way in t.json f.json own; do

@@ -21,7 +21,7 @@ start recorder unshare -m sh -c 'mount --bind online "$1" && shift && exec "$@"'
 
 # changed COUNT: so many changes of CPUs are recorded.
 changed() {
-	"$spoor" events x.nettrace --event CpuState --json >cpus.json 2>err && [ "$(grep -c '"CpuState"' cpus.json)" -ge "$1" ]
+	"$spoor" events x.nettrace --event CpuState --json >cpus.json 2>err && [ "$(value_lines cpus.json length)" -ge "$1" ]
 }
 # busy_since TIME: the program on that CPU was sampled later than this.
 busy_since() {

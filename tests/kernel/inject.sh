@@ -128,8 +128,7 @@ has err 'has loaded Spoor\.Inject\.dll of another version of Spoor'
 kill -0 $app || fail "the program has ended"
 
 # A program that switched startup hooks off answers, and does not run it.
-sed 's/"configProperties": {/&"System.StartupHookProvider.IsSupported": false,/' "${program%.dll}.runtimeconfig.json" >no_hooks.json
-grep -q IsSupported no_hooks.json || sed 's/"runtimeOptions": {/&"configProperties": {"System.StartupHookProvider.IsSupported": false},/' "${program%.dll}.runtimeconfig.json" >no_hooks.json
+value "${program%.dll}.runtimeconfig.json" '.runtimeOptions.configProperties["System.StartupHookProvider.IsSupported"] = false' >no_hooks.json
 start unhooked dotnet exec --runtimeconfig no_hooks.json "$program" "$scratch/ready3"
 until_true [ -e ready3 ] || fail "the third program does not start"
 code_of "$spoor" inject -p $unhooked --providers Forwarded-Types --hook "$hook" --library "$library"

@@ -33,8 +33,9 @@ report() {
 	"$spoor" report x.nettrace --io --json >x.json 2>err || fail "no report of input and output"
 	json x.json '[.processes[] | .call_count == ([.calls[].count] | add) and .error_count == ([.calls[].errors] | add) and .total_ns == ([.calls[].total_ns] | add)
 		and .read_bytes == ([.calls[] | select(.kind == "read").bytes] | add // 0) and .written_bytes == ([.calls[] | select(.kind == "write").bytes] | add // 0)] | all'
-	"$spoor" events x.nettrace --event Loss --json >losses 2>/dev/null
-	! grep -q '"io"' losses || fail "calls were lost: $(cat losses)"
+	# Samples may be lost on a busy machine, calls may not.
+	"$spoor" report x.nettrace --json >whole.json 2>err || fail "no report"
+	json whole.json 'all(.losses[]; .unit == "samples" or .unit == "events")'
 }
 
 # A command, from its exec on: what the recorder's child does before is not its own.

@@ -43,5 +43,5 @@ json_lines events.json 'map(select(.event == "Type/BulkType") | .fields | .Count
 # Types that both have: EventPipe's session began later than the process.
 jq -c 'select(.event == "TypeLoad/Stop") | [.fields.TypeLoadStartID, .fields.TypeName]' events.json | sort >types
 awk '{ n[$0]++ } END { for (each in n) if (n[each] == 2) both++; exit both < 20 }' types || fail "few types came by both ways: $(head -n 5 types)"
-echo "$(grep -c 'Microsoft-Windows-DotNETRuntime' events.json) events of the runtime are whole"
+echo "$(value_lines events.json 'map(select(.provider | startswith("Microsoft-Windows-DotNETRuntime"))) | length') events of the runtime are whole"
 exit 0

@@ -8,8 +8,9 @@ own_machine=yes
 # symbols FILE: prints address and name of each method in a recording, without the tier, which the memory does not have. Types of parameters get one spelling: a name from an
 # image file has "native int" and "uint8" where one from the runtime or its memory has "int" and "value class" or "unsigned int8".
 symbols() {
-	"$spoor" events "$1" --event ProcessSymbol --json 2>events.err |
-		sed -nE 's/.*"Start":"([^"]*)".*"Name":"([^"]*::[^"]*)".*/\1 \2/p' | sed -E 's/\[[A-Za-z0-9]*\]$//; s/native (u?int)/\1/g; s/value class //g; s/unsigned int/uint/g' | sort -u
+	"$spoor" events "$1" --event ProcessSymbol --json >symbols.json 2>events.err
+	value symbols.json '.fields | select(.Name | contains("::")) | "\(.Start) \(.Name)"' |
+		sed -E 's/\[[A-Za-z0-9]*\]$//; s/native (u?int)/\1/g; s/value class //g; s/unsigned int/uint/g' | sort -u
 }
 
 # Diagnostics switched off: the summary and the report give the source of the names, and the reason.
@@ -66,7 +67,8 @@ for kind in dynamic:Made_ collectible:Unloaded_; do
 	all=$(sed -n 's/ all$//p' each)
 	most=$(grep -v all each | tail -n 1)
 	[ "$named" -ge 10 ] || fail "of some 50 ${kind%:*} methods $named are seen"
-	"$spoor" events x.nettrace --event cpu --json 2>err | sed -nE "s/.*\"function\":\"[^\"]*${kind#*:}([0-9]+).*/\1/p" >order
+	"$spoor" events x.nettrace --event cpu --json >samples.json 2>err || fail "events of ${kind%:*}: $(cat err)"
+	value samples.json '[.stack[]?.function | strings | capture($a + "(?<number>[0-9]+)").number] | last // empty' "${kind#*:}" >order
 	awk -v all="$all" '$1 < last { print "a sample of " $1 " after one of " last; exit 1 } { last = $1 } END { if (NR < all) print NR " samples of " all }' order >wrong || fail "${kind%:*}: $(cat wrong)"
 	[ ! -s wrong ] || fail "${kind%:*}: $(cat wrong)"
 	[ "${most%% *}" -le 60 ] || fail "a method that ran for 20 ms has ${most%% *} of $all samples: ${most#* }"

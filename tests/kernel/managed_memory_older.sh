@@ -5,8 +5,8 @@
 
 # jitted FILE: prints address and name of each compiled method in a recording, without the tier, which the memory does not have.
 jitted() {
-	"$spoor" events "$1" --event ProcessSymbol --json 2>events.err |
-		sed -nE 's/.*"Start":"([^"]*)".*"Name":"([^"]*\] [^"]*::[^"]*\])".*/\1 \2/p' | sed -E 's/\[[A-Za-z0-9]*\]$//' | sort -u
+	"$spoor" events "$1" --event ProcessSymbol --json >symbols.json 2>events.err
+	value symbols.json '.fields | select(.Name | test("\\] .*::.*\\]$")) | "\(.Start) \(.Name)"' | sed -E 's/\[[A-Za-z0-9]*\]$//' | sort -u
 }
 
 for version in 8.0 9.0; do

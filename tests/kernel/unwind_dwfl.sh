@@ -12,7 +12,7 @@ is_stopped() {
 
 # is_sampled: the recording has a sample, so the images of the program have been read.
 is_sampled() {
-	[ -e x.nettrace ] && "$spoor" events x.nettrace --event cpu --json 2>/dev/null | grep -q '"event":"cpu"'
+	"$spoor" events x.nettrace --event cpu --json >samples.json 2>/dev/null && [ "$(value_lines samples.json 'any(.[]; .event == "cpu")')" = true ]
 }
 
 # compare NAME MOST command...: at most MOST of the stacks differ. eu-stack walks some stacks not at all, most of them on a busy machine: these are left out.

@@ -94,12 +94,9 @@ if [ "$(uname -m)" = x86_64 ]; then
 	until_true written_l || fail "no hits of libspoor's probes: $(cat record.err)"
 	kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
 	"$spoor" events l.nettrace --json >all
-	grep '"event":"Plain_V3"' all >own
-	json_lines own 'length > 10 and all(.[].fields; [.arg0, .arg1, .arg3, .arg6, .arg7, .arg8] == [1, -8, -1600, 4000000000, -64000000000, 18000000000000000000] and .arg15_text == "grüß 🐟" and .arg16_text == "wä€")'
-	grep '"event":"Made"' all >own
-	json_lines own 'length > 10 and all(.[].fields; .arg0 == 4711 and .arg1_text == "made at run time")'
-	grep '"event":"order"' all >own
-	json_lines own 'length > 10 and all(.[].fields; .arg0 == 7 and .arg1_text == "tea")'
+	json_lines all 'map(select(.event == "Plain_V3")) | length > 10 and all(.[].fields; [.arg0, .arg1, .arg3, .arg6, .arg7, .arg8] == [1, -8, -1600, 4000000000, -64000000000, 18000000000000000000] and .arg15_text == "grüß 🐟" and .arg16_text == "wä€")'
+	json_lines all 'map(select(.event == "Made")) | length > 10 and all(.[].fields; .arg0 == 4711 and .arg1_text == "made at run time")'
+	json_lines all 'map(select(.event == "order")) | length > 10 and all(.[].fields; .arg0 == 7 and .arg1_text == "tea")'
 	has rounds '^enable Test-Shop on level 5 keywords 0x8000000000000003 any 1$'
 	until_true grep -q '^enable Test-Shop off .* any 0$' rounds || fail "the probes stay enabled"
 	echo >&7
@@ -114,7 +111,7 @@ start RECORDER "$spoor" record -a --no-dotnet --usdt demo -o a.nettrace 2>record
 until_true [ -e a.nettrace ] || fail "the recording does not begin: $(cat record.err)"
 start THIRD sh -c 'exec ./third_target <input4 >third.out' x
 written_a() {
-	"$spoor" events a.nettrace --json --event step 2>/dev/null | grep -q "\"pid\":$THIRD,"
+	"$spoor" events a.nettrace --json --event step >steps 2>/dev/null && [ "$(value_lines steps 'any(.[]; .pid == ($a | tonumber))' $THIRD)" = true ]
 }
 until_true written_a || fail "no hits of a process that started later: $(cat record.err)"
 kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"

@@ -24,11 +24,15 @@ all_run() {
 until_true all_run || fail "not all programs run"
 begin=$(now_ms)
 start RECORDER "$spoor" record -n 'usdt_many_*' --no-dotnet --usdt 'demo:*' -o m.nettrace 2>record.err
-# An event of each process was recorded.
-all_hit() {
-	[ "$("$spoor" events m.nettrace --json --event step 2>/dev/null | sed -nE 's/.*"pid":([0-9]+),.*/\1/p' | sort -u | wc -l)" = $COUNT ]
+# Prints of how many processes an event was recorded.
+hit_count() {
+	"$spoor" events m.nettrace --json --event step >steps 2>/dev/null
+	value steps .pid | sort -u | wc -l
 }
-until_true all_hit || fail "$("$spoor" events m.nettrace --json --event step | sed -nE 's/.*"pid":([0-9]+),.*/\1/p' | sort -u | wc -l) processes have hits: $(cat record.err)"
+all_hit() {
+	[ "$(hit_count)" = $COUNT ]
+}
+until_true all_hit || fail "$(hit_count) processes have hits: $(cat record.err)"
 hit=$(now_ms)
 kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
 ended=$(now_ms)

@@ -118,7 +118,7 @@ start RECORDER "$spoor" record -p $WRITER --user-events 'Types,Test_Shop:ord*,Ru
 written_p() {
 	"$spoor" events p.nettrace --json >p.json 2>/dev/null
 	for each in Plain Arrays Nested Nothing order Made; do
-		[ "$(grep -c "\"event\":\"$each\"" p.json)" -ge 20 ] || return 1
+		[ "$(value_lines p.json 'map(select(.event == $a)) | length' "$each")" -ge 20 ] || return 1
 	done
 }
 until_true written_p || fail "no events in the recording: $(cat record.err)"
