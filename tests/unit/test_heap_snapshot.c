@@ -36,8 +36,8 @@ static void test_refused(void **state)
 	struct diag diag = { 0 };
 
 	(void)state;
-	assert_true(take(&runtime, NULL, &result, &diag) < 0);
-	assert_true(*diag.text);
+	assert_int_equal(take(&runtime, NULL, &result, &diag), -EIO);
+	assert_non_null(strstr(diag.text, "it could not make a session (all 64 may be taken)"));
 	assert_int_equal(runtime.stops, 0);
 }
 
@@ -51,8 +51,8 @@ static void test_no_collection(void **state)
 	(void)state;
 	uint8_t *data = fake_stream("nettrace/gc-dynamic.nettrace", &runtime.stream_size);
 	runtime.stream = data;
-	assert_true(take(&runtime, NULL, &result, &diag) < 0);
-	assert_true(*diag.text);
+	assert_int_equal(take(&runtime, NULL, &result, &diag), -ETIMEDOUT);
+	assert_non_null(strstr(diag.text, "no collection came"));
 	assert_true(runtime.opened > 0);
 	assert_int_equal(runtime.stops, runtime.opened);
 	free(data);
@@ -70,7 +70,9 @@ static void test_given_up(void **state)
 	close(ready[1]);
 	struct pollfd watched = { ready[0], POLLIN, 0 };
 
-	assert_true(take(&runtime, &watched, &result, &diag) < 0);
+	assert_int_equal(take(&runtime, &watched, &result, &diag), -ETIMEDOUT);
+	assert_non_null(strstr(diag.text, "it was interrupted"));
+	assert_true(result.interrupted);
 	assert_true(watched.revents);
 	assert_int_equal(runtime.stops, runtime.opened);
 	close(ready[0]);

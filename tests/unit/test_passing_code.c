@@ -403,7 +403,7 @@ static void test_long_lived(void **state)
 static void test_short_lived(void **state)
 {
 	(void)state;
-	assert_true(run_many(&(struct habits){ .gap_ns = 40 * MS, .life_ns = 30 * MS }) >= 3);
+	assert_true(run_many(&(struct habits){ .gap_ns = 40 * MS, .life_ns = 30 * MS }) >= 7);
 }
 
 static void test_watched(void **state)
@@ -415,13 +415,16 @@ static void test_watched(void **state)
 
 	habits.watches = true;
 	assert_true(run(&habits, 1) > without);
-	(void)run_many(&habits);
+	assert_true(run_many(&habits) >= 70);
 	habits.gap_ns = 2 * MS;
 	habits.life_ns = 5 * MS;
-	(void)run_many(&habits);
+	assert_true(run_many(&habits) >= 70);
 }
 
-/* The recorder does not run for longer than the reorder window. */
+/*
+ * The recorder does not run for longer than the reorder window. Hardly a sample has a name then;
+ * run() fails for one that is wrong.
+ */
 static void test_delayed(void **state)
 {
 	(void)state;
@@ -434,8 +437,10 @@ static void test_delayed(void **state)
 static void test_asked(void **state)
 {
 	(void)state;
-	(void)run_many(&(struct habits){
-		.gap_ns = 10 * MS, .life_ns = 100 * MS, .watches = true, .asks = true });
+	assert_true(run_many(&(struct habits){ .gap_ns = 10 * MS,
+			    .life_ns = 100 * MS,
+			    .watches = true,
+			    .asks = true }) >= 55);
 }
 
 struct seen_change {

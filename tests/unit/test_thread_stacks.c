@@ -1,17 +1,34 @@
-/* thread_stacks.c of this process, whose runtime is simulated or absent, and of one that has ended. */
+/*
+ * thread_stacks.c of this process, whose runtime is absent or simulated (without samples, and with
+ * those of a thread that sleeps), and of one that has ended.
+ */
 #include "unit/fake_runtime.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/strtab.h"
+#include "nettrace/nettrace_write.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_stacks.h"
 #include "target/targets.h"
+#include "trace/clr.h"
+#include "trace/event.h"
+#include "trace/provider_kind.h"
+#include "trace/trace.h"
 
-static void take(uint32_t pid, struct thread_dump *ret_dump)
+#define METHOD_BEGIN  UINT64_C(0x7e0000001000)
+#define METHOD_SIZE   0x1000u
+#define LOCK          UINT64_C(0x7e1000002000)
+#define TYPE_EXTERNAL 1u /* of a sample: outside of managed code */
+#define TYPE_MANAGED  2u
+
+static void take_options(uint32_t pid, const struct thread_stacks_options *options,
+	struct thread_dump *ret_dump)
 {
-	const struct thread_stacks_options options = { .timeout_ns = 300000000 };
 	struct dotnet_target self;
 	struct thread_stacks *stacks;
 	struct diag diag = { 0 };
@@ -34,9 +51,14 @@ static void take(uint32_t pid, struct thread_dump *ret_dump)
 		.remedy = "",
 		.reason = "" };
 
-	assert_int_equal(thread_stacks_new(&options, &stacks, &diag), 0);
+	assert_int_equal(thread_stacks_new(options, &stacks, &diag), 0);
 	assert_int_equal(thread_stacks_take(stacks, &target, 1, ret_dump, &diag), 0);
 	thread_stacks_free(stacks);
+}
+
+static void take(uint32_t pid, struct thread_dump *ret_dump)
+{
+	take_options(pid, &(struct thread_stacks_options){ .timeout_ns = 300000000 }, ret_dump);
 }
 
 static const struct dump_thread *thread_of(const struct thread_dump *dump, uint32_t tid)
@@ -58,7 +80,8 @@ static void test_without_runtime(void **state)
 	assert_non_null(own);
 	assert_int_equal(own->mode, THREAD_UNSAMPLED);
 	assert_string_equal(strtab_get(&dump.texts, own->name), "test_thread_sta");
-	assert_true(dump.unsampled_reason);
+	assert_string_equal(strtab_get(&dump.texts, dump.unsampled_reason),
+		"it has no diagnostics socket (switched off, or not .NET)");
 	thread_dump_done(&dump);
 }
 
@@ -73,11 +96,209 @@ static void test_without_samples(void **state)
 	take((uint32_t)getpid(), &dump);
 	assert_true(dump.threads.count >= 2);
 	assert_non_null(thread_of(&dump, (uint32_t)getpid()));
-	assert_true(dump.unsampled_reason);
+	assert_string_equal(strtab_get(&dump.texts, dump.unsampled_reason),
+		"its runtime sends no samples (NativeAOT, or it is stopped)");
 	thread_dump_done(&dump);
 	fake_runtime_stop(&runtime);
 	assert_int_equal(runtime.opened, 1);
 	assert_int_equal(runtime.stops, 1);
+}
+
+/* ---- a stream with samples ---- */
+
+struct stream {
+	struct trace trace;
+	struct sink *sink;
+	uint64_t now_ns;
+};
+
+static void put(struct stream *stream, const char *provider, uint32_t id, uint8_t version,
+	uint32_t tid, uint32_t stack, struct bytes *payload)
+{
+	struct schema *schema = vec_push(&stream->trace.schemas);
+	struct diag diag = { 0 };
+
+	assert_non_null(schema);
+	*schema = (struct schema){ .provider = trace_add_text(&stream->trace, provider),
+		.event_id = id,
+		.version = version,
+		.level = 4 };
+	const struct event event = { .time_ns = stream->now_ns++,
+		.thread_index = trace_thread(&stream->trace, (uint32_t)getpid(), tid),
+		.stack_index = stack,
+		.schema_index = stream->trace.schemas.count - 1,
+		.cpu = EVENT_CPU_UNKNOWN,
+		.payload = payload->data,
+		.payload_size = (uint32_t)payload->len };
+	assert_int_equal(nettrace_sink.event(stream->sink, &event, &diag), 0);
+	bytes_done(payload);
+}
+
+static void put_sample(struct stream *stream, uint32_t tid, uint32_t type, const uint64_t *frames,
+	uint32_t count)
+{
+	struct bytes payload = { 0 };
+
+	bytes_u32(&payload, type);
+	put(stream, PROVIDER_SAMPLE_NAME, CLR_THREAD_SAMPLE, 0, tid,
+		stack_table_intern(&stream->trace.stacks, frames, count), &payload);
+}
+
+static void put_text(struct bytes *payload, const char *text)
+{
+	bytes_utf16z(payload, text, strlen(text), SIZE_MAX);
+}
+
+/*
+ * Two samples of the thread, its wait for a lock that this thread owns, and the rundown's name of
+ * the method that both samples are in. The caller frees the bytes.
+ */
+static uint8_t *sampled_stream(uint32_t tid, size_t *ret_size)
+{
+	static const uint64_t first[] = { METHOD_BEGIN + 0x10 };
+	static const uint64_t last[] = { METHOD_BEGIN + 0x20, METHOD_BEGIN + 0x30, 0x7e2000000010 };
+	struct stream stream = { .now_ns = clock_monotonic_ns() };
+	struct bytes payload = { 0 };
+	struct diag diag = { 0 };
+	int fd = memfd_create("stream", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(trace_init(&stream.trace), 0);
+	stream.trace.recording.sync_ns = stream.now_ns;
+	stream.trace.recording.utc_ns = clock_utc_ns();
+	stream.trace.recording.page_size_bytes = 4096;
+	const struct nettrace_sink_options options = { .fd = fd, .name = "stream" };
+
+	assert_int_equal(nettrace_sink_open(&options, &stream.trace, &stream.sink, &diag), 0);
+	put_sample(&stream, tid, TYPE_EXTERNAL, first, 1);
+	put_sample(&stream, tid, TYPE_MANAGED, last, 3);
+	bytes_u8(&payload, 0);
+	bytes_u16(&payload, 1);
+	bytes_u64(&payload, 4711);
+	bytes_u64(&payload, LOCK);
+	bytes_u64(&payload, (uint64_t)getpid());
+	put(&stream, PROVIDER_CLR_NAME, CLR_ID_ContentionStart_V1, 2, tid, 0, &payload);
+	bytes_u64(&payload, 9); /* method, module */
+	bytes_u64(&payload, 8);
+	bytes_u64(&payload, METHOD_BEGIN);
+	bytes_u32(&payload, METHOD_SIZE);
+	bytes_u32(&payload, 0x06000001);
+	bytes_u32(&payload, 0);
+	put_text(&payload, "Shop.Cart");
+	put_text(&payload, "Total");
+	put_text(&payload, "int32  ()");
+	bytes_u16(&payload, 1);
+	bytes_u64(&payload, 0);
+	put(&stream, PROVIDER_CLR_RUNDOWN_NAME, CLR_ID_MethodDCEndVerbose, 1, tid, 0, &payload);
+	assert_int_equal(nettrace_sink.end(stream.sink, &diag), 0);
+	nettrace_sink.close(stream.sink);
+	trace_done(&stream.trace);
+	off_t size = lseek(fd, 0, SEEK_END);
+	uint8_t *data = malloc((size_t)size);
+
+	assert_non_null(data);
+	assert_int_equal(pread(fd, data, (size_t)size, 0), size);
+	close(fd);
+	*ret_size = (size_t)size;
+	return data;
+}
+
+struct sleeper {
+	int wake[2];
+	int ready[2];
+	uint32_t tid;
+};
+
+static void *sleep_in_read(void *context)
+{
+	struct sleeper *sleeper = context;
+	char byte;
+
+	sleeper->tid = (uint32_t)syscall(SYS_gettid);
+	assert_int_equal(write(sleeper->ready[1], "r", 1), 1);
+	return read(sleeper->wake[0], &byte, 1) == 1 ? NULL : sleeper;
+}
+
+static void until_it_sleeps(uint32_t tid)
+{
+	char path[64];
+	char line[512];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
+	for (unsigned i = 0; i < 60000; i++) {
+		FILE *file = fopen(path, "r");
+		assert_non_null(file);
+		assert_non_null(fgets(line, sizeof(line), file));
+		fclose(file);
+		if (strstr(line, ") S "))
+			return;
+		usleep(1000);
+	}
+	fail();
+}
+
+static const char *frame_name(const struct thread_dump *dump, const struct dump_thread *thread,
+	uint32_t number)
+{
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
+
+	assert_true(number < count);
+	return strtab_get(&dump->texts, dump->frames.items[frames[number]].name);
+}
+
+/*
+ * A thread that sleeps from before the session on has the frames of its last sample, with their
+ * names, the mode of that sample, and the lock with its owner.
+ */
+static void test_sampled(void **state)
+{
+	const struct thread_stacks_options options = { .timeout_ns = UINT64_C(60000000000),
+		.managed_only = true };
+	struct fake_runtime runtime = { 0 };
+	struct sleeper sleeper;
+	struct thread_dump dump;
+	pthread_t thread;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(sleeper.wake), 0);
+	assert_int_equal(pipe(sleeper.ready), 0);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_in_read, &sleeper), 0);
+	assert_int_equal(read(sleeper.ready[0], &byte, 1), 1);
+	until_it_sleeps(sleeper.tid);
+	uint8_t *data = sampled_stream(sleeper.tid, &runtime.stream_size);
+
+	runtime.stream = data;
+	fake_runtime_start(&runtime, NULL);
+	take_options((uint32_t)getpid(), &options, &dump);
+	fake_runtime_stop(&runtime);
+	assert_int_equal(runtime.stops, 1);
+	assert_int_equal(dump.unsampled_reason, 0);
+	const struct dump_thread *sampled = thread_of(&dump, sleeper.tid);
+
+	assert_non_null(sampled);
+	assert_int_equal(sampled->mode, THREAD_MANAGED);
+	assert_false(sampled->moved);
+	assert_int_equal(sampled->managed_count, 3);
+	assert_string_equal(frame_name(&dump, sampled, 0), "Shop.Cart.Total()");
+	assert_string_equal(frame_name(&dump, sampled, 1), "Shop.Cart.Total()");
+	assert_string_equal(frame_name(&dump, sampled, 2), "0x7e200000000f");
+	assert_int_equal(sampled->lock, LOCK);
+	assert_int_equal(sampled->lock_owner, (uint32_t)getpid());
+	const struct dump_thread *own = thread_of(&dump, (uint32_t)getpid());
+
+	assert_non_null(own);
+	assert_int_equal(own->mode, THREAD_UNSAMPLED);
+	assert_int_equal(own->managed_count, 0);
+	thread_dump_done(&dump);
+	assert_int_equal(write(sleeper.wake[1], "w", 1), 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	close(sleeper.wake[0]);
+	close(sleeper.wake[1]);
+	close(sleeper.ready[0]);
+	close(sleeper.ready[1]);
+	free(data);
 }
 
 static void test_ended(void **state)
@@ -100,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_runtime),
 		cmocka_unit_test(test_without_samples),
+		cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_ended),
 	};
 
