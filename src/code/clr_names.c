@@ -13,6 +13,7 @@
 #include "code/clr_image.h"
 #include "code/clr_method.h"
 #include "code/clr_module.h"
+#include "code/clr_tier.h"
 #include "code/codemap.h"
 
 #define DAC_SYMBOL "g_dacTable"
@@ -98,6 +99,16 @@ static bool types_agree(struct clr_names *names)
 	return true;
 }
 
+static enum code_kind kind_of(const struct clr_body *body, const struct clr_method_text *text,
+	enum code_tier tier)
+{
+	if (text->dynamic)
+		return CODE_DYNAMIC;
+	if (body->precompiled)
+		return CODE_READYTORUN;
+	return tier == TIER_1_OSR ? CODE_OSR : CODE_JIT;
+}
+
 static bool find(struct clr_names *names, uint64_t address, struct clr_found *ret_found)
 {
 	struct clr_method_text text;
@@ -115,6 +126,9 @@ static bool find(struct clr_names *names, uint64_t address, struct clr_found *re
 	const struct clr_module *module =
 		text.module ? clr_modules_get(&names->modules, text.module, !body.collectible)
 			    : NULL;
+	enum code_tier tier = text.dynamic || body.precompiled
+				      ? TIER_UNKNOWN
+				      : clr_tier_read(&names->memory, &names->layout, &body);
 	*ret_found = (struct clr_found){ .begin = body.begin,
 		.end = body.end,
 		.method_id = body.method,
@@ -123,9 +137,8 @@ static bool find(struct clr_names *names, uint64_t address, struct clr_found *re
 		.name = text.name,
 		.signature = text.signature,
 		.module_path = module ? module->path : "",
-		.kind = text.dynamic       ? CODE_DYNAMIC
-			: body.precompiled ? CODE_READYTORUN
-					   : CODE_JIT,
+		.kind = (uint8_t)kind_of(&body, &text, tier),
+		.tier = (uint8_t)tier,
 		.lasts = !text.freed && !body.collectible };
 	return true;
 }

@@ -40,6 +40,7 @@ struct clr_found {
 	const char *signature;
 	const char *module_path;
 	uint8_t kind; /* enum code_kind */
+	uint8_t tier; /* enum code_tier */
 	bool lasts;   /* false: another method may be at this address at any time */
 };
 

@@ -209,7 +209,8 @@ static struct code code_of(const struct clr_found *found)
 		.name_space = found->name_space,
 		.name = found->name,
 		.signature = found->signature,
-		.kind = found->kind };
+		.kind = found->kind,
+		.tier = found->tier };
 }
 
 /* A method of code that is never freed. */

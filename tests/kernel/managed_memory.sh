@@ -5,12 +5,18 @@ own_machine=yes
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-# symbols FILE: prints address and name of each method in a recording, without the tier, which the memory does not have. Types of parameters get one spelling: a name from an
+# symbols FILE: prints address and name of each method in a recording, without the tier, which the memory does not always have. Types of parameters get one spelling: a name from an
 # image file has "native int" and "uint8" where one from the runtime or its memory has "int" and "value class" or "unsigned int8".
 symbols() {
 	"$spoor" events "$1" --event ProcessSymbol --json >symbols.json 2>events.err
 	value symbols.json '.fields | select(.Name | contains("::")) | "\(.Start) \(.Name)"' |
 		sed -E 's/\[[A-Za-z0-9]*\]$//; s/native (u?int)/\1/g; s/value class //g; s/unsigned int/uint/g' | sort -u
+}
+
+# tiers FILE: prints address and tier of each compiled method in a recording.
+tiers() {
+	"$spoor" events "$1" --event ProcessSymbol --json 2>events.err |
+		sed -nE 's/.*"Start":"([^"]*)".*"Name":"[^"]*::[^"]*\[([A-Za-z0-9]*)\]".*/\1 \2/p' | sort -u
 }
 
 # Diagnostics switched off: the summary and the report give the source of the names, and the reason.
@@ -39,6 +45,13 @@ for mode in burn threads; do
 	grep -v IL_STUB joined | awk '{ half = (length($0) - length($1)) / 2; if (substr($0, length($1) + 1, half) != substr($0, length($1) + 1 + half)) print }' >different
 	[ ! -s different ] || fail "$mode: other names than the runtime's: $(head -n 5 different)"
 	[ "$(wc -l <joined)" -ge 5 ] || fail "$mode: only $(wc -l <joined) addresses are in both: $(cat socket.names memory.names | head -n 20)"
+	# No other tier than the runtime's, and that of the method that runs most.
+	tiers socket.nettrace >socket.tiers
+	tiers memory.nettrace >memory.tiers
+	join socket.tiers memory.tiers | awk '$3 != "Unknown"' >tiers
+	awk '$2 != $3' tiers >different
+	[ ! -s different ] || fail "$mode: other tiers than the runtime's: $(cat different socket.names | head -n 20)"
+	grep -q ' OptimizedTier1' tiers || fail "$mode: no tier is known: $(cat socket.tiers memory.tiers memory.names | head -n 30)"
 	kill -9 $both
 done
 

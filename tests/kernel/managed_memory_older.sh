@@ -3,7 +3,7 @@
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-# jitted FILE: prints address and name of each compiled method in a recording, without the tier, which the memory does not have.
+# jitted FILE: prints address and name of each compiled method in a recording, without the tier, which the memory of .NET 8 does not have.
 jitted() {
 	"$spoor" events "$1" --event ProcessSymbol --json >symbols.json 2>events.err
 	value symbols.json '.fields | select(.Name | test("\\] .*::.*\\]$")) | "\(.Start) \(.Name)"' | sed -E 's/\[[A-Za-z0-9]*\]$//' | sort -u

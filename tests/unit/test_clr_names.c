@@ -164,6 +164,110 @@ static void test_races(void **state)
 	close_it(&o);
 }
 
+/* Places of the versions of the ordinary method's code, and its native code slot. */
+enum { DATA = 0xf000, STATE = 0xf040, FIRST = 0xf080, SECOND = 0xf100 };
+
+static uint8_t tier_at(struct opened *o, uint64_t place, uint8_t kind)
+{
+	struct clr_found found;
+
+	assert_true(find(o, place, &found));
+	assert_string_equal(found.name, "Add");
+	assert_int_equal(found.kind, kind);
+	return found.tier;
+}
+
+static void put_version(struct opened *o, uint64_t place, uint64_t code, uint32_t tier)
+{
+	const struct clr_layout *at = &o->process.at;
+
+	put(o, place + at->node_code, CLR_BASE + code, 8);
+	put(o, place + at->node_method, CLR_BASE + CLR_CHUNK + at->chunk_bytes + at->method_align,
+		8);
+	put(o, place + at->node_next + 12, tier, 4);
+}
+
+/* The versions are those of the method's code: each wrong link gives no tier, and the name stays. */
+static void check_tiers(enum clr_version version)
+{
+	static const uint8_t tiers[] = { TIER_0, TIER_1, TIER_1_OSR, TIER_OPTIMIZED,
+		TIER_0_INSTRUMENTED, TIER_1_INSTRUMENTED, TIER_UNKNOWN, TIER_UNKNOWN };
+	const struct clr_layout *at;
+	struct opened o;
+
+	open_it(&o, version);
+	at = &o.process.at;
+	uint64_t method = CLR_CHUNK + at->chunk_bytes + at->method_align;
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	put(&o, method + at->method_data, CLR_BASE + DATA, 8);
+	put(&o, DATA + at->data_state, CLR_BASE + STATE, 8);
+	put(&o, STATE + at->state_node, CLR_BASE + FIRST, 8);
+	put(&o, FIRST + at->node_next, CLR_BASE + SECOND, 8);
+	put_version(&o, FIRST, CLR_CODE + 0x800, 4);
+	for (uint32_t tier = 0; tier < sizeof(tiers); tier++) {
+		put_version(&o, SECOND, CLR_METHOD_CODE, tier);
+		assert_int_equal(tier_at(&o, CLR_METHOD_CODE + 0x120,
+					 tiers[tier] == TIER_1_OSR ? CODE_OSR : CODE_JIT),
+			tiers[tier]);
+	}
+	put_version(&o, SECOND, CLR_METHOD_CODE, 1);
+	put(&o, FIRST + at->node_method, CLR_BASE + CLR_CHUNK, 8); /* another method's list */
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	put_version(&o, FIRST, CLR_CODE + 0x800, 4);
+	put(&o, FIRST + at->node_next, UINT64_C(0x7fff00000000), 8);
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	put(&o, FIRST + at->node_next, CLR_BASE + FIRST, 8); /* without end */
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	/* First code is of tier 0 if the method has a later version that no profiler has made. */
+	put(&o, FIRST + at->node_next, 0, 8);
+	uint64_t token = o.process.block[method + at->method_token] |
+			 (uint64_t)o.process.block[method + at->method_token + 1] << 8;
+	put(&o, method + at->method_token, token | 0x8000, 2);
+	put(&o, method + at->method_flags, 0x20, 2);
+	put(&o, method + at->method_bytes, CLR_BASE + CLR_METHOD_CODE, 8);
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_0);
+	put(&o, method + at->method_bytes, CLR_BASE + CLR_METHOD_CODE + 0x20, 8);
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	put(&o, method + at->method_bytes, CLR_BASE + CLR_METHOD_CODE, 8);
+	put(&o, FIRST + at->node_il_version, 1, 8);
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	put(&o, FIRST + at->node_il_version, 0, 8);
+	put_version(&o, FIRST, CLR_CODE + 0x800, 3);
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	put_version(&o, FIRST, CLR_CODE + 0x800, 1);
+	put(&o, method + at->method_token, token, 2); /* a method without tiers */
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	close_it(&o);
+}
+
+static void test_tiers(void **state)
+{
+	struct clr_images images = { .size_bytes = 0 };
+	struct clr_process process;
+	struct clr_names *names;
+
+	(void)state;
+	check_tiers(CLR_VERSION_10);
+	check_tiers(CLR_VERSION_9);
+	/* A description with other distances has no place for the tier. */
+	clr_process_init(&process, CLR_VERSION_10, TINY);
+	char *flags = strstr((char *)process.block + CLR_JSON,
+		"\"NativeCodeVersionNode\":{\"Flags\":[52");
+	assert_non_null(flags);
+	*strstr(flags, "52") = '6';
+	uint64_t method = CLR_CHUNK + process.at.chunk_bytes + process.at.method_align;
+	clr_process_pointer(&process, method + process.at.method_data, DATA);
+	clr_process_pointer(&process, DATA + process.at.data_state, STATE);
+	clr_process_pointer(&process, STATE + process.at.state_node, FIRST);
+	clr_process_pointer(&process, FIRST + process.at.node_code, CLR_METHOD_CODE);
+	clr_process_pointer(&process, FIRST + process.at.node_method, method);
+	clr_process_put(&process, FIRST + process.at.node_next + 12, 1, 4);
+	assert_int_equal(clr_process_open(&process, &images, &names), 0);
+	struct opened o = { .process = process, .images = images, .names = names };
+	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
+	close_it(&o);
+}
+
 static uint64_t torn_after;
 
 /* The block is given to another method while it is read. */
@@ -293,6 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_races),
+		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_distrust),
 		cmocka_unit_test(test_refused),
