@@ -1,5 +1,5 @@
 /*
- * See demangle.h. libiberty does the work; its limit on recursion and a limit on the length keep
+ * See demangle.h. libiberty does the work, but for Swift (swift_name.h); its limit on recursion and a limit on the length keep
  * names that were crafted to be expensive cheap.
  */
 #include "code/demangle.h"
@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "code/swift_name.h"
 
 /* Where "17h0123456789abcdef" of "crate::function::h0123456789abcdef" begins; `len`: nowhere */
 static size_t rust_hash(const char *name, size_t len)
@@ -35,6 +36,8 @@ bool demangle(const char *name, size_t len, struct bytes *out)
 {
 	char buffer[DEMANGLE_INPUT_MAX + 1];
 
+	if (len <= DEMANGLE_INPUT_MAX && len > 3 && name[name[0] == '_'] == '$')
+		return swift_name(name, len, out);
 	/* "_Z", "_R", "_D" and the prefixed forms of macOS: the demangler would accept others. */
 	if (len < 3 || len > DEMANGLE_INPUT_MAX || name[0] != '_' ||
 		(name[1] != 'Z' && name[1] != 'R' && name[1] != 'D' && memcmp(name, "__Z", 3) != 0))

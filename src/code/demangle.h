@@ -1,8 +1,9 @@
 /*
- * Demangles names of C++ and Rust.
+ * Demangles names of C++, Rust, D and Swift.
  *
  *   "_ZN4llvm5Value7getTypeEv" -> "llvm::Value::getType()"    "_RNvC5crate4main" -> "crate::main", without the hash
  *   "_Z3foov.cold" -> "foo() [clone .cold]"                   "foo.isra.0" is not changed
+ *   "$s4main3fooyyF" -> "main.foo": of Swift only the path
  */
 #ifndef SPOOR_CODE_DEMANGLE_H
 #define SPOOR_CODE_DEMANGLE_H

@@ -1,5 +1,5 @@
 /*
- * demangle.c: C++, D and Rust names, old and new. A name that is not mangled is not changed, and
+ * demangle.c: C++, D, Swift and Rust names, old and new. A name that is not mangled is not changed, and
  * malicious names do no harm.
  */
 #include "unit/test.h"
