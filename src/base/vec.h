@@ -35,6 +35,11 @@
 /* Appends a copy of `value`; false when there is no memory. */
 #define vec_add(v, value) (vec_reserve((v), 1) ? ((v)->items[(v)->count++] = (value), true) : false)
 
+/* The same, with the test for room where it is called: for what is added in the innermost loops. */
+#define vec_add_quick(v, value)                                                  \
+	((v)->count < (v)->capacity ? ((v)->items[(v)->count++] = (value), true) \
+				    : vec_add(v, value))
+
 /* A loop over pointers to the elements; the array does not grow meanwhile. */
 #define vec_each(item, v)                                                                          \
 	for (__typeof__((v)->items + 0) item = (v)->items; item && item < (v)->items + (v)->count; \

@@ -19,11 +19,11 @@ enum dwarf_form {
 	FORM_FLAG = 0x0c,
 	FORM_SDATA = 0x0d,
 	FORM_STRP = 0x0e,
-	FORM_UDATA = 0x0f,
+	FORM_UDATA = DW_FORM_UDATA,
 	FORM_REF_ADDR = 0x10,
 	FORM_REF1 = 0x11,
 	FORM_REF2 = 0x12,
-	FORM_REF4 = 0x13,
+	FORM_REF4 = DW_FORM_REF4,
 	FORM_REF8 = 0x14,
 	FORM_REF_UDATA = 0x15,
 	FORM_INDIRECT = 0x16,
@@ -35,7 +35,7 @@ enum dwarf_form {
 	FORM_REF_SUP4 = 0x1c,
 	FORM_STRP_SUP = 0x1d,
 	FORM_DATA16 = 0x1e,
-	FORM_LINE_STRP = 0x1f,
+	FORM_LINE_STRP = DW_FORM_LINE_STRP,
 	FORM_REF_SIG8 = 0x20,
 	FORM_IMPLICIT_CONST = DW_FORM_IMPLICIT_CONST,
 	FORM_LOCLISTX = 0x22,
@@ -458,6 +458,23 @@ static bool walk_ranges(const struct range_walk *walk, const struct dwarf_unit *
 	return false;
 }
 
+/* As cursor_varuint(), quicker for numbers of two and three bytes, as offsets in a unit are. */
+static inline uint64_t read_offset(struct cursor *c)
+{
+	const uint8_t *at = c->at;
+
+	if (c->end - at < 3 || at[0] < 0x80)
+		return cursor_varuint(c);
+	if (at[1] < 0x80) {
+		c->at += 2;
+		return (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+	}
+	if (at[2] >= 0x80)
+		return cursor_varuint(c);
+	c->at += 3;
+	return (at[0] & 0x7fu) | (at[1] & 0x7fu) << 7 | (uint64_t)at[2] << 14;
+}
+
 static bool walk_rnglist(const struct range_walk *walk, const struct dwarf_unit *unit,
 	uint64_t offset)
 {
@@ -484,8 +501,8 @@ static bool walk_rnglist(const struct range_walk *walk, const struct dwarf_unit 
 			end = begin + cursor_varuint(&c);
 			break;
 		case RLE_OFFSET_PAIR:
-			begin = base + cursor_varuint(&c);
-			end = base + cursor_varuint(&c);
+			begin = base + read_offset(&c);
+			end = base + read_offset(&c);
 			break;
 		case RLE_BASE:
 			base = dwarf_read_sized(&c, unit->address_size);

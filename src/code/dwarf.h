@@ -48,6 +48,9 @@ enum dwarf_tag {
 	DW_TAG_PARTIAL_UNIT = 0x3c,
 };
 
+#define DW_FORM_UDATA          0x0fu
+#define DW_FORM_REF4           0x13u
+#define DW_FORM_LINE_STRP      0x1fu
 #define DW_FORM_IMPLICIT_CONST 0x21u
 
 enum dwarf_attribute {
@@ -101,7 +104,8 @@ struct dwarf_range {
 
 struct dwarf {
 	struct dwarf_bytes sections[DWARF_SECTION_COUNT];
-	uint8_t *owned[DWARF_SECTION_COUNT];
+	uint8_t *block;                      /* of all sections that are not compressed */
+	uint8_t *owned[DWARF_SECTION_COUNT]; /* of those that are */
 	uint64_t text_begin; /* lower addresses belong to functions that the linker dropped */
 	uint64_t work;       /* bytes and ranges read so far, up to DWARF_WORK_MAX */
 	VEC(struct dwarf_unit) units;

@@ -12,7 +12,9 @@
  */
 #include "code/dwarf_inlines.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -39,45 +41,34 @@ struct walk {
 	uint32_t from;
 	uint32_t to;             /* exclusive */
 	uint32_t function_depth; /* of the current function; UINT32_MAX: none */
+	uint32_t last;           /* what lower_bound() found last */
 };
 
 /* The attributes of one entry that the walk takes. */
 struct entry {
 	uint16_t tag;
-	struct dwarf_code code;
-	uint64_t origin;  /* 0: none */
-	uint64_t sibling; /* 0: none */
-	uint64_t call_file;
-	uint64_t call_line;
+	union {
+		struct dwarf_value values[DWARF_SLOTS]; /* by enum dwarf_slot */
+		struct {
+			struct dwarf_code code; /* low, high, ranges */
+			struct dwarf_value origin;
+			struct dwarf_value sibling;
+			struct dwarf_value call_file;
+			struct dwarf_value call_line;
+		};
+	};
 };
+static_assert(offsetof(struct entry, code.ranges) - offsetof(struct entry, values) ==
+		      DWARF_SLOT_RANGES * sizeof(struct dwarf_value),
+	"the slots of the code");
+static_assert(offsetof(struct entry, call_line) - offsetof(struct entry, values) ==
+		      DWARF_SLOT_CALL_LINE * sizeof(struct dwarf_value),
+	"the last slot");
 
-static void take_value(struct entry *entry, uint16_t name, const struct dwarf_value *value)
+/* Where the value leads to in .debug_info; 0: to no entry. */
+static uint64_t reference_of(const struct dwarf_value *value)
 {
-	switch (name) {
-	case DW_AT_SIBLING:
-		entry->sibling = value->class == DWARF_REFERENCE ? value->number : 0;
-		break;
-	case DW_AT_LOW_PC:
-		entry->code.low = *value;
-		break;
-	case DW_AT_HIGH_PC:
-		entry->code.high = *value;
-		break;
-	case DW_AT_RANGES:
-		entry->code.ranges = *value;
-		break;
-	case DW_AT_ABSTRACT_ORIGIN:
-		entry->origin = value->class == DWARF_REFERENCE ? value->number : 0;
-		break;
-	case DW_AT_CALL_FILE:
-		entry->call_file = value->number;
-		break;
-	case DW_AT_CALL_LINE:
-		entry->call_line = value->number;
-		break;
-	default:
-		break;
-	}
+	return value->class == DWARF_REFERENCE ? value->number : 0;
 }
 
 /* A number of 1, 2, 4 or 8 bytes, little-endian. */
@@ -97,29 +88,31 @@ static bool read_entry(const struct walk *walk, const struct dwarf_abbrev *abbre
 	const struct dwarf_abbrevs *abbrevs = &walk->inlines->abbrevs;
 
 	entry->tag = abbrev->tag;
-	entry->code.low.class = entry->code.high.class = entry->code.ranges.class = DWARF_NONE;
-	entry->origin = entry->sibling = entry->call_file = entry->call_line = 0;
+	for (unsigned slot = 0; slot < DWARF_SLOTS; slot++) {
+		entry->values[slot].class = DWARF_NONE;
+		entry->values[slot].number = 0;
+	}
 	for (const struct dwarf_step *step = &abbrevs->steps.items[abbrev->step_at];; step++) {
-		struct dwarf_value value = { .class = (enum dwarf_class)step->class };
+		struct dwarf_value other;
+		struct dwarf_value *value =
+			step->slot < DWARF_SLOTS ? &entry->values[step->slot] : &other;
 		cursor_skip(c, step->skip);
 		switch ((enum dwarf_step_kind)step->kind) {
 		case DWARF_STEP_END:
 			return !c->short_read;
 		case DWARF_STEP_FIXED:
-			value.number = read_number(c, step->size);
-			if (value.class == DWARF_REFERENCE)
-				value.number += walk->unit->begin;
-			take_value(entry, step->name, &value);
+			value->class = (enum dwarf_class)step->class;
+			value->number = read_number(c, step->size);
+			if (value->class == DWARF_REFERENCE)
+				value->number += walk->unit->begin;
 			break;
 		case DWARF_STEP_BLOCK:
 			cursor_skip(c, cursor_varuint(c));
 			break;
 		default:
 			if (!dwarf_read(walk->dwarf, walk->unit, c,
-				    &abbrevs->specs.items[step->spec], &value))
+				    &abbrevs->specs.items[step->spec], value))
 				return false;
-			if (step->kind == DWARF_STEP_TAKE)
-				take_value(entry, step->name, &value);
 		}
 	}
 }
@@ -149,13 +142,26 @@ struct naming {
 	uint64_t origin; /* 0: none */
 };
 
+static bool is_naming(uint16_t attribute)
+{
+	return attribute == DW_AT_NAME || attribute == DW_AT_ABSTRACT_ORIGIN ||
+	       attribute == DW_AT_SPECIFICATION || attribute == DW_AT_LINKAGE_NAME ||
+	       attribute == DW_AT_MIPS_LINKAGE_NAME;
+}
+
+/* Ends with the last of these attributes, which most entries have among the first. */
 static bool read_naming(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 	const struct dwarf_abbrevs *abbrevs, const struct dwarf_abbrev *abbrev, struct cursor *c,
 	struct naming *naming)
 {
+	const struct dwarf_spec *specs = &abbrevs->specs.items[abbrev->spec_at];
+	uint32_t count = abbrev->spec_count;
+
 	*naming = (struct naming){ 0 };
-	for (uint32_t i = 0; i < abbrev->spec_count; i++) {
-		const struct dwarf_spec *spec = &abbrevs->specs.items[abbrev->spec_at + i];
+	while (count && !is_naming(specs[count - 1].name))
+		count--;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct dwarf_spec *spec = &specs[i];
 		struct dwarf_value value;
 		if (!dwarf_read(dwarf, unit, c, spec, &value))
 			return false;
@@ -219,18 +225,27 @@ static uint32_t name_of(struct walk *walk, uint64_t offset)
 /* ---- entries ---- */
 
 struct covered {
-	const struct walk *walk;
-	const struct dwarf_inline_call *call; /* NULL: only whether a query is covered */
-	bool function;                        /* marks the queries: they are of a function */
-	uint32_t from;                        /* the marked queries are among these */
-	uint32_t to;                          /* exclusive */
+	struct walk *walk;
+	const struct entry *entry;
+	struct dwarf_inline_call call; /* of an inlined function, once a query is covered */
+	uint32_t from;                 /* the marked queries are among these */
+	uint32_t to;                   /* exclusive */
 	bool any;
 	bool no_memory;
 };
 
-static uint32_t lower_bound(const struct walk *walk, uint64_t address)
+/* The first query at or after the address; mostly that of the range before. */
+static uint32_t lower_bound(struct walk *walk, uint64_t address)
 {
-	return partition_point_from(walk->from, walk->to, i, walk->queries[i].address < address);
+	const struct dwarf_line_query *queries = walk->queries;
+	uint32_t at = walk->last;
+
+	if (at < walk->from || at > walk->to ||
+		(at > walk->from && queries[at - 1].address >= address) ||
+		(at < walk->to && queries[at].address < address))
+		at = partition_point_from(walk->from, walk->to, i, queries[i].address < address);
+	walk->last = at;
+	return at;
 }
 
 /* Marks the queries of a function's range, and those in the padding after it. */
@@ -261,30 +276,48 @@ static bool add_call(const struct walk *walk, const struct dwarf_inline_call *of
 	call.depth = outer ? outer->depth + 1 : 1;
 	if (call.depth > DEPTH_MAX)
 		return true;
-	if (!vec_add(&inlines->calls, call))
+	if (!vec_add_quick(&inlines->calls, call))
 		return false;
 	query->call = inlines->calls.count;
 	return true;
 }
 
+static struct dwarf_inline_call call_of(struct walk *walk, const struct entry *entry)
+{
+	struct dwarf_inline_call call = { .function = name_of(walk, reference_of(&entry->origin)),
+		.file = entry->call_file.number,
+		.line = entry->call_line.number > INT32_MAX ? 0
+							    : (uint32_t)entry->call_line.number };
+
+	if (!call.function)
+		call.function = strtab_add_z(walk->strings, "[inlined function]");
+	return call;
+}
+
+/*
+ * Marks the queries of a function, adds a call to those of an inlined one, and of a block finds out
+ * whether it has any.
+ */
 static bool on_range(void *context, uint64_t begin, uint64_t end)
 {
 	struct covered *covered = context;
-	const struct walk *walk = covered->walk;
+	struct walk *walk = covered->walk;
 	uint32_t from = lower_bound(walk, begin);
 
-	if (covered->function) {
+	if (covered->entry->tag == DW_TAG_SUBPROGRAM) {
 		covered->any |= from < walk->count && walk->queries[from].address < end;
 		mark_range(covered, from, begin, end);
 		return walk->dwarf->work <= DWARF_WORK_MAX;
 	}
 	for (uint32_t i = from; i < walk->to && walk->queries[i].address < end; i++) {
+		if (covered->entry->tag == DW_TAG_INLINED_SUBROUTINE && !covered->any)
+			covered->call = call_of(walk, covered->entry);
 		covered->any = true;
-		if (!covered->call)
+		if (covered->entry->tag != DW_TAG_INLINED_SUBROUTINE)
 			return false; /* one is enough */
 		if (walk->dwarf->work++ > DWARF_WORK_MAX)
 			return false;
-		covered->no_memory = !add_call(walk, covered->call, &walk->queries[i]);
+		covered->no_memory = !add_call(walk, &covered->call, &walk->queries[i]);
 		if (covered->no_memory)
 			return false;
 	}
@@ -299,13 +332,11 @@ static bool has_code(const struct dwarf_code *code)
 /* 1: the entry's children matter; 0: they do not; or -ENOMEM. */
 static int take_entry(struct walk *walk, const struct entry *entry, uint32_t depth)
 {
-	struct covered covered = {
-		.walk = walk, .function = entry->tag == DW_TAG_SUBPROGRAM, .from = UINT32_MAX
-	};
-	struct dwarf_inline_call call;
-	bool nested = covered.function && depth > walk->function_depth;
+	struct covered covered = { .walk = walk, .entry = entry, .from = UINT32_MAX };
+	bool function = entry->tag == DW_TAG_SUBPROGRAM;
+	bool nested = function && depth > walk->function_depth;
 
-	if (covered.function) {
+	if (function) {
 		walk->from = 0;
 		walk->to = walk->count;
 	}
@@ -313,21 +344,43 @@ static int take_entry(struct walk *walk, const struct entry *entry, uint32_t dep
 		return entry->tag == DW_TAG_LEXICAL_BLOCK; /* the rest is abstract */
 	/* A damaged list of ranges covers what could be read. */
 	(void)dwarf_each_range(walk->dwarf, walk->unit, &entry->code, on_range, &covered);
-	if (covered.any && covered.function && !nested) {
+	if (covered.any && function && !nested) {
 		walk->from = covered.from;
 		walk->to = covered.to;
 		walk->function_depth = depth;
 	}
-	if (!covered.any || entry->tag != DW_TAG_INLINED_SUBROUTINE)
-		return covered.any;
-	call = (struct dwarf_inline_call){ .function = name_of(walk, entry->origin),
-		.file = entry->call_file,
-		.line = entry->call_line > INT32_MAX ? 0 : (uint32_t)entry->call_line };
-	if (!call.function)
-		call.function = strtab_add_z(walk->strings, "[inlined function]");
-	covered.call = &call;
-	(void)dwarf_each_range(walk->dwarf, walk->unit, &entry->code, on_range, &covered);
-	return covered.no_memory ? -ENOMEM : 1;
+	return covered.no_memory ? -ENOMEM : covered.any;
+}
+
+/* Moves past entries that the walk takes nothing of, with their children unless the walk is of all. */
+static void pass_quick(const struct walk *walk, struct cursor *c)
+{
+	const struct dwarf_quick *all = walk->inlines->abbrevs.quick;
+	const uint8_t *unit = walk->dwarf->sections[DWARF_INFO].data + walk->unit->begin;
+	const uint8_t *at = c->at;
+	const uint8_t *end = c->end;
+
+	while (end - at >= 2) {
+		uint32_t code = at[0];
+		if (code >= 0x80)
+			code = (code & 0x7f) | (uint32_t)at[1] << 7;
+		if (code >= DWARF_QUICK || (code < 0x80 && code != at[0]))
+			break; /* rare, or written in more bytes than it needs */
+		const struct dwarf_quick *quick = &all[code];
+		if (!quick->bytes || end - at < quick->bytes)
+			break;
+		if (!quick->sibling) {
+			at += quick->bytes;
+			continue;
+		}
+		struct cursor reference = cursor_of(at + quick->sibling, 4);
+		uint32_t offset = cursor_u32(&reference);
+		if (walk->whole || offset > (size_t)(end - unit) ||
+			unit + offset <= at + quick->bytes)
+			break;
+		at = unit + offset;
+	}
+	c->at = at;
 }
 
 /* Reads all entries of the unit. 0, -EBADMSG or -ENOMEM. */
@@ -339,7 +392,10 @@ static int walk_unit(struct walk *walk)
 	uint32_t depth = 0;
 	uint32_t skipped_at = UINT32_MAX; /* the depth whose children do not matter */
 
-	while (cursor_left(&c)) {
+	for (;;) {
+		pass_quick(walk, &c);
+		if (!cursor_left(&c))
+			break;
 		uint64_t code = cursor_varuint(&c);
 		struct entry entry;
 		if (!code && !c.short_read) {
@@ -367,9 +423,9 @@ static int walk_unit(struct walk *walk)
 		}
 		if (!abbrev->has_children)
 			continue;
-		if (!wanted && entry.sibling > (uint64_t)(c.at - info) &&
-			entry.sibling <= walk->unit->end) {
-			c.at = info + entry.sibling;
+		uint64_t sibling = reference_of(&entry.sibling);
+		if (!wanted && sibling > (uint64_t)(c.at - info) && sibling <= walk->unit->end) {
+			c.at = info + sibling;
 			continue;
 		}
 		if (!wanted && !skipped)

@@ -50,12 +50,6 @@ struct line_header {
 	const uint8_t *operand_counts;
 };
 
-/* What a special opcode adds to the address and the line. */
-struct advance {
-	uint16_t address;
-	int16_t line;
-};
-
 struct line_run {
 	const struct line_header *header;
 	const struct dwarf *dwarf;
@@ -71,7 +65,8 @@ struct line_run {
 	uint64_t address;
 	uint64_t file;
 	uint64_t line;
-	struct advance advances[256];
+	const struct dwarf_line_advance *advances;
+	uint64_t const_advance; /* what DW_LNS_const_add_pc adds */
 	bool has_columns; /* the operands of the opcodes for columns and statements are the usual ones */
 };
 
@@ -125,6 +120,29 @@ static unsigned read_formats(struct cursor *c, struct entry_format *formats)
 	return count > FORMATS_MAX ? 0 : count;
 }
 
+/* As dwarf_read_form(), quicker for the forms of most compilers: a place in .debug_line_str, and a small number. */
+static inline bool read_form(const struct dwarf *dwarf, const struct line_header *header,
+	struct cursor *c, uint16_t form, struct dwarf_value *ret_value)
+{
+	const struct dwarf_bytes *texts = &dwarf->sections[DWARF_LINE_STR];
+
+	if (form == DW_FORM_LINE_STRP && header->offset_size == 4) {
+		uint32_t offset = cursor_u32(c);
+		*ret_value = (struct dwarf_value){ .class = DWARF_NONE };
+		if (offset < texts->size)
+			*ret_value = (struct dwarf_value){ .class = DWARF_TEXT,
+				.text = (const char *)texts->data + offset };
+		return !c->short_read;
+	}
+	if (form == DW_FORM_UDATA) {
+		*ret_value =
+			(struct dwarf_value){ .class = DWARF_NUMBER, .number = cursor_varuint(c) };
+		return !c->short_read;
+	}
+	return dwarf_read_form(dwarf, header->offset_size, header->address_size, c, form,
+		ret_value);
+}
+
 /* One list of version 5: its formats, then its entries. */
 static bool read_list_5(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 	const struct line_header *header, struct cursor *c, bool folders,
@@ -140,8 +158,7 @@ static bool read_list_5(const struct dwarf *dwarf, const struct dwarf_unit *unit
 		struct dwarf_file file = { 0 };
 		for (unsigned f = 0; f < format_count; f++) {
 			struct dwarf_value value;
-			if (!dwarf_read_form(dwarf, header->offset_size, header->address_size, c,
-				    formats[f].form, &value))
+			if (!read_form(dwarf, header, c, formats[f].form, &value))
 				return false;
 			if (formats[f].content == LNCT_PATH)
 				file.name = dwarf_text(dwarf, unit, &value);
@@ -149,7 +166,8 @@ static bool read_list_5(const struct dwarf *dwarf, const struct dwarf_unit *unit
 				file.folder = value.number > UINT32_MAX ? UINT32_MAX
 									: (uint32_t)value.number;
 		}
-		if (folders ? !vec_add(&files->folders, file.name) : !vec_add(&files->files, file))
+		if (folders ? !vec_add_quick(&files->folders, file.name)
+			    : !vec_add_quick(&files->files, file))
 			return false;
 	}
 	return true;
@@ -298,8 +316,7 @@ static void run_standard(struct line_run *run, uint8_t opcode, struct cursor *c)
 		run->file = cursor_varuint(c);
 		break;
 	case LNS_CONST_ADD_PC:
-		run->address += (uint64_t)((255u - header->opcode_base) / header->line_range) *
-				header->instruction_size;
+		run->address += run->const_advance;
 		break;
 	case LNS_FIXED_ADVANCE_PC:
 		run->address += cursor_u16(c);
@@ -312,13 +329,20 @@ static void run_standard(struct line_run *run, uint8_t opcode, struct cursor *c)
 }
 
 /* What each special opcode adds: a division for each row would be the most expensive part. */
-static void prepare_advances(struct line_run *run)
+static void prepare_advances(struct dwarf_line_advances *advances, const struct line_header *header)
 {
-	const struct line_header *header = run->header;
-
+	if (advances->instruction_size == header->instruction_size &&
+		advances->line_base == header->line_base &&
+		advances->line_range == header->line_range &&
+		advances->opcode_base == header->opcode_base)
+		return;
+	advances->instruction_size = header->instruction_size;
+	advances->line_base = header->line_base;
+	advances->line_range = header->line_range;
+	advances->opcode_base = header->opcode_base;
 	for (unsigned opcode = header->opcode_base; opcode < 256; opcode++) {
 		unsigned adjusted = opcode - header->opcode_base;
-		run->advances[opcode] = (struct advance){
+		advances->of[opcode] = (struct dwarf_line_advance){
 			.address = (uint16_t)(adjusted / header->line_range *
 					      header->instruction_size),
 			.line = (int16_t)(header->line_base + (int)(adjusted % header->line_range)),
@@ -335,22 +359,43 @@ static inline bool read_short(const uint8_t **at, const uint8_t *end, uint64_t *
 	return true;
 }
 
+/* A signed number of one or two bytes, likewise. */
+static inline bool read_short_signed(const uint8_t **at, const uint8_t *end, uint64_t *ret_number)
+{
+	const uint8_t *bytes = *at;
+
+	if (bytes < end && bytes[0] < 0x80) {
+		*ret_number = (bytes[0] ^ UINT64_C(0x40)) - 0x40;
+		*at += 1;
+		return true;
+	}
+	if (end - bytes < 2 || bytes[1] >= 0x80)
+		return false;
+	*ret_number = (((bytes[0] & UINT64_C(0x7f)) | (uint64_t)bytes[1] << 7) ^ 0x2000) - 0x2000;
+	*at += 2;
+	return true;
+}
+
 /*
- * Runs special opcodes, and standard ones whose operands are of one byte, with the registers in local
- * variables. Stops before any other opcode, and where a row answers queries or begins a sequence.
+ * Runs special opcodes, standard ones whose operands are short, and extended ones that change no register,
+ * with the registers in local variables. Stops before any other opcode, and where a row answers queries or
+ * begins a sequence.
  */
 static void run_rows(struct line_run *run, struct cursor *c)
 {
-	const struct advance *advances = run->advances;
+	const struct dwarf_line_advance *advances = run->advances;
 	const uint8_t opcode_base = run->header->opcode_base;
+	const bool has_columns = run->has_columns;
 	const uint8_t *at = c->at;
 	const uint8_t *end = c->end;
 	uint64_t address = run->address;
 	uint64_t line = run->line;
+	uint64_t file = run->file;
 	uint64_t row_line = run->row_line;
 	uint64_t row_file = run->row_file;
-	/* no address is below that of a row outside of sequences */
+	/* A row stays in this function if it is from `row_address` on, and not after the next query. */
 	uint64_t row_address = run->in_sequence ? run->row_address : UINT64_MAX;
+	uint64_t room = run->in_sequence ? run->next_address - row_address : 0;
 	bool in_rows = false;
 
 	while (at < end) {
@@ -364,36 +409,50 @@ static void run_rows(struct line_run *run, struct cursor *c)
 			next_line += (uint64_t)(int64_t)advances[opcode].line;
 		} else if (opcode == LNS_COPY) {
 			/* a row with the registers as they are */
-		} else if (opcode == LNS_SET_COLUMN && run->has_columns &&
+		} else if (opcode == LNS_SET_COLUMN && has_columns &&
 			   read_short(&at, end, &number)) {
 			continue;
-		} else if (opcode == LNS_NEGATE_STMT && run->has_columns) {
+		} else if (opcode == LNS_NEGATE_STMT && has_columns) {
 			continue;
-		} else if (opcode == LNS_ADVANCE_LINE && read_short(&at, end, &number)) {
-			line += number & 0x40 ? number - 0x80 : number;
+		} else if (opcode == LNS_ADVANCE_LINE && read_short_signed(&at, end, &number)) {
+			line += number;
+			continue;
+		} else if (opcode == LNS_CONST_ADD_PC) {
+			address += run->const_advance;
 			continue;
 		} else if (opcode == LNS_ADVANCE_PC && read_short(&at, end, &number)) {
 			address += number * run->header->instruction_size;
 			continue;
 		} else if (opcode == LNS_SET_FILE && read_short(&at, end, &number)) {
-			run->file = number;
+			file = number;
+			continue;
+		} else if (opcode == 0 && end - at >= 2 && at[0] - 1u < 0x7f &&
+			   at[1] > LNE_SET_ADDRESS && end - at > at[0]) {
+			at += 1u + at[0]; /* a discriminator, for example */
 			continue;
 		} else {
 			at = begin;
 			break;
 		}
-		if (next < row_address || run->next_address < next) {
+		if (next - row_address > room) {
 			at = begin;
 			break;
 		}
+		room -= next - row_address;
 		address = row_address = next;
 		line = row_line = next_line;
-		row_file = run->file;
+		row_file = file;
 		in_rows = true;
+		/* Mostly a column follows, and then maybe the begin or end of a statement. */
+		if (has_columns && end - at >= 3 && at[0] == LNS_SET_COLUMN && at[1] < 0x80) {
+			at += 2;
+			at += *at == LNS_NEGATE_STMT;
+		}
 	}
 	c->at = at;
 	run->address = address;
 	run->line = line;
+	run->file = file;
 	if (in_rows) {
 		run->row_address = row_address;
 		run->row_line = row_line;
@@ -405,11 +464,12 @@ static void run_program(struct line_run *run, struct cursor *c)
 {
 	const struct line_header *header = run->header;
 
-	prepare_advances(run);
 	reset_registers(run);
 	run->has_columns = header->opcode_base > LNS_NEGATE_STMT &&
 			   header->operand_counts[LNS_SET_COLUMN - 1] == 1 &&
 			   header->operand_counts[LNS_NEGATE_STMT - 1] == 0;
+	run->const_advance = (uint64_t)((255u - header->opcode_base) / header->line_range) *
+			     header->instruction_size;
 	for (;;) {
 		run_rows(run, c);
 		if (!cursor_left(c))
@@ -439,11 +499,19 @@ int dwarf_lines_find(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 	dwarf_line_files_reset(files);
 	if (!unit->has_lines || !read_header(dwarf, unit, &header, &c, files))
 		return -EBADMSG;
+	prepare_advances(&files->advances, &header);
+	run.advances = files->advances.of;
 	run_program(&run, &c);
 	return c.short_read ? -EBADMSG : 0;
 }
 
 /* ---- files ---- */
+
+static void add_folder(struct bytes *path, const char *folder)
+{
+	bytes_text(path, folder);
+	bytes_u8(path, '/');
+}
 
 uint32_t dwarf_line_path(struct dwarf_line_files *files, uint64_t number, struct strtab *strings)
 {
@@ -459,8 +527,8 @@ uint32_t dwarf_line_path(struct dwarf_line_files *files, uint64_t number, struct
 	if (*file->name != '/' && folder && *folder) {
 		/* Folders are relative to that of the unit, which is the first. */
 		if (*folder != '/' && files->unit_folder && *files->unit_folder)
-			bytes_printf(&path, "%s/", files->unit_folder);
-		bytes_printf(&path, "%s/", folder);
+			add_folder(&path, files->unit_folder);
+		add_folder(&path, folder);
 	}
 	bytes_text(&path, file->name);
 	if (path.failed || path.len > PATH_MAX_)

@@ -16,7 +16,23 @@ struct dwarf_file {
 	uint32_t path;   /* strtab, set by dwarf_line_path(); 0: not yet */
 };
 
+/* What a special opcode adds to the address and the line. */
+struct dwarf_line_advance {
+	uint16_t address;
+	int16_t line;
+};
+
+/* Those of all special opcodes, which most units of a file have in common; computed again for others. */
+struct dwarf_line_advances {
+	uint8_t instruction_size; /* 0: not computed */
+	int8_t line_base;
+	uint8_t line_range;
+	uint8_t opcode_base;
+	struct dwarf_line_advance of[256];
+};
+
 struct dwarf_line_files {
+	struct dwarf_line_advances advances;
 	uint16_t version;
 	VEC(const char *) folders;
 	VEC(struct dwarf_file) files;

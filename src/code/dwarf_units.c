@@ -12,6 +12,7 @@
 
 #define UNITS_MAX  (4u << 20)
 #define RANGES_MAX (16u << 20)
+#define LARGE_PAGE (UINT64_C(2) << 20)
 
 enum unit_type {
 	UNIT_COMPILE = 1,
@@ -178,6 +179,69 @@ const struct dwarf_unit *dwarf_unit_at(const struct dwarf *dwarf, uint64_t offse
 	return unit && offset >= unit->dies && offset < unit->end ? unit : NULL;
 }
 
+static bool is_packed(const struct elf_section *section)
+{
+	return section->flags & ELF_SECTION_COMPRESSED;
+}
+
+/*
+ * Reads the sections that are not compressed into one block, as large pages have room for several. Behind
+ * each is a NUL.
+ */
+static int read_plain(struct dwarf *dwarf, const struct image_file *file,
+	const struct elf_section *const *sections)
+{
+	uint64_t size = 0;
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++) {
+		if (!sections[i] || is_packed(sections[i]))
+			continue;
+		if (sections[i]->size > DWARF_SECTION_MAX)
+			return -EFBIG;
+		/* Checked before memory is allocated: a header may claim any size. */
+		if (sections[i]->offset > file->size_bytes ||
+			sections[i]->size > file->size_bytes - sections[i]->offset)
+			return -EBADMSG;
+		size += sections[i]->size + 1;
+	}
+	if (size > LARGE_PAGE && size % LARGE_PAGE > LARGE_PAGE / 4)
+		size += LARGE_PAGE - size % LARGE_PAGE;
+	if (!size)
+		return 0;
+	dwarf->block = size > SIZE_MAX ? NULL : image_block_new((size_t)size);
+	if (!dwarf->block)
+		return -ENOMEM;
+	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++) {
+		if (!sections[i] || is_packed(sections[i]))
+			continue;
+		int result = image_file_read(file, sections[i]->offset, dwarf->block + at,
+			(size_t)sections[i]->size);
+		if (result < 0)
+			return result;
+		dwarf->sections[i].data = dwarf->block + at;
+		dwarf->sections[i].size = (size_t)sections[i]->size;
+		at += sections[i]->size;
+		dwarf->block[at++] = 0;
+	}
+	return 0;
+}
+
+static int read_packed(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf,
+	const struct elf_section *const *sections)
+{
+	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++) {
+		if (!sections[i] || !is_packed(sections[i]))
+			continue;
+		int result = elf_section_load(elf, file, sections[i], DWARF_SECTION_MAX,
+			&dwarf->owned[i], &dwarf->sections[i].size);
+		if (result < 0)
+			return result;
+		dwarf->sections[i].data = dwarf->owned[i];
+	}
+	return 0;
+}
+
 int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct elf *elf)
 {
 	static const char *const names[DWARF_SECTION_COUNT] = {
@@ -191,6 +255,7 @@ int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct 
 		[DWARF_ADDR] = ".debug_addr",
 		[DWARF_STR_OFFSETS] = ".debug_str_offsets",
 	};
+	const struct elf_section *sections[DWARF_SECTION_COUNT];
 
 	*dwarf = (struct dwarf){ .text_begin = UINT64_MAX };
 	vec_each(segment, &elf->segments)
@@ -198,17 +263,13 @@ int dwarf_open(struct dwarf *dwarf, const struct image_file *file, const struct 
 			dwarf->text_begin = segment->vaddr;
 	if (!elf_find_section(elf, ".debug_line") || !elf_find_section(elf, ".debug_info"))
 		return -ENODATA;
-	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++) {
-		const struct elf_section *section = elf_find_section(elf, names[i]);
-		if (!section)
-			continue;
-		int result = elf_section_load(elf, file, section, DWARF_SECTION_MAX,
-			&dwarf->owned[i], &dwarf->sections[i].size);
-		if (result < 0)
-			return result;
-		dwarf->sections[i].data = dwarf->owned[i];
-	}
-	int result = read_units(dwarf);
+	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++)
+		sections[i] = elf_find_section(elf, names[i]);
+	int result = read_plain(dwarf, file, sections);
+	if (result == 0)
+		result = read_packed(dwarf, file, elf, sections);
+	if (result == 0)
+		result = read_units(dwarf);
 	if (result == 0 && dwarf->ranges.count > 1)
 		qsort(dwarf->ranges.items, dwarf->ranges.count, sizeof(*dwarf->ranges.items),
 			compare_ranges);
@@ -219,6 +280,7 @@ void dwarf_done(struct dwarf *dwarf)
 {
 	for (unsigned i = 0; i < DWARF_SECTION_COUNT; i++)
 		free(dwarf->owned[i]);
+	free(dwarf->block);
 	vec_done(&dwarf->units);
 	vec_done(&dwarf->ranges);
 	*dwarf = (struct dwarf){ 0 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/partition_point.h"
 #include "base/strtab.h"
 #include "base/vec.h"
@@ -24,8 +25,9 @@ struct source_lines {
 
 /* A query and the unit that has its code. */
 struct unit_query {
-	uint32_t unit;
-	struct dwarf_line_query line;
+	uint64_t address;
+	uint32_t index; /* of the query */
+	uint32_t unit;  /* UINT32_MAX: none */
 };
 
 static int compare_queries(const void *left, const void *right)
@@ -33,31 +35,45 @@ static int compare_queries(const void *left, const void *right)
 	const struct unit_query *a = left;
 	const struct unit_query *b = right;
 
-	if (a->line.address != b->line.address)
-		return a->line.address < b->line.address ? -1 : 1;
-	return a->line.index < b->line.index ? -1 : a->line.index > b->line.index;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static int compare_units(const void *left, const void *right)
-{
-	const struct unit_query *a = left;
-	const struct unit_query *b = right;
-
-	if (a->unit != b->unit)
-		return a->unit < b->unit ? -1 : 1;
-	return compare_queries(left, right);
-}
-
-/* Callers pass addresses in order as a rule, and units are mostly in the order of their code. */
-static void sort(struct unit_query *queries, uint32_t count,
-	int (*compare)(const void *left, const void *right))
+/* Callers pass addresses in order as a rule. */
+static void sort(struct unit_query *queries, uint32_t count)
 {
 	uint32_t i = 1;
 
-	while (i < count && compare(&queries[i - 1], &queries[i]) <= 0)
+	while (i < count && compare_queries(&queries[i - 1], &queries[i]) <= 0)
 		i++;
 	if (i < count)
-		qsort(queries, count, sizeof(*queries), compare);
+		qsort(queries, count, sizeof(*queries), compare_queries);
+}
+
+/*
+ * Groups the queries by unit: `order` has the place of each in `queries`, those of a unit in their order.
+ * ends[u]: where those of unit u end. Queries without a unit are left out. Returns the most of one unit.
+ */
+static uint32_t group(const struct unit_query *queries, uint32_t count, uint32_t *ends,
+	uint32_t unit_count, uint32_t *order)
+{
+	uint32_t total = 0;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (queries[i].unit != UINT32_MAX)
+			ends[queries[i].unit]++;
+	for (uint32_t u = 0; u < unit_count; u++) {
+		uint32_t of = ends[u];
+		ends[u] = total; /* where its first goes, until all are there */
+		total += of;
+		most = of > most ? of : most;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (queries[i].unit != UINT32_MAX)
+			order[ends[queries[i].unit]++] = i;
+	return most;
 }
 
 int source_lines_open(const struct image_file *file, const struct elf *elf, struct strtab *strings,
@@ -83,9 +99,9 @@ int source_lines_open(const struct image_file *file, const struct elf *elf, stru
 static void find_units(struct dwarf *dwarf, struct unit_query *queries, uint32_t count)
 {
 	vec_each(range, &dwarf->ranges) {
-		uint32_t low = partition_point(count, i, queries[i].line.address < range->begin);
+		uint32_t low = partition_point(count, i, queries[i].address < range->begin);
 		/* The first unit owns an address. */
-		for (; low < count && queries[low].line.address < range->end &&
+		for (; low < count && queries[low].address < range->end &&
 			dwarf->work++ < DWARF_WORK_MAX;
 			low++)
 			if (queries[low].unit == UINT32_MAX)
@@ -104,14 +120,14 @@ static int add_frames(struct source_lines *lines, const struct dwarf_line_query 
 	query->frame_at = lines->frames.count;
 	for (; call; call = dwarf_inlines_call(&lines->inlines, call->outer)) {
 		frame.function = call->function;
-		if (!vec_add(&lines->frames, frame))
+		if (!vec_add_quick(&lines->frames, frame))
 			return -ENOMEM;
 		frame = (struct source_frame){
 			.file = dwarf_line_path(&lines->files, call->file, lines->strings),
 			.line = call->line,
 		};
 	}
-	if (!vec_add(&lines->frames, frame))
+	if (!vec_add_quick(&lines->frames, frame))
 		return -ENOMEM;
 	query->frame_count = lines->frames.count - query->frame_at;
 	return 0;
@@ -165,29 +181,35 @@ int source_lines_find(struct source_lines *lines, struct source_query *queries, 
 	if (lines->go)
 		return find_in_go(lines, queries, count);
 
-	struct unit_query *sorted = calloc((size_t)count + 1, sizeof(*sorted));
-	struct dwarf_line_query *of_unit = calloc((size_t)count + 1, sizeof(*of_unit));
-	int result = sorted && of_unit ? 0 : -ENOMEM;
+	uint32_t unit_count = lines->dwarf.units.count;
+	cleanup(freep) struct unit_query *sorted = calloc((size_t)count + 1, sizeof(*sorted));
+	cleanup(freep) uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
+	cleanup(freep) uint32_t *ends = calloc((size_t)unit_count + 1, sizeof(*ends));
 
-	for (uint32_t i = 0; i < count && result == 0; i++) {
+	if (!sorted || !order || !ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
 		queries[i].frame_at = queries[i].frame_count = 0;
-		sorted[i] = (struct unit_query){ .unit = UINT32_MAX,
-			.line = { .address = queries[i].vaddr, .index = i, .file = UINT32_MAX } };
+		sorted[i] = (struct unit_query){ queries[i].vaddr, i, UINT32_MAX };
 	}
-	if (result == 0 && count) {
-		sort(sorted, count, compare_queries);
-		find_units(&lines->dwarf, sorted, count);
-		sort(sorted, count, compare_units);
-	}
-	for (uint32_t i = 0; i < count && result == 0 && sorted[i].unit != UINT32_MAX;) {
+	sort(sorted, count);
+	find_units(&lines->dwarf, sorted, count);
+	uint32_t most = group(sorted, count, ends, unit_count, order);
+	cleanup(freep) struct dwarf_line_query *of_unit =
+		calloc((size_t)most + 1, sizeof(*of_unit));
+	/* Most have one frame or two. */
+	int result = of_unit && vec_reserve(&lines->frames, (size_t)count * 2) ? 0 : -ENOMEM;
+	for (uint32_t u = 0, at = 0; u < unit_count && result == 0; u++) {
 		uint32_t of = 0;
-		uint32_t unit = sorted[i].unit;
-		for (; i < count && sorted[i].unit == unit; i++)
-			of_unit[of++] = sorted[i].line;
-		result = find_in_unit(lines, unit, of_unit, of, queries);
+		for (; at < ends[u]; at++) {
+			const struct unit_query *query = &sorted[order[at]];
+			of_unit[of++] = (struct dwarf_line_query){
+				.address = query->address, .index = query->index, .file = UINT32_MAX
+			};
+		}
+		if (of)
+			result = find_in_unit(lines, u, of_unit, of, queries);
 	}
-	free(sorted);
-	free(of_unit);
 	return result;
 }
 

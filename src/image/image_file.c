@@ -60,11 +60,8 @@ int image_file_read(const struct image_file *file, uint64_t offset, void *buffer
 	return 0;
 }
 
-/*
- * Memory for `size` bytes. The whole of it will be written, so the kernel may give it in large pages and all
- * together: a page fault for each 4 KiB costs as much as reading them.
- */
-static uint8_t *new_block(size_t size)
+/* A page fault for each 4 KiB costs as much as reading them. */
+uint8_t *image_block_new(size_t size)
 {
 	void *block = NULL;
 
@@ -90,7 +87,7 @@ int image_file_load(const struct image_file *file, uint64_t offset, uint64_t siz
 	/* Checked before memory is allocated: a header may claim any size. */
 	if (offset > file->size_bytes || size > file->size_bytes - offset)
 		return -EBADMSG;
-	uint8_t *data = new_block((size_t)size + 1);
+	uint8_t *data = image_block_new((size_t)size + 1);
 	if (!data)
 		return -ENOMEM;
 	int error = image_file_read(file, offset, data, (size_t)size);

@@ -21,6 +21,12 @@ struct image_file {
 	uint64_t size_bytes;
 };
 
+/*
+ * Memory for `size` bytes, all of which will be written: so the kernel may give it in large pages, and all
+ * together. NULL: no memory. free() releases it.
+ */
+uint8_t *image_block_new(size_t size);
+
 /* Refuses anything but a regular file. `fd` stays the caller's and must outlive the image_file. */
 int image_file_from_fd(struct image_file *file, int fd, struct diag *diag);
 
