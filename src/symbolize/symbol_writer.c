@@ -314,6 +314,27 @@ int symbol_writer_map_kernel(struct symbolizer *symbolizer, uint32_t process)
 	return symbol_writer_emit(symbolizer, SYSTEM_PROCESS_MAPPING, process);
 }
 
+int symbol_writer_map_lost(struct symbolizer *symbolizer, uint32_t process)
+{
+	struct symbolizer_process *own = symbolizer_process(symbolizer, process);
+
+	if (!own || own->lost_mapped)
+		return own ? 0 : -ENOMEM;
+	own->lost_mapped = true;
+	uint64_t id = symbolizer->next_id++;
+
+	bytes_reset(&symbolizer->payload);
+	payload_mapping(&symbolizer->payload, &(struct payload_mapping){ .id = id,
+						      .begin = STACK_LOST_CALLER,
+						      .end = STACK_LOST_CALLER + 1,
+						      .path = "[spoor]" });
+	int result = symbol_writer_emit(symbolizer, SYSTEM_PROCESS_MAPPING, process);
+	return result < 0 ? result
+			  : symbol_writer_symbol(symbolizer, process, id, STACK_LOST_CALLER,
+				    STACK_LOST_CALLER + 1, STACK_LOST_CALLER_NAME,
+				    sizeof(STACK_LOST_CALLER_NAME) - 1);
+}
+
 uint8_t symbol_writer_kernel_symbol(struct symbolizer *symbolizer, uint64_t begin, uint64_t end,
 	const char *name, size_t name_len)
 {

@@ -42,6 +42,9 @@ bool symbol_writer_is_unread(const struct code *code);
 /* Writes the kernel's mapping to each process with kernel frames, with the same id for all. */
 int symbol_writer_map_kernel(struct symbolizer *symbolizer, uint32_t process);
 
+/* Once a process: writes a mapping and a symbol for STACK_LOST_CALLER. 0 or a negative errno. */
+int symbol_writer_map_lost(struct symbolizer *symbolizer, uint32_t process);
+
 /* Returns the state of an address that has this name. */
 uint8_t symbol_writer_kernel_symbol(struct symbolizer *symbolizer, uint64_t begin, uint64_t end,
 	const char *name, size_t name_len);

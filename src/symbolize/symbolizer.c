@@ -140,10 +140,13 @@ static int hit_frames(struct symbolizer *symbolizer, uint32_t process, const uin
 		bool kernel = frames[i] >= kernel_begin;
 		uint32_t owner = kernel ? 0 : process;
 		uint32_t mapping = 0;
-		int result = kernel ? symbol_writer_map_kernel(symbolizer, process) : 0;
+		bool lost = frames[i] == STACK_LOST_CALLER;
+		int result = kernel ? symbol_writer_map_kernel(symbolizer, process)
+			     : lost ? symbol_writer_map_lost(symbolizer, process)
+				    : 0;
 		if (result < 0)
 			return result;
-		if (frames[i] == STACK_LOST_CALLER || find_hit(symbolizer, owner, frames[i], false))
+		if (lost || find_hit(symbolizer, owner, frames[i], false))
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);

@@ -63,6 +63,7 @@ struct symbolizer_process {
 	uint64_t maps_asked; /* number of the question for them; 0: none yet */
 	bool awaits;         /* a question about one of its addresses has no answer yet */
 	bool kernel_mapped;  /* the kernel's mapping was written for it */
+	bool lost_mapped;    /* the mapping of STACK_LOST_CALLER was written for it */
 	/*
 	 * a sampled address is in none of its known mappings; the code that reads its mappings
 	 * again clears this

@@ -465,7 +465,7 @@ static uint32_t look_up(struct symbolmap *map, struct symbolmap_state *state, ui
 	uint64_t address, uint32_t epoch)
 {
 	if (address == STACK_LOST_CALLER)
-		return symbolmap_label(map, "[caller unknown: no frame pointer]", FUNCTION_UNKNOWN);
+		return symbolmap_label(map, STACK_LOST_CALLER_NAME, FUNCTION_UNKNOWN);
 	const struct mapping *mapping = process ? find_mapping(map, state, process, address) : NULL;
 
 	if (!mapping)

@@ -184,9 +184,11 @@ struct recording {
 
 /*
  * A frame of a stack in place of a caller that the walk has missed: no code is at this address. It
- * counts as a frame without a name.
+ * counts as a frame without a name. Files have a mapping and a symbol of this name for it, for other
+ * viewers.
  */
-#define STACK_LOST_CALLER UINT64_C(2)
+#define STACK_LOST_CALLER      UINT64_C(2)
+#define STACK_LOST_CALLER_NAME "[caller unknown: no frame pointer]"
 
 /* Interned callchains, leaf first, kernel and user in one list. Item 0 is the empty stack. */
 struct stack {

@@ -50,6 +50,9 @@ return Compare(found, report.RootElement, int.Parse(args[2]), args[3]) == 0 ? 0 
 // A function of which the recording knows only the bounds: sub_46cd10. spoor report counts it as one without a name.
 static bool IsBounds(string method) => System.Text.RegularExpressions.Regex.IsMatch(method, "^sub_[1-9a-f][0-9a-f]*$");
 
+// What the file has in place of a caller that the walk has missed. spoor report counts it as a frame without a name.
+static bool IsLostCaller(string method) => method == "[caller unknown: no frame pointer]";
+
 // The number of differences; each is printed.
 static int Compare(JsonElement found, JsonElement report, int hotProcess, string hotName)
 {
@@ -95,8 +98,8 @@ static int Compare(JsonElement found, JsonElement report, int hotProcess, string
         .SelectMany(process => process.GetProperty("functions").EnumerateArray())
         .Where(function => function.GetProperty("named").GetBoolean())
         .Select(function => function.GetProperty("name").GetString()!.Replace("::", "."))
-        // The marks for a caller that is missing in the stack. TraceEvent shows the frame of the replaced code there, or an address.
-        .Where(name => !name.StartsWith("[caller unknown: "))
+        // The mark for a caller that is missing in the stack. TraceEvent shows the frame of the replaced code there.
+        .Where(name => name != "[caller unknown: on-stack replacement]")
         .ToHashSet();
     Same("names", theirNames.Count, ourNames.Count);
     foreach (var name in theirNames.Except(ourNames).Take(10))
@@ -176,6 +179,10 @@ static void ReadAsLog(string path, IDictionary<string, object?> result)
                 {
                     unnamed++;
                     method = "?";
+                }
+                else if (IsLostCaller(method))
+                {
+                    unnamed++;
                 }
                 var name = stack.CodeAddress.ModuleName + "!" + method;
                 frames[name] = frames.GetValueOrDefault(name) + (leaf ? 1 : 0);

@@ -407,6 +407,28 @@ static void test_mappings_only(void **state)
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
 }
 
+/* Other viewers have a name for it too; it needs no mapping of the process. */
+static void test_lost_caller(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN, STACK_LOST_CALLER, JIT_BEGIN + 8 };
+	struct symbolmap map;
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "//anon");
+	hit(f, frames, 3, 10);
+	frames[0] += 16;
+	hit(f, frames, 3, 20);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
+	assert_int_equal(f->read.symbols.count, 2); /* item 0 is unused */
+	const struct symbol *symbol = &f->read.symbols.items[1];
+	assert_int_equal(symbol->begin, STACK_LOST_CALLER);
+	assert_string_equal(trace_text(&f->read, symbol->name), STACK_LOST_CALLER_NAME);
+	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
+	assert_string_equal(name_at(f, &map, STACK_LOST_CALLER, 0), STACK_LOST_CALLER_NAME);
+	symbolmap_done(&map);
+}
+
 static void test_forgetting_a_process(void **state)
 {
 	struct fixture *f = *state;
@@ -506,6 +528,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_three_owners, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_before_the_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lost_caller, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_that_can_be_freed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
