@@ -86,12 +86,17 @@ void event_stacks_place(struct event_stacks *stacks, const struct symbolmap *nam
 		uint32_t *functions = stacks->functions.items + stack->at;
 		for (uint32_t f = 0; f < stack->frame_count; f++)
 			functions[f] = names->functions.items[functions[f]].method;
-		uint32_t own = 0;
+		uint32_t first =
+			0; /* of the user's own; or a mark, where it may have been missed */
+		while (first < stack->frame_count && !own_function(names, functions[first]) &&
+			!own_function_is_missed(names, functions[first]))
+			first++;
+		uint32_t own = first;
 		while (own < stack->frame_count && !own_function(names, functions[own]))
 			own++;
 		stack->leaf = stack->frame_count ? functions[0] : 0;
 		if (own < stack->frame_count)
-			stack->own = functions[own];
+			stack->own = functions[first];
 		else if (!has_managed(names, functions, stack->frame_count))
 			stack->own = wait_place_own(names, functions, stack->frame_count);
 		stack->own = stack->own ? stack->own : stack->leaf;

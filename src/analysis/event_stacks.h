@@ -28,8 +28,9 @@ struct event_stack {
 	uint32_t frame_count;
 	uint32_t leaf; /* function; after event_stacks_place(), as the next */
 	/*
-	 * the innermost method that is not of the framework; without managed frames, the innermost
-	 * function outside of the kernel and of the libraries of C; else the leaf
+	 * the innermost method that is not of the framework, or the mark of a missed caller that may
+	 * be it; without managed frames, the innermost function outside of the kernel and of the
+	 * libraries of C; else the leaf
 	 */
 	uint32_t own;
 };

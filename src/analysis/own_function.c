@@ -35,3 +35,10 @@ bool own_function(const struct symbolmap *names, uint32_t function)
 	       own_method(trace_text(names->trace, f->full_name),
 		       trace_text(names->trace, f->module));
 }
+
+bool own_function_is_missed(const struct symbolmap *names, uint32_t function)
+{
+	const struct function *f = &names->functions.items[function];
+
+	return f->kind == FUNCTION_UNKNOWN && f->named;
+}

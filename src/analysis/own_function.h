@@ -16,4 +16,7 @@ bool own_function(const struct symbolmap *names, uint32_t function);
 /* The same by the method's whole name and the file name of its module; "" is not own. */
 bool own_method(const char *name, const char *module);
 
+/* A mark in place of a caller that the walk has missed. That caller may be the user's own. */
+bool own_function_is_missed(const struct symbolmap *names, uint32_t function);
+
 #endif

@@ -166,14 +166,6 @@ static bool is_of_runtime(const struct symbolmap *names, uint32_t index)
 	return false;
 }
 
-/* A mark in place of a caller that the walk has missed. */
-static bool is_mark(const struct symbolmap *names, uint32_t index)
-{
-	const struct function *function = &names->functions.items[index];
-
-	return function->kind == FUNCTION_UNKNOWN && function->named;
-}
-
 /*
  * The innermost function that is not of the runtime. It may have been missed, and then is its mark;
  * but not in a stack of which no other function is the program's.
@@ -186,7 +178,8 @@ static uint32_t find_own(const struct symbolmap *names, const uint32_t *function
 	while (first < count && is_of_runtime(names, functions[first]))
 		first++;
 	for (known = first; known < count; known++)
-		if (!is_mark(names, functions[known]) && !is_of_runtime(names, functions[known]))
+		if (!own_function_is_missed(names, functions[known]) &&
+			!is_of_runtime(names, functions[known]))
 			return first;
 	return count;
 }
