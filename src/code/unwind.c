@@ -13,6 +13,7 @@
 #include "code/unwind_expression.h"
 #include "code/unwind_table.h"
 #include "code/unwind_trace.h"
+#include "code/walk_memo.h"
 
 #define CACHE_ENTRIES 16384u /* a power of two */
 #define ADDRESS_BITS  48u    /* of user addresses; the number of the space is above */
@@ -50,19 +51,26 @@ int unwind_init(struct unwind *unwind, const struct arch_unwind *arch, unwind_lo
 {
 	*unwind = (struct unwind){ .arch = arch, .locate = locate, .context = context };
 	unwind->cache = calloc(CACHE_ENTRIES, sizeof(*unwind->cache));
-	return unwind->cache ? 0 : -ENOMEM;
+	unwind->memos = calloc(WALK_MEMOS, sizeof(*unwind->memos));
+	if (unwind->cache && unwind->memos)
+		return 0;
+	unwind_done(unwind);
+	return -ENOMEM;
 }
 
 void unwind_done(struct unwind *unwind)
 {
 	free(unwind->cache);
+	free(unwind->memos);
 	unwind->cache = NULL;
+	unwind->memos = NULL;
 }
 
 void unwind_forget(struct unwind *unwind)
 {
 	for (uint32_t i = 0; i < CACHE_ENTRIES; i++)
 		unwind->cache[i].key = 0;
+	walk_memo_forget(unwind->memos);
 }
 
 void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, uint64_t end)
@@ -75,6 +83,7 @@ void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, 
 		if (key >> ADDRESS_BITS == space && address >= begin && address < end)
 			unwind->cache[i].key = 0;
 	}
+	walk_memo_forget(unwind->memos);
 }
 
 /* ---- rows ---- */
@@ -236,16 +245,21 @@ static void trace_begin(struct unwind_trace *trace, const struct arch_unwind *ar
 		trace->sources[arch->pc_register] = UNWIND_FROM_TRACED;
 }
 
-/* UNWIND_END_COUNT: the registers are now the caller's. `trace`: NULL, or what the step uses is added to it. */
+/*
+ * UNWIND_END_COUNT: the registers are now the caller's. `trace`: NULL, or what the step uses is added to it. `kept`: NULL,
+ * or where the step has read is put into it.
+ */
 static inline __attribute__((always_inline)) enum unwind_end
 step_row(const struct arch_unwind *arch, const struct unwind_cache_entry *entry,
 	struct unwind_registers *registers, const struct unwind_stack *stack, bool leaf,
-	struct unwind_trace *trace)
+	struct unwind_trace *trace, struct walk_frame *kept)
 {
 	const struct unwind_row *row = &entry->row;
 	uint64_t stack_pointer = registers->values[arch->stack_register];
 	uint64_t caller_pc;
 
+	if (kept)
+		kept->base = row->cfa_register;
 	if (!unwind_register_known(registers, row->cfa_register))
 		return UNWIND_LOST_REGISTER;
 	if (trace)
@@ -267,6 +281,8 @@ step_row(const struct arch_unwind *arch, const struct unwind_cache_entry *entry,
 			return outside(stack, at);
 		if (trace)
 			trace_word(trace, stack, at);
+		if (kept)
+			kept->return_at = at;
 	} else if (unwind_register_known(registers, arch->slots[0]) &&
 		   arch->slots[0] != arch->pc_register) {
 		caller_pc = registers->values[arch->slots[0]];
@@ -290,6 +306,8 @@ step_row(const struct arch_unwind *arch, const struct unwind_cache_entry *entry,
 		known |= 1u << arch->slots[slot];
 		if (trace)
 			trace->sources[arch->slots[slot]] = (int64_t)(at - stack->begin);
+		if (kept && arch->slots[slot] == arch->frame_register)
+			kept->frame_at = at;
 	}
 	registers->known = known | 1u << arch->stack_register;
 	registers->values[arch->stack_register] = cfa;
@@ -443,18 +461,46 @@ static bool step_gap(struct unwind *unwind, uint16_t space, struct unwind_regist
 	return true;
 }
 
+/* The frames that are left are the first `met` of the memo. */
+static void take_memo(const struct walk_memo *memo, uint32_t met, const struct arch_unwind *arch,
+	struct unwind_registers *registers, uint64_t *frames, uint32_t *count)
+{
+	for (uint32_t i = met; i-- > 0;)
+		frames[(*count)++] = memo->frames[i].pc;
+	registers->values[arch->stack_register] = memo->end;
+	registers->known = 1u << arch->stack_register;
+	registers->pc = memo->frames[0].pc;
+}
+
+/* `memo`: NULL with a trace, which is to have all steps. */
 static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind *unwind,
 	uint16_t space, struct unwind_registers *registers, const struct unwind_stack *stack,
-	uint64_t *frames, uint32_t room, uint32_t *ret_count, struct unwind_trace *trace)
+	uint64_t *frames, uint32_t room, uint32_t *ret_count, struct unwind_trace *trace,
+	struct walk_memo *memo)
 {
 	const struct arch_unwind *arch = unwind->arch;
 	bool exact = true; /* the pc is that of an instruction to come, not behind a call */
 	uint32_t count = 0;
+	uint32_t next = memo ? memo->count : 0;
+	uint32_t met = 0;
 	enum unwind_end end = UNWIND_FRAMES;
 	size_t fetched = 0;
+	struct walk_steps steps;
 
+	steps.count = 0;
+	steps.overflow = false;
 	while (count < room) {
 		fetch_ahead(stack, registers->values[arch->stack_register], &fetched);
+		if (memo && next && !exact &&
+			walk_memo_meets(memo, arch, registers, stack, &next)) {
+			met = next <= room - count ? next : 0;
+			next = 0;
+		}
+		if (met) {
+			take_memo(memo, met, arch, registers, frames, &count);
+			end = UNWIND_START;
+			break;
+		}
 		uint64_t address = exact ? registers->pc : registers->pc - 1;
 		const struct unwind_cache_entry *entry = find_row(unwind, space, address, exact);
 		bool signal = false;
@@ -467,6 +513,16 @@ static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind 
 			(!entry->key || (entry->gap && !count) || entry->row.kind == ROW_COMPLEX)) {
 			trace->failed = true;
 			break;
+		}
+		/* Likewise kept for the next walk, which can meet this one only above such a frame. */
+		struct walk_frame *kept = NULL;
+		if (memo && (exact || !entry->key || entry->row.kind == ROW_COMPLEX)) {
+			steps.count = 0;
+		} else if (memo) {
+			kept = walk_steps_add(&steps, registers->pc,
+				registers->values[arch->stack_register],
+				registers->values[arch->frame_register]);
+			kept->base = arch->stack_register;
 		}
 		frames[count++] = registers->pc;
 		if (arch->pc_register < UNWIND_REGISTERS) {
@@ -484,11 +540,14 @@ static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind 
 				break;
 		}
 		if (__builtin_expect(entry->row.kind == ROW_RULES, 1))
-			end = step_row(arch, entry, registers, stack, count == 1, trace);
+			end = step_row(arch, entry, registers, stack, count == 1, trace, kept);
 		else if (entry->row.kind == ROW_COMPLEX)
 			end = step_complex(unwind, address, exact, registers, stack, &signal);
 		else
 			end = entry->row.kind == ROW_START ? UNWIND_START : UNWIND_TABLE;
+		/* The return address was in a register. */
+		if (kept && end == UNWIND_END_COUNT && !kept->return_at)
+			steps.count = 0;
 		if (end == UNWIND_END_COUNT && !registers->pc)
 			end = UNWIND_START;
 		if (end != UNWIND_END_COUNT)
@@ -496,6 +555,8 @@ static inline __attribute__((always_inline)) enum unwind_end walk(struct unwind 
 		exact = signal;
 		end = UNWIND_FRAMES;
 	}
+	if (memo && end == UNWIND_START)
+		walk_memo_keep(memo, arch, &steps, met, registers->values[arch->stack_register]);
 	*ret_count = count;
 	return end;
 }
@@ -504,7 +565,8 @@ enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,
 	uint32_t room, uint32_t *ret_count)
 {
-	return walk(unwind, space, registers, stack, frames, room, ret_count, NULL);
+	return walk(unwind, space, registers, stack, frames, room, ret_count, NULL,
+		walk_memo_of(unwind->memos, space, stack->begin));
 }
 
 enum unwind_end unwind_walk_traced(struct unwind *unwind, uint16_t space,
@@ -512,7 +574,7 @@ enum unwind_end unwind_walk_traced(struct unwind *unwind, uint16_t space,
 	uint32_t room, uint32_t *ret_count, struct unwind_trace *ret_trace)
 {
 	trace_begin(ret_trace, unwind->arch);
-	return walk(unwind, space, registers, stack, frames, room, ret_count, ret_trace);
+	return walk(unwind, space, registers, stack, frames, room, ret_count, ret_trace, NULL);
 }
 
 bool unwind_is_start(struct unwind *unwind, uint16_t space, uint64_t return_address)

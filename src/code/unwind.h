@@ -4,7 +4,8 @@
  * One walk for all code: by the unwind table where the image has one for the address, else by the
  * frame pointer. For JIT and ReadyToRun code, which has no table here, the caller may give rules: most
  * of it has a frame pointer, but small optimized methods do not. The result for an address is kept as a
- * row of 32 bytes in a cache of fixed size, so that a frame costs some ten loads.
+ * row of 32 bytes in a cache of fixed size, so that a frame costs some ten loads,
+ * and less if the last walk of the same stack had it too (walk_memo.h).
  *
  *   unwind_init(&unwind, arch, locate, context);
  *   end = unwind_walk(&unwind, space, &registers, &stack, frames, room, &count);
@@ -50,12 +51,14 @@ typedef bool unwind_locate_fn(void *context, uint64_t address, bool exact,
 	struct unwind_place *ret_place);
 
 struct unwind_cache_entry;
+struct walk_memo;
 
 struct unwind {
 	const struct arch_unwind *arch;
 	unwind_locate_fn *locate;
 	void *context;
 	struct unwind_cache_entry *cache;
+	struct walk_memo *memos;
 	uint64_t rows_made; /* addresses that were not in the cache */
 };
 
@@ -71,7 +74,7 @@ void unwind_forget_range(struct unwind *unwind, uint16_t space, uint64_t begin, 
 
 /*
  * Frames leaf first: the address of the thread, then return addresses, at most `room`.
- * `registers` become those of the last frame.
+ * The stack pointer in `registers` becomes that of the last frame; the others change.
  */
 enum unwind_end unwind_walk(struct unwind *unwind, uint16_t space,
 	struct unwind_registers *registers, const struct unwind_stack *stack, uint64_t *frames,

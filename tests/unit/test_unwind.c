@@ -162,6 +162,7 @@ static void registers_from(const struct user_regs_struct *regs, struct unwind_re
 
 struct score {
 	uint64_t steps;
+	uint64_t compared;
 	uint64_t wrong;
 	uint64_t ends[UNWIND_END_COUNT];
 };
@@ -186,6 +187,35 @@ static void judge(struct unwind *unwind, const struct calls *calls,
 	if (score->wrong <= 5)
 		print_error("wrong at %llx, which has %u callers: %u frames\n", regs->rip,
 			calls->count, count);
+}
+
+/* A walk of a changed stack is the same whether or not the walker knows the last walk of that stack. */
+static void compare_changed(struct unwind *unwind, struct unwind *fresh,
+	const struct user_regs_struct *regs, const struct unwind_stack *stack, struct score *score)
+{
+	static uint8_t bytes[STACK_BYTES];
+	static uint64_t frames[2][DEPTH_MAX + 32];
+	struct unwind_stack changed = { bytes, stack->size, stack->begin };
+	enum unwind_end ends[2];
+	uint32_t counts[2];
+
+	if (!fresh || score->steps % 8 || stack->size < 4096)
+		return;
+	/* A word becomes what another one is, so that the chain may well lead to code. */
+	uint64_t number = score->steps * UINT64_C(0x9e3779b97f4a7c15);
+	memcpy(bytes, stack->bytes, stack->size);
+	memcpy(bytes + 8 * (number >> 32 & 127), bytes + 8 * (number >> 48 & 255), 8);
+	unwind_forget(fresh);
+	for (int i = 0; i < 2; i++) {
+		struct unwind_registers registers;
+		registers_from(regs, &registers);
+		ends[i] = unwind_walk(i ? fresh : unwind, 1, &registers, &changed, frames[i],
+			DEPTH_MAX + 32, &counts[i]);
+	}
+	assert_int_equal(ends[0], ends[1]);
+	assert_int_equal(counts[0], counts[1]);
+	assert_memory_equal(frames[0], frames[1], counts[0] * sizeof(frames[0][0]));
+	score->compared++;
 }
 
 /* The kernel has begun a handler: it returns to a stub of libc, which returns to what was interrupted. */
@@ -216,7 +246,7 @@ static struct unwind_stack copy_stack(pid_t child, uint64_t stack_pointer)
 }
 
 /* Executes the rest of a stopped child. Returns its status. */
-static int trace(pid_t child, struct unwind *unwind, struct score *score)
+static int trace(pid_t child, struct unwind *unwind, struct unwind *fresh, struct score *score)
 {
 	struct user_regs_struct before;
 	struct user_regs_struct now;
@@ -234,6 +264,7 @@ static int trace(pid_t child, struct unwind *unwind, struct score *score)
 		else
 			follow(&calls, &before, &now, &stack);
 		judge(unwind, &calls, &now, &stack, score);
+		compare_changed(unwind, fresh, &now, &stack, score);
 		before = now;
 		signal_number = WSTOPSIG(status) == SIGTRAP ? 0 : (uintptr_t)WSTOPSIG(status);
 	}
@@ -253,21 +284,25 @@ static void test_each_instruction(void **state)
 	struct score score = { 0 };
 	struct places places;
 	struct unwind unwind;
+	struct unwind fresh;
 	int status;
 
 	(void)state;
 	places_read(&places, getpid());
 	assert_int_equal(unwind_init(&unwind, arch_here()->unwind, locate, &places), 0);
+	assert_int_equal(unwind_init(&fresh, arch_here()->unwind, locate, &places), 0);
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
 		run_child();
 	assert_int_equal(waitpid(child, &status, 0), child);
-	status = trace(child, &unwind, &score);
+	status = trace(child, &unwind, &fresh, &score);
 	assert_true(WIFEXITED(status));
+	assert_true(score.compared > 500);
 	assert_true(score.steps > 5000);
 	assert_int_equal(score.wrong, 0);
 	assert_int_equal(score.ends[UNWIND_START], score.steps);
+	unwind_done(&fresh);
 	unwind_done(&unwind);
 	places_done(&places);
 }
@@ -357,6 +392,39 @@ static void test_given_rules(void **state)
 	assert_true(trace.failed);
 }
 
+/* The walk of a stack that was walked before, with one word changed or the other way round. */
+static void test_repeated(void **state)
+{
+	const uint64_t whole[] = { 1, GIVEN_SMALL + 8, 0, GIVEN_SAVES + 8, 2, 3, STACK_BEGIN + 80,
+		GIVEN_SMALL + 8, 4, GIVEN_FRAMED + 8, 0, 0 };
+	const uint64_t others[] = { GIVEN_FREED + 8, GIVEN_SMALL + 16, STACK_BEGIN + 64, 0 };
+	uint64_t frames[2][8];
+	uint32_t counts[2];
+	struct unwind unwind;
+
+	(void)state;
+	assert_int_equal(unwind_init(&unwind, arch_here()->unwind, locate_given, NULL), 0);
+	for (uint32_t i = 0; i < 2 * 12 * 4; i++) {
+		struct unwind_registers registers = { .pc = GIVEN_SMALL + 4,
+			.known = 1u << 6 | 1u << 7 };
+		uint64_t words[12];
+		memcpy(words, whole, sizeof(words));
+		if (i % 2)
+			words[i / 2 % 12] = others[i / 24];
+		struct unwind_stack stack = { (const uint8_t *)words, sizeof(words), STACK_BEGIN };
+		registers.values[6] = STACK_BEGIN + 40;
+		registers.values[7] = STACK_BEGIN;
+		enum unwind_end end =
+			unwind_walk(&unwind, 1, &registers, &stack, frames[0], 8, &counts[0]);
+		assert_int_equal(end,
+			walk_given(words, 12, GIVEN_SMALL + 4, frames[1], &counts[1], NULL));
+		assert_int_equal(counts[0], counts[1]);
+		assert_memory_equal(frames[0], frames[1], counts[0] * sizeof(frames[0][0]));
+		assert_true(i % 2 || (end == UNWIND_START && counts[0] == 5));
+	}
+	unwind_done(&unwind);
+}
+
 /* A stub has no frame if a return address is on top of the stack; else it is passed by the frame pointer. */
 static void test_stub(void **state)
 {
@@ -397,7 +465,7 @@ static int trace_program(char **argv)
 	places_read(&places, child);
 	if (unwind_init(&unwind, arch_here()->unwind, locate, &places) < 0)
 		return 1;
-	status = trace(child, &unwind, &score);
+	status = trace(child, &unwind, NULL, &score);
 	printf("%llu instructions, %llu wrong, %llu not to the start\n",
 		(unsigned long long)score.steps, (unsigned long long)score.wrong,
 		(unsigned long long)(score.steps - score.ends[UNWIND_START]));
@@ -413,6 +481,7 @@ int main(int argc, char **argv)
 #ifdef __x86_64__
 		cmocka_unit_test(test_each_instruction),
 		cmocka_unit_test(test_given_rules),
+		cmocka_unit_test(test_repeated),
 		cmocka_unit_test(test_stub),
 #endif
 	};
