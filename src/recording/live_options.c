@@ -9,7 +9,7 @@
 #include "trace/session_options.h"
 
 #define SLOW_HZ 1000u
-/* limits of a ring with one second of stack copies */
+/* limits of a ring with half a second of stack copies */
 #define COPY_RING_BYTES_MIN (2u << 20)
 #define COPY_RING_BYTES_MAX (16u << 20)
 /* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
@@ -26,16 +26,17 @@ static uint32_t stack_bytes(const struct live_options *options, uint32_t otherwi
 
 static size_t ring_bytes(const struct live_options *options, bool copies)
 {
-	uint64_t second = (uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES);
+	uint64_t half =
+		(uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES) / 2;
 
 	if (options->off_cpu || (options->usdt && options->usdt[0]) ||
 		(options->user_events && options->user_events[0]))
 		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
 	if (!copies)
 		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
-	return second < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
-	       : second > COPY_RING_BYTES_MAX ? COPY_RING_BYTES_MAX
-					      : (size_t)second;
+	return half < COPY_RING_BYTES_MIN   ? COPY_RING_BYTES_MIN
+	       : half > COPY_RING_BYTES_MAX ? COPY_RING_BYTES_MAX
+					    : (size_t)half;
 }
 
 void live_options_recorder(const struct live_options *options, bool unwinds,
