@@ -158,10 +158,33 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	return true;
 }
 
+/* The runtime reads it before it answers. Returns what sendmsg() does. */
+static ssize_t send_descriptor(const struct exchange *exchange)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec byte = { .iov_base = "", .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.room) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &exchange->pass_fd, sizeof(int));
+	return sendmsg(exchange->fd, &message, MSG_NOSIGNAL);
+}
+
 static bool send_request(struct exchange *exchange)
 {
-	ssize_t n = send(exchange->fd, exchange->out.data + exchange->sent,
-		exchange->out.len - exchange->sent, MSG_NOSIGNAL);
+	size_t left = exchange->out.len - exchange->sent;
+	ssize_t n =
+		left ? send(exchange->fd, exchange->out.data + exchange->sent, left, MSG_NOSIGNAL)
+		     : send_descriptor(exchange);
 
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EINTR)
@@ -169,8 +192,9 @@ static bool send_request(struct exchange *exchange)
 		fail(exchange, -errno, reason_text(REASON_CLOSED_ASKED));
 		return true;
 	}
-	exchange->sent += (size_t)n;
-	if (exchange->sent == exchange->out.len)
+	if (left)
+		exchange->sent += (size_t)n;
+	if (!left || (exchange->sent == exchange->out.len && !exchange->pass_fd))
 		exchange->state = EXCHANGE_HEADER;
 	return true;
 }

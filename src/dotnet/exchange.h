@@ -70,6 +70,8 @@ struct exchange {
 	uint32_t guard_key;
 	uint32_t guard_rounds;
 	enum ipc_command command;
+	/* A descriptor that is sent after the request, with one byte; 0: none. Set after exchange_begin(). Borrowed. */
+	int pass_fd;
 	struct dotnet_door door;
 	int fd;           /* -1: none */
 	bool ok;          /* the answer is a success */

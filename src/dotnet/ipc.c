@@ -28,7 +28,8 @@
 #define SET_SERVER 0xffu
 
 #define FORMAT_NETTRACE 1u
-#define SESSION_STREAMS 0u /* 1 would be user_events */
+
+enum { SESSION_STREAMS = 0, SESSION_USER_EVENTS = 1 };
 
 /* UTF-16 units of a text without its NUL. */
 static size_t text_units(const char *text)
@@ -97,9 +98,24 @@ static int check_text(const char *what, const char *text, size_t units_max, stru
 	return 0;
 }
 
+/* The runtime passes the name to the kernel, followed by the description of the fields. */
+static int check_tracepoint(const struct ipc_provider *provider, struct diag *diag)
+{
+	const char *name = provider->tracepoint ? provider->tracepoint : "";
+	size_t len =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	if (!len || name[len] || len > IPC_TRACEPOINT_MAX)
+		return diag_set(diag, -EINVAL, "provider '%s': '%s' is no name of a tracepoint",
+			provider->name, name);
+	return 0;
+}
+
 static int check_collect(const struct ipc_request *request, struct diag *diag)
 {
-	if (!request->buffer_mb)
+	if (request->user_events && request->command != IPC_COLLECT_TRACING_5)
+		return diag_set(diag, -EINVAL, "this request cannot have user_events");
+	if (!request->buffer_mb && !request->user_events)
 		return diag_set(diag, -EINVAL, "a session needs a buffer");
 	if (!request->provider_count || request->provider_count > IPC_PROVIDERS_MAX)
 		return diag_set(diag, -EINVAL, "a session takes 1 to %u providers, not %" PRIu32,
@@ -125,6 +141,9 @@ static int check_collect(const struct ipc_request *request, struct diag *diag)
 			return diag_set(diag, -EINVAL,
 				"provider '%s': this request cannot choose events by id",
 				provider->name);
+		r = request->user_events ? check_tracepoint(provider, diag) : 0;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -229,7 +248,8 @@ static size_t request_size(const struct ipc_request *request)
 		size += 4 + 4 + 8 + 1 + 4; /* ... rundown keywords, stacks ... */
 		break;
 	case IPC_COLLECT_TRACING_5:
-		size += 4 + 4 + 4 + 8 + 1 + 4; /* kind of session, then as 4 */
+		/* kind of session, then as 4; with user_events without buffer, format and stacks */
+		size += request->user_events ? 4 + 8 + 4 : 4 + 4 + 4 + 8 + 1 + 4;
 		break;
 	default:
 		return 0;
@@ -240,11 +260,13 @@ static size_t request_size(const struct ipc_request *request)
 		if (request->command == IPC_COLLECT_TRACING_5)
 			size += 1 + 4 +
 				4 * (size_t)provider->event_id_count; /* only these?, count, ids */
+		if (request->user_events)
+			size += text_size(provider->tracepoint) + 4; /* and no others */
 	}
 	return size;
 }
 
-static void put_collect(const struct ipc_request *request, struct bytes *out)
+static void put_stream(const struct ipc_request *request, struct bytes *out)
 {
 	if (request->command == IPC_COLLECT_TRACING_5)
 		bytes_u32(out, SESSION_STREAMS);
@@ -256,6 +278,16 @@ static void put_collect(const struct ipc_request *request, struct bytes *out)
 		bytes_u8(out, request->rundown_keywords != 0);
 	if (request->command != IPC_COLLECT_TRACING_2)
 		bytes_u8(out, request->stacks);
+}
+
+static void put_collect(const struct ipc_request *request, struct bytes *out)
+{
+	if (request->user_events) {
+		bytes_u32(out, SESSION_USER_EVENTS);
+		bytes_u64(out, request->rundown_keywords);
+	} else {
+		put_stream(request, out);
+	}
 	bytes_u32(out, request->provider_count);
 	for (uint32_t i = 0; i < request->provider_count; i++) {
 		const struct ipc_provider *provider = &request->providers[i];
@@ -270,6 +302,10 @@ static void put_collect(const struct ipc_request *request, struct bytes *out)
 		bytes_u32(out, provider->event_id_count);
 		for (uint32_t k = 0; k < provider->event_id_count; k++)
 			bytes_u32(out, provider->event_ids[k]);
+		if (!request->user_events)
+			continue;
+		put_text(out, provider->tracepoint);
+		bytes_u32(out, 0); /* tracepoints of single events */
 	}
 }
 

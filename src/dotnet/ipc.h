@@ -24,9 +24,10 @@ struct diag;
 #define IPC_PROVIDERS_MAX 1000u
 #define IPC_LEVEL_MAX     5u
 /* UTF-16 units of a provider's name or arguments, of a path, of a variable's name */
-#define IPC_TEXT_MAX      4096u
-#define IPC_VALUE_MAX     24000u /* ... of a variable's value */
-#define IPC_EVENT_IDS_MAX 4096u  /* of one provider */
+#define IPC_TEXT_MAX       4096u
+#define IPC_VALUE_MAX      24000u /* ... of a variable's value */
+#define IPC_EVENT_IDS_MAX  4096u  /* of one provider */
+#define IPC_TRACEPOINT_MAX 200u   /* characters of a tracepoint's name: letters, digits and _ */
 
 /* The largest environment read; the kernel allows 6 MiB in UTF-8. */
 #define IPC_ENVIRONMENT_MAX (16u << 20)
@@ -92,6 +93,8 @@ struct ipc_provider {
 	const uint32_t *event_ids;
 	uint32_t event_id_count;
 	bool only_event_ids; /* these alone (without any: none); else all but these */
+	/* with user_events: the name of the tracepoint of all its events */
+	const char *tracepoint;
 };
 
 struct ipc_request {
@@ -101,7 +104,12 @@ struct ipc_request {
 	uint32_t buffer_mb;
 	/* 4 and 5: sent unchanged; 2 and 3 send only whether it is 0 */
 	uint64_t rundown_keywords;
-	bool stacks;                          /* 3 and later; 2 always has them */
+	bool stacks; /* 3 and later; 2 always has them */
+	/*
+	 * 5: the events go to the kernel's user_events, and no stream follows. A descriptor of user_events_data is sent
+	 * after the request (exchange.h); buffer_mb and stacks are not sent
+	 */
+	bool user_events;
 	const struct ipc_provider *providers; /* at least one */
 	uint32_t provider_count;
 	/* dump, as the target sees it; NULL or "": a default name in its /tmp */

@@ -138,6 +138,50 @@ static void test_answers(void **state)
 	}
 }
 
+/* A descriptor follows the request, with one byte. */
+static void test_descriptor(void **state)
+{
+	const struct dotnet_door door = {
+		.connect = peer_connect, .state = peer_state, .context = NULL
+	};
+	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
+	struct peer peer = { .fd = -1, .state = 'S' };
+	struct dotnet_door own = door;
+	struct exchange exchange = { .fd = -1 };
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	char bytes[64];
+	struct iovec part = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.room) };
+	int ends[2];
+	int got;
+
+	(void)state;
+	own.context = &peer;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(exchange_begin(&exchange, &own, &request, 1, 0, NULL), 0);
+	exchange.pass_fd = ends[1];
+	assert_int_equal(exchange_advance(&exchange, 1), EXCHANGE_HEADER);
+	assert_int_equal(recv(peer.fd, bytes, IPC_HEADER_SIZE, 0), IPC_HEADER_SIZE);
+	assert_int_equal(recvmsg(peer.fd, &message, 0), 1);
+	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	assert_non_null(header);
+	assert_int_equal(header->cmsg_type, SCM_RIGHTS);
+	memcpy(&got, CMSG_DATA(header), sizeof(got));
+	assert_int_equal(write(got, "x", 1), 1);
+	assert_int_equal(read(ends[0], bytes, 1), 1);
+	close(got);
+	assert_int_equal(answer(&exchange, &peer, 0, 4, 64), EXCHANGE_ANSWERED);
+	end(&exchange, &peer);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_hang_up(void **state)
 {
 	(void)state;
@@ -185,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_descriptor),
 		cmocka_unit_test(test_hang_up),
 		cmocka_unit_test(test_foreign_peer),
 		cmocka_unit_test(test_guarded_socket),

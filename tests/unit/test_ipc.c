@@ -175,6 +175,57 @@ static void test_choice_of_collect(void **state)
 	assert_int_equal(ipc_collect_fallback(IPC_COLLECT_TRACING_2), 0);
 }
 
+/* The kind of session, the rundown and the providers; of each the tracepoint, and none of single events. */
+static void test_user_events(void **state)
+{
+	static const uint32_t ids[] = { 7 };
+	struct ipc_provider provider = { .name = "A",
+		.keywords = 1,
+		.level = 4,
+		.event_ids = ids,
+		.event_id_count = 1,
+		.tracepoint = "t_1" };
+	struct ipc_request request = { .command = IPC_COLLECT_TRACING_5,
+		.user_events = true,
+		.rundown_keywords = 2,
+		.providers = &provider,
+		.provider_count = 1 };
+	static const char *const wrong[] = { NULL, "", "a b", "a;u8 x", "a-b", "a\n" };
+	char longest[IPC_TRACEPOINT_MAX + 2];
+	struct bytes out = { 0 };
+
+	(void)state;
+	check_request(&request, "550002060000"
+				"01000000"
+				"0200000000000000"
+				"01000000"
+				"0100000000000000"
+				"04000000"
+				"02000000"
+				"41000000"
+				"00000000"
+				"00"
+				"01000000"
+				"07000000"
+				"04000000"
+				"74005f0031000000"
+				"00000000");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		provider.tracepoint = wrong[i];
+		assert_int_equal(ipc_encode(&request, &out, NULL), -EINVAL);
+	}
+	memset(longest, 'x', sizeof(longest));
+	longest[IPC_TRACEPOINT_MAX + 1] = '\0';
+	provider.tracepoint = longest;
+	assert_int_equal(ipc_encode(&request, &out, NULL), -EINVAL);
+	longest[IPC_TRACEPOINT_MAX] = '\0';
+	assert_int_equal(ipc_encode(&request, &out, NULL), 0);
+	request.command = IPC_COLLECT_TRACING_4;
+	provider.event_id_count = 0;
+	assert_int_equal(ipc_encode(&request, &out, NULL), -EINVAL);
+	bytes_done(&out);
+}
+
 static void test_other_requests(void **state)
 {
 	struct ipc_request request = { .command = IPC_PROCESS_ENVIRONMENT };
@@ -613,6 +664,7 @@ int main(void)
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_collect_5),
 		cmocka_unit_test(test_choice_of_collect),
+		cmocka_unit_test(test_user_events),
 		cmocka_unit_test(test_other_requests),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_error_text),
