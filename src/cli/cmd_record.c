@@ -73,7 +73,6 @@ struct recording_run {
 	struct cpu_list cpus;
 	uint64_t delay_ns;
 	struct record_events events;
-	struct ipc_provider *requested;
 	struct bytes subject; /* "shop (4711)" */
 	char name[64];        /* for the file's default name */
 	struct record_outputs outputs;
@@ -442,8 +441,8 @@ static bool open_without_events(struct recording_run *run, struct live_options *
 	struct diag refusal = { 0 };
 	struct diag failure = { 0 };
 
-	if (options->kernel_only || options->cpu_count || options->usdt || options->user_events ||
-		!recorder_refusal(&refusal))
+	if (options->kernel_only || options->cpu_count || options->usdt ||
+		live_options_want_user_events(options) || !recorder_refusal(&refusal))
 		return false;
 	say_instead(options, &refusal);
 	options->instead = &refusal;
@@ -469,7 +468,7 @@ static bool wants_port(const struct recording_run *run)
 		values->no_symbols)
 		return false;
 	for (uint32_t i = 0; i < run->events.providers.items.count; i++)
-		if (late_providers_has(&run->requested[i]))
+		if (late_providers_has(&run->events.requested[i]))
 			return false;
 	return true;
 }
@@ -532,9 +531,6 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 
 	if (result < 0)
 		return result;
-	run->requested = provider_list_request(&run->events.providers);
-	if (!run->requested)
-		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	words_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
 	struct live_options options = {
 		.machine = values->targets.all || (!run->pids.count && !run->args->command),
@@ -560,7 +556,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.names_from_memory = values->names_from_memory,
 		.lines = values->lines || values->code,
 		.code = values->code,
-		.providers = run->requested,
+		.providers = run->events.requested,
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),
 		.stack_kinds = run->events.stack_kinds,
@@ -569,6 +565,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.lttng = values->lttng.list.items,
 		.usdt = values->usdt.list.items,
 		.user_events = values->user_events.list.items,
+		.user_providers = run->events.user_requested,
+		.user_provider_count = run->events.user_providers.items.count,
+		.user_providers_text = bytes_z(&run->events.user_text),
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -652,11 +651,12 @@ static void complete(struct recording_run *run, char *action, char *option, bool
 /* An option that chooses events, and one that leaves out all of them; NULL: not given. */
 static const char *events_option(const struct record_values *values)
 {
-	return values->events.providers.list.count  ? "--providers"
-	       : values->events.profiles.list.count ? "--profile"
-	       : values->events.stacks              ? "--event-stacks"
-	       : values->events.activities          ? "--activities"
-						    : NULL;
+	return values->events.providers.list.count        ? "--providers"
+	       : values->events.user_providers.list.count ? "--dotnet-user-events"
+	       : values->events.profiles.list.count       ? "--profile"
+	       : values->events.stacks                    ? "--event-stacks"
+	       : values->events.activities                ? "--activities"
+							  : NULL;
 }
 
 static const char *without_events(const struct record_values *values)
@@ -787,7 +787,6 @@ int record_observed(int argc, char **argv, int looks_fd)
 	targets_done(&run.targets);
 	target_options_done(&choice);
 	record_events_done(&run.events);
-	free(run.requested);
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;

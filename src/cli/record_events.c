@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
@@ -77,7 +78,18 @@ int record_events_choose(struct record_events *events, const struct record_event
 	if (result == 0 && events->providers.items.count > PROVIDERS_MAX)
 		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers",
 			PROVIDERS_MAX);
+	for (uint32_t i = 0; result == 0 && i < values->user_providers.list.count; i++)
+		result = provider_list_add_text(&events->user_providers,
+			values->user_providers.list.items[i], "--dotnet-user-events", diag);
+	if (result == 0 && events->user_providers.items.count > PROVIDERS_MAX)
+		result = diag_set(diag, -EINVAL, "--dotnet-user-events takes at most %u providers",
+			PROVIDERS_MAX);
 	provider_list_describe(&events->providers, &events->text);
+	provider_list_describe(&events->user_providers, &events->user_text);
+	events->requested = provider_list_request(&events->providers);
+	events->user_requested = provider_list_request(&events->user_providers);
+	if (result == 0 && (!events->requested || !events->user_requested))
+		result = diag_set(diag, -ENOMEM, "no memory for the providers");
 	return result;
 }
 
@@ -92,5 +104,9 @@ int record_events_list_profiles(void)
 void record_events_done(struct record_events *events)
 {
 	provider_list_done(&events->providers);
+	provider_list_done(&events->user_providers);
 	bytes_done(&events->text);
+	bytes_done(&events->user_text);
+	free(events->requested);
+	free(events->user_requested);
 }

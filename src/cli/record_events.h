@@ -17,15 +17,21 @@ struct diag;
 struct record_events_values {
 	struct texts profiles;
 	struct texts providers;
+	struct texts user_providers;
 	bool stacks;
 	uint64_t activities;
 };
 
 struct record_events {
-	struct provider_list providers; /* empty: no events */
-	unsigned stack_kinds;           /* enum stacks_of */
-	bool switches;                  /* a profile wants the context switches */
-	struct bytes text;              /* of the providers, for the file */
+	struct provider_list providers;      /* empty: no events */
+	unsigned stack_kinds;                /* enum stacks_of */
+	bool switches;                       /* a profile wants the context switches */
+	struct bytes text;                   /* of the providers, for the file */
+	struct provider_list user_providers; /* of user_events, and likewise */
+	struct bytes user_text;
+	/* arrays that borrow from the lists */
+	struct ipc_provider *requested;
+	struct ipc_provider *user_requested;
 };
 
 /* 0, -EINVAL or -ENOMEM with a sentence. */

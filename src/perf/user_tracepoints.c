@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,43 @@ size_t user_tracepoint_name_len(const char *group, const char *entry)
 
 	return dot && dot > entry && strcmp(group, multi) == 0 ? (size_t)(dot - entry)
 							       : strlen(entry);
+}
+
+int user_tracepoints_open_data(const struct user_tracepoints *tracepoints, struct diag *diag)
+{
+	int fd = openat(tracepoints->root, "user_events_data", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	int error = -errno;
+	diag_set(diag, error, "cannot register tracepoints with user_events_data: %m");
+	if (error == -EACCES || error == -EPERM)
+		diag_remedy(diag, "record with sudo");
+	return error;
+}
+
+/* As the kernel has it (linux/user_events.h, which older headers lack). */
+struct registration {
+	uint32_t size;
+	uint8_t enable_bit;
+	uint8_t enable_size;
+	uint16_t flags;
+	uint64_t enable_address;
+	uint64_t description;
+	uint32_t index; /* written by the kernel */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct registration) == 28, "as the kernel has it");
+
+int user_tracepoint_register(int data_fd, const char *description, uint32_t *word)
+{
+	struct registration request = { .size = sizeof(request),
+		.enable_bit = 31,
+		.enable_size = sizeof(*word),
+		.enable_address = (uintptr_t)word,
+		.description = (uintptr_t)description };
+
+	return ioctl(data_fd, _IOWR('*', 0, void *), &request) < 0 ? -errno : 0;
 }
 
 void user_tracepoints_close(struct user_tracepoints *tracepoints)

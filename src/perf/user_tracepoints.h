@@ -11,6 +11,7 @@
 #define SPOOR_PERF_USER_TRACEPOINTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct diag;
@@ -46,6 +47,19 @@ ssize_t user_tracepoints_read(const struct user_tracepoints *tracepoints, const 
  * user_events_multi. The length of the name.
  */
 size_t user_tracepoint_name_len(const char *group, const char *entry);
+
+/*
+ * A descriptor of user_events_data, with which programs register tracepoints and write events; the caller closes it.
+ * -EACCES: this user may not write it. The diag has a sentence.
+ */
+int user_tracepoints_open_data(const struct user_tracepoints *tracepoints, struct diag *diag);
+
+/*
+ * Registers a tracepoint, "name u8 field; ...", until the descriptor is closed; programs that register the same one
+ * share it. The kernel writes `word` while it is enabled, so the word must exist as long as the descriptor. 0 or a
+ * negative errno.
+ */
+int user_tracepoint_register(int data_fd, const char *description, uint32_t *word);
 
 void user_tracepoints_close(struct user_tracepoints *tracepoints);
 

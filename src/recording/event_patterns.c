@@ -23,7 +23,7 @@ static bool has_one(const char *pattern, size_t len, const char *provider, const
 
 bool event_patterns_have(const char *const *patterns, const char *provider, const char *event)
 {
-	for (; *patterns; patterns++)
+	for (; patterns && *patterns; patterns++)
 		for (const char *at = *patterns; *at;) {
 			size_t len = strcspn(at, ",");
 			if (has_one(at, len, provider, event))

@@ -92,8 +92,10 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 				.error_ns = outcome->clock_error_ns });
 		session_writer_emit_about(&live->writer, SPOOR_CLOCK_OFFSET, outcome->process);
 	}
-	if (outcome->reachable)
+	if (outcome->reachable) {
+		live_tracers_note_runtime(live, outcome->process);
 		return;
+	}
 	enum reason_kind kind = reason_kind_of(outcome->reason_code);
 	const struct symbolizer_process *own =
 		symbolizer_process(&live->symbolizer, outcome->process);
@@ -726,6 +728,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		return 0;
 	live_looks_stop(&live->looks);
 	scheduling_wait_no_more();
+	live_dotnet_events_stop(&live->dotnet_events);
 	recorder_stop(live->recorder);
 	io_recording_stop(&live->io);
 	intake_drain(&live->intake);
@@ -770,17 +773,16 @@ void live_close(struct live *live)
 {
 	if (!live)
 		return;
+	live_dotnet_events_done(&live->dotnet_events);
 	managed_free(live->managed);
 	live_port_done(&live->port);
 	live_clocks_close(live->cpu_clocks);
 	live_events_close(&live->events);
-	live_lttng_done(&live->lttng);
 	live_looks_done(&live->looks);
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);
-	live_usdt_done(&live->usdt);
-	live_user_events_done(&live->user_events);
+	live_tracers_done(live);
 	stack_unwinder_free(live->unwinder);
 	symbolizer_done(&live->symbolizer);
 	reorder_window_done(&live->window);

@@ -100,7 +100,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.user_events_lost = live_user_events_lost(&live->user_events),
 		.user_tracepoints = live->user_events.events.tracepoints.count,
 		.user_tracepoints_refused = live->user_events.refused,
-		.user_events_wanted = live->user_events.table != NULL,
+		.user_events_wanted = live->user_events.table && live->options.user_events,
 		.events_counted = live->events.bound.counted,
 		.events_lost =
 			live->events.lost + (live->managed ? managed_lost(live->managed) : 0),

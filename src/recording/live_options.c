@@ -19,6 +19,11 @@
 /* some 4,000 switches with copied stacks: 40 ms of programs that do nothing but switch */
 #define SWITCH_COPY_RING_BYTES (32u << 20)
 
+bool live_options_want_user_events(const struct live_options *options)
+{
+	return (options->user_events && options->user_events[0]) || options->user_provider_count;
+}
+
 static uint32_t stack_bytes(const struct live_options *options, uint32_t otherwise)
 {
 	return options->stack_bytes ? options->stack_bytes : otherwise;
@@ -30,7 +35,7 @@ static size_t ring_bytes(const struct live_options *options, bool copies)
 		(uint64_t)options->frequency_hz * stack_bytes(options, STACK_COPY_BYTES) / 2;
 
 	if (options->off_cpu || (options->usdt && options->usdt[0]) ||
-		(options->user_events && options->user_events[0]))
+		live_options_want_user_events(options))
 		return copies ? SWITCH_COPY_RING_BYTES : SWITCH_RING_BYTES;
 	if (!copies)
 		return options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES;
@@ -66,7 +71,7 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		.prefer_cpus = options->io,
 		.waking_stacks = options->wakers,
 		.usdt = options->usdt && options->usdt[0],
-		.tracepoints = options->user_events && options->user_events[0],
+		.tracepoints = live_options_want_user_events(options),
 		.hit_stack_bytes = stack_bytes(options, WAKER_COPY_BYTES),
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
@@ -147,6 +152,8 @@ void live_options_json(const struct live_options *options, const struct recorder
 	add_list(&j, "lttng", options->lttng);
 	add_list(&j, "usdt", options->usdt);
 	add_list(&j, "user_events", options->user_events);
+	if (options->user_provider_count)
+		json_z(&j, "dotnet_user_events", options->user_providers_text);
 	json_bool(&j, "arguments", !options->no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);

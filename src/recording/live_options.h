@@ -60,13 +60,17 @@ struct live_options {
 	 */
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
-	const char *providers_text;      /* `providers` as text, for the file */
-	unsigned stack_kinds;            /* enum stacks_of: events with stacks; needs providers */
-	uint64_t activity_max;           /* events of activities of a process; needs providers */
-	uint32_t event_rate;             /* see event_bound.h; 0: no bound */
-	const char *const *lttng;        /* NULL-terminated: events of LTTng; NULL: none */
-	const char *const *usdt;         /* NULL-terminated: USDT probes; NULL: none */
-	const char *const *user_events;  /* NULL-terminated: events of user_events; NULL: none */
+	const char *providers_text;     /* `providers` as text, for the file */
+	unsigned stack_kinds;           /* enum stacks_of: events with stacks; needs providers */
+	uint64_t activity_max;          /* events of activities of a process; needs providers */
+	uint32_t event_rate;            /* see event_bound.h; 0: no bound */
+	const char *const *lttng;       /* NULL-terminated: events of LTTng; NULL: none */
+	const char *const *usdt;        /* NULL-terminated: USDT probes; NULL: none */
+	const char *const *user_events; /* NULL-terminated: events of user_events; NULL: none */
+	/* Event providers to enable in .NET 10 processes by user_events, as `providers`. Borrowed likewise. */
+	const struct ipc_provider *user_providers;
+	uint32_t user_provider_count;
+	const char *user_providers_text; /* as providers_text */
 	bool no_arguments;               /* write no command lines to the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	uint64_t size_max;               /* approximate limit of the recording; 0: none */
@@ -82,6 +86,9 @@ struct live_options {
 	const char *command_line; /* the recorder's, for the file */
 	const char *version;
 };
+
+/* Whether anything is recorded by the kernel's user_events. */
+bool live_options_want_user_events(const struct live_options *options);
 
 /*
  * What the recorder is to open. `unwinds`: user stacks are copied. Borrows what `options` borrows,

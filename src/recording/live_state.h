@@ -10,6 +10,7 @@
 #include "pipeline/session_writer.h"
 #include "recording/intake.h"
 #include "recording/io_recording.h"
+#include "recording/live_dotnet_events.h"
 #include "recording/live_events.h"
 #include "recording/live_looks.h"
 #include "recording/live_lttng.h"
@@ -52,6 +53,7 @@ struct live {
 	struct live_looks looks;
 	struct live_usdt usdt;
 	struct live_user_events user_events;
+	struct live_dotnet_events dotnet_events;
 	struct live_port port;
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;

@@ -1,10 +1,12 @@
 /* See live_tracers.h. */
 #include "recording/live_tracers.h"
 
+#include "base/clocks.h"
 #include "machine/rights.h"
 #include "perf/recorder.h"
 #include "perf/usdt_probe.h"
 #include "recording/live_state.h"
+#include "recording/managed.h"
 
 int live_tracers_start(struct live *live, struct diag *diag)
 {
@@ -13,6 +15,8 @@ int live_tracers_start(struct live *live, struct diag *diag)
 	if (result == 0)
 		result = live_user_events_start(&live->user_events, &live->table, live->recorder,
 			diag);
+	if (result == 0)
+		result = live_dotnet_events_start(&live->dotnet_events, &live->user_events, diag);
 	return result;
 }
 
@@ -29,11 +33,25 @@ uint32_t live_tracers_rights(const struct live *live)
 	return rights;
 }
 
+void live_tracers_note_runtime(struct live *live, uint32_t process)
+{
+	live_dotnet_events_begin(&live->dotnet_events, process, managed_guard(live->managed),
+		clock_monotonic_ns());
+}
+
+void live_tracers_done(struct live *live)
+{
+	live_lttng_done(&live->lttng);
+	live_usdt_done(&live->usdt);
+	live_user_events_done(&live->user_events);
+}
+
 void live_tracers_await(const struct live *live, struct poll_set *set)
 {
 	live_lttng_await(&live->lttng, set);
 	live_usdt_await(&live->usdt, set);
 	live_user_events_await(&live->user_events, set);
+	live_dotnet_events_await(&live->dotnet_events, set);
 }
 
 void live_tracers_look(struct live *live, uint64_t now_ns)
@@ -41,4 +59,5 @@ void live_tracers_look(struct live *live, uint64_t now_ns)
 	live_lttng_look(&live->lttng, now_ns);
 	live_usdt_look(&live->usdt, now_ns);
 	live_user_events_look(&live->user_events, now_ns);
+	live_dotnet_events_advance(&live->dotnet_events, now_ns);
 }

@@ -51,14 +51,18 @@ static bool wants_tracepoint(const struct live_user_events *events, const char *
 	uint64_t keywords;
 	size_t len = header_event_name(name, &level, &keywords);
 
+	/* of a recorder, for the events of .NET processes */
+	if (strncmp(name, LIVE_USER_EVENTS_PREFIX, strlen(LIVE_USER_EVENTS_PREFIX)) == 0)
+		return false;
 	memcpy(provider, name, len);
 	provider[len] = '\0';
 	return event_patterns_have(patterns_of(events), name, NULL) ||
 	       (len && event_patterns_have(patterns_of(events), provider, NULL));
 }
 
-static void open_tracepoint(struct live_user_events *events, const char *group, const char *entry,
-	const char *name)
+/* Opens a tracepoint of this name. `provider`: as in user_event_table_add(). 0 or a negative errno. */
+static int open_tracepoint(struct live_user_events *events, const char *group, const char *entry,
+	const char *name, const char *provider)
 {
 	struct tracepoint_format format;
 	char text[TRACEPOINT_FORMAT_MAX + 2];
@@ -66,15 +70,21 @@ static void open_tracepoint(struct live_user_events *events, const char *group, 
 	ssize_t size = user_tracepoints_read(&events->tracefs, group, entry, text, sizeof(text));
 
 	if (size == -ENOENT)
-		return; /* its program has ended meanwhile */
+		return -ENOENT;
 	int result =
 		size < 0 ? (int)size : tracepoint_format_parse(text, (size_t)size, &format, &diag);
 	if (result == 0)
-		result = user_event_table_add(&events->events, name, NULL, &format);
+		result = user_event_table_add(&events->events, name, provider, &format);
 	if (result == 0)
 		result = recorder_add_tracepoint(events->recorder, format.id);
 	if (result < 0 && result != -EEXIST)
 		note_refusal(events, name, result, diag.text);
+	return result;
+}
+
+int live_user_events_add(struct live_user_events *events, const char *name, const char *provider)
+{
+	return open_tracepoint(events, "user_events", name, name, provider);
 }
 
 static void take_tracepoint(void *context, const char *group, const char *entry)
@@ -88,16 +98,17 @@ static void take_tracepoint(void *context, const char *group, const char *entry)
 		return;
 	memcpy(name, entry, len);
 	name[len] = '\0';
-	/* without memory it is looked at again */
-	(void)map_put(&events->seen, key, 1);
-	if (wants_tracepoint(events, name))
-		open_tracepoint(events, group, entry, name);
+	/* One without a description is being registered, or its program has just ended: it is looked at again. */
+	if (wants_tracepoint(events, name) &&
+		open_tracepoint(events, group, entry, name, NULL) == -ENOENT)
+		return;
+	(void)map_put(&events->seen, key, 1); /* without memory likewise */
 }
 
 int live_user_events_start(struct live_user_events *events, struct process_table *table,
 	struct recorder *recorder, struct diag *diag)
 {
-	if (!table->options->user_events || !table->options->user_events[0])
+	if (!live_options_want_user_events(table->options))
 		return 0;
 	int result = user_tracepoints_open(&events->tracefs, diag);
 
@@ -143,6 +154,8 @@ static bool wants_event(struct live_user_events *events, const struct user_event
 	while (events->decided.count <= event->schema_index)
 		if (!vec_push(&events->decided))
 			return true;
+	if (event->is_own)
+		return true;
 	uint8_t *decided = &events->decided.items[event->schema_index];
 	if (*decided == NOT_ASKED) {
 		const char *name = trace_text(trace, schema->name);
@@ -195,7 +208,7 @@ void live_user_events_tell(struct live_user_events *events)
 			TEXT_THINGS(events->refused, "tracepoint of user_events",
 				"tracepoints of user_events"),
 			events->refused_text);
-	if (!of->tracepoints.count)
+	if (!of->tracepoints.count && patterns_of(events))
 		session_writer_notice(writer, 0, "user-events",
 			"'ls /sys/kernel/tracing/events/user_events' lists them while their programs run",
 			"no program had registered a tracepoint of user_events that --user-events names");

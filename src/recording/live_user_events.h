@@ -50,6 +50,15 @@ int live_user_events_check(const char *const *patterns, bool threads, struct dia
 int live_user_events_start(struct live_user_events *events, struct process_table *table,
 	struct recorder *recorder, struct diag *diag);
 
+/* What the names of tracepoints begin with that recorders register; --user-events does not record them. */
+#define LIVE_USER_EVENTS_PREFIX "spoor_recorder_"
+
+/*
+ * Opens a tracepoint that this recorder has registered: .NET's events of this provider. 0 or a negative errno, which is
+ * reported at the end.
+ */
+int live_user_events_add(struct live_user_events *events, const char *name, const char *provider);
+
 void live_user_events_await(const struct live_user_events *events, struct poll_set *set);
 
 /* Opens the tracepoints that were registered since the last call. */

@@ -28,6 +28,11 @@
  * after 5 s, later ones after 30 s.
  */
 
+struct guard *managed_guard(const struct managed *managed)
+{
+	return managed->guard;
+}
+
 int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
 	managed_told *told, void *context, struct managed **ret_managed)
 {

@@ -39,6 +39,7 @@
 
 #include "recording/managed_outcome.h"
 
+struct guard;
 struct held_runtime;
 struct ipc_process_info;
 struct ipc_provider;
@@ -47,6 +48,9 @@ struct poll_set;
 struct symbolizer;
 struct relay;
 struct trace;
+
+/* The guard of the sessions; NULL: there is none. Valid until managed_free(), or the next managed_advance(). */
+struct guard *managed_guard(const struct managed *managed);
 
 int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
 	managed_told *told, void *context, struct managed **ret_managed);

@@ -85,6 +85,7 @@ int user_event_table_add(struct user_event_table *table, const char *name, const
 {
 	struct user_tracepoint made = { .id = format->id,
 		.name = trace_add_text(table->trace, name),
+		.is_own = provider != NULL,
 		.field_first = table->fields.count,
 		.field_count = format->count };
 	uint8_t level;
@@ -337,6 +338,7 @@ bool user_event_table_decode(struct user_event_table *table, uint32_t pid, const
 		decoded = false;
 	}
 	ret_event->tracepoint = tracepoint->name;
+	ret_event->is_own = tracepoint->is_own;
 	ret_event->payload = table->payload.data;
 	ret_event->payload_size = (uint32_t)table->payload.len;
 	return decoded;

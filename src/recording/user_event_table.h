@@ -44,6 +44,7 @@ struct user_tracepoint {
 	uint32_t field_count;
 	uint16_t id;
 	uint8_t kind; /* enum user_tracepoint_kind */
+	bool is_own;  /* user_event_table_add() had its provider */
 };
 
 /* A description of EventHeader that was met. */
@@ -75,6 +76,7 @@ struct user_event_table {
 struct user_event {
 	uint32_t schema_index;
 	uint32_t tracepoint; /* its name, in the trace's texts */
+	bool is_own;         /* as of the tracepoint */
 	const uint8_t *payload;
 	uint32_t payload_size;
 	const uint8_t *activity; /* EVENT_ACTIVITY_SIZE bytes; NULL: none */

@@ -1,10 +1,7 @@
 #!/bin/sh
 # record --user-events: the events of libspoor's logger and of what spoor gen makes, all 515 of .NET among them, have the names, fields, values, activities, threads and stacks that were written. The kernel's
 # tracepoints are uprobes of a stand-in (tests/lib/user_events_uprobes.h), in a tracefs that only this script sees. And without the kernel's interface, without tracefs, mistakes.
-if [ -z "${SPOOR_TEST_OWN_MOUNTS:-}" ] && [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
-	SPOOR_TEST_OWN_MOUNTS=yes exec unshare -m sh "$0" "$@"
-fi
-. "$(dirname "$(realpath "$0")")/prelude"
+. "$(dirname "$(realpath "$0")")/own_tracefs"
 
 # Mistakes, which need no rights.
 for wrong in '' ':x' 'x:' 'a:b:c' 'a,'; do
@@ -22,34 +19,10 @@ if [ -d /sys/kernel/tracing/events ] && [ ! -e /sys/kernel/tracing/user_events_d
 fi
 [ ! -e w.nettrace ] || fail "a recording that was not begun"
 
-is_root && [ -n "${SPOOR_TEST_OWN_MOUNTS:-}" ] || skip "only root can make uprobes, and mounts of its own"
-[ -d /sys/kernel/tracing ] || skip "this kernel has no tracefs"
 command -v python3 >/dev/null && command -v gcc >/dev/null || skip "no gcc or no python3 here"
-! is_sanitized || skip "a preloaded stand-in is not for sanitizers"
-build=$(dirname "$spoor")
 writer=$build/tests/lib/logger_writer
-stand_in=$build/tests/lib/libuser_events_stand_in.so
 top=$(realpath "$here/../..")
-group=spoor_test_$$
-
-# Only this script's mounts, from here on: the kernel's tracefs in a folder, and in its place one as of a kernel with user_events.
-mkdir tracefs
-mount -t tracefs nodev tracefs || skip "tracefs cannot be mounted"
-[ -w tracefs/uprobe_events ] || skip "this kernel has no uprobes"
-mount -t tmpfs nodev /sys/kernel/tracing || skip "nothing can be mounted over tracefs"
-clean_up_more() {
-	wait
-	# Recorders have closed them; a kernel that is still closing one answers that it is busy.
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		left=$(grep -o "$group/u[0-9]*" "$scratch/tracefs/uprobe_events" | sed 's/^/-:/')
-		[ -n "$left" ] || break
-		for each in $left; do
-			echo "$each" >>"$scratch/tracefs/uprobe_events"
-		done 2>/dev/null
-		sleep 0.2
-	done
-	umount "$scratch/tracefs"
-}
+make_tracefs
 mkdir empty
 mount --bind empty /sys/kernel/debug 2>/dev/null
 code_of "$spoor" record --user-events demo -o w.nettrace -- true
@@ -59,11 +32,7 @@ mkdir -p /sys/kernel/tracing/events/user_events
 code_of "$spoor" record --user-events demo -o w.nettrace -- true
 expect_code 3 "no file user_events_data"
 has err 'this kernel has none'
-: >/sys/kernel/tracing/user_events_data
-
-# What a program with the stand-in runs with.
-export USER_EVENTS_FOLDER="$scratch" USER_EVENTS_UPROBES="$scratch/tracefs/uprobe_events" USER_EVENTS_GROUP="$group"
-preload="env LD_PRELOAD=$stand_in"
+have_user_events
 
 # No program has registered anything.
 "$spoor" record --user-events 'no_such*' -o m.nettrace -- true 2>err || fail "record: $(cat err)"

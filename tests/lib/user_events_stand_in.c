@@ -138,6 +138,19 @@ struct __attribute__((packed)) registration {
 	uint32_t index;
 };
 
+/* A program may know more members than the kernel, if they are 0. */
+static int check_size(const void *request, uint32_t size, size_t known)
+{
+	const uint8_t *bytes = request;
+
+	if (size < known)
+		return EINVAL;
+	for (size_t i = known; i < size; i++)
+		if (size > 4096 || bytes[i])
+			return E2BIG;
+	return 0;
+}
+
 static int add(struct registration *request)
 {
 	const char *description = (const char *)(uintptr_t)request->description;
@@ -145,8 +158,9 @@ static int add(struct registration *request)
 	struct tracepoint *found = NULL;
 	char line[400];
 
-	if (request->size != sizeof(*request))
-		return E2BIG;
+	int error = check_size(request, request->size, sizeof(*request));
+	if (error)
+		return error;
 	if (request->flags || request->bit > 31 || request->word_size != 4 ||
 		request->address % 4 || !length || length >= sizeof(found->name) ||
 		(!user_events_uprobes_exist() && strcmp(description + length, DESCRIPTION) != 0))
@@ -195,7 +209,8 @@ static int end(const struct end *request)
 {
 	char line[400];
 
-	if (request->size != sizeof(*request) || request->reserved || request->reserved2)
+	if (check_size(request, request->size, sizeof(*request)) || request->reserved ||
+		request->reserved2)
 		return EINVAL;
 	for (uint32_t i = 0; i < count; i++) {
 		struct tracepoint *each = &tracepoints[i];
@@ -279,6 +294,9 @@ int ioctl(int fd, unsigned long request, ...)
 					 : ENOTTY;
 	pthread_mutex_unlock(&lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		fprintf(stderr, "stand-in: request %#lx of %d is refused: %s\n", request,
+			(int)getpid(), strerror(error));
 	errno = error;
 	return error ? -1 : 0;
 }
