@@ -1,6 +1,6 @@
 #!/bin/sh
 # The tracepoints that spoor gen makes of manifests, all 515 of .NET among them, are recorded by LTTng and read back by babeltrace2 with their names, fields, values and log
-# levels; packed ones have the bytes of ETW's layout. Skipped without LTTng (liblttng-ust-dev, lttng-tools), babeltrace2, a compiler or python3.
+# levels; packed ones have the bytes of ETW's layout. With LTTng-UST 2.13, which is installed, and 2.12 (Debian 11's, fetched into the build folder). Skipped without LTTng (liblttng-ust-dev, lttng-tools), babeltrace2, a compiler or python3.
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 fire=$top/tests/gen/fire.py
@@ -27,27 +27,30 @@ lttng_of() {
 	$as lttng --no-sessiond "$@" >>lttng.log 2>&1 || fail "lttng $*: $(tail -n 3 lttng.log)"
 }
 
+# The installed version, until the end.
+headers='' libraries='-llttng-ust -ldl' run=''
+
 # traces NAME MANIFEST: fires each of its events once into a session that has all of them, and reads them back.
 traces() {
 	"$spoor" gen -q "$2" -o "$1" 2>err || fail "$2 is refused"
 	mkdir "$1.program"
 	python3 "$fire" make "$1/events.json" lttng "$1.program/main.c" "$1.program/expected.json" || fail "no program for $1"
 	for source in "$1"/*_lttng.c; do
-		gcc -std=gnu11 -Wall -Wextra -Werror -I"$top/include" -I"$1" -c "$source" -o "$1.program/$(basename "$source" .c).o" 2>err || fail "$source does not compile"
-		! command -v clang >/dev/null || [ "$1" = ClrEtwAll ] ||
-			clang -std=gnu11 -Wall -Wextra -Werror -I"$top/include" -I"$1" -fsyntax-only "$source" 2>err || fail "clang does not compile $source"
+		gcc -std=gnu11 -Wall -Wextra -Werror $headers -I"$top/include" -I"$1" -c "$source" -o "$1.program/$(basename "$source" .c).o" 2>err || fail "$source does not compile"
+		! command -v clang >/dev/null || [ "${1%%_*}" = ClrEtwAll ] ||
+			clang -std=gnu11 -Wall -Wextra -Werror $headers -I"$top/include" -I"$1" -fsyntax-only "$source" 2>err || fail "clang does not compile $source"
 	done
-	gcc -std=gnu11 -Wall -Werror -fsanitize=undefined -fno-sanitize-recover=all -I"$top/include" -I"$1" "$1.program/main.c" "$1.program"/*.o -llttng-ust -ldl \
+	gcc -std=gnu11 -Wall -Werror $headers -fsanitize=undefined -fno-sanitize-recover=all -I"$top/include" -I"$1" "$1.program/main.c" "$1.program"/*.o $libraries \
 		-o "$1.program/fire" 2>err || fail "the program of $1 does not build"
 	# With no session: nothing is enabled, and nothing happens.
-	code_of $as "$1.program/fire"
+	code_of $as $run "$1.program/fire"
 	[ "$(cat out)" = "$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))))' "$1.program/expected.json") not enabled" ] || fail "events of $1 without a session"
 	lttng_of create "$1" --output="$scratch/home/$1"
 	for provider in $(jq -r '.providers[] | select(.events != []) | .shortName' "$1/events.json"); do
 		lttng_of enable-event --userspace "$provider:*" --session "$1"
 	done
 	lttng_of start "$1"
-	LTTNG_UST_REGISTER_TIMEOUT=-1 $as "$1.program/fire" >out 2>err || fail "the program of $1: $(cat out)"
+	LTTNG_UST_REGISTER_TIMEOUT=-1 $as $run "$1.program/fire" >out 2>err || fail "the program of $1: $(cat out)"
 	lttng_of stop "$1"
 	lttng_of destroy "$1"
 	babeltrace2 "$scratch/home/$1" >"$1.text" 2>err || fail "babeltrace2 does not read the trace of $1"
@@ -77,4 +80,22 @@ if [ -r "$corpus/ClrEtwAll.man" ]; then
 else
 	echo "left out: the manifests at $corpus"
 fi
+
+# The same code with the headers and the library of 2.12.
+old=${SPOOR_LTTNG_UST0:-$(dirname "$spoor")/gc-tests/lttng-ust0}
+for what in libraries headers; do
+	why=$(sh "$top/tests/gc/fetch_lttng" "$old" $what) || {
+		echo "left out: LTTng-UST 2.12: $why"
+		exit 0
+	}
+done
+mkdir old
+cp "$old"/*.so.* old/
+headers="-isystem $old/include" run="env LD_LIBRARY_PATH=$scratch/old"
+libraries="$old/liblttng-ust.so.0 $old/liblttng-ust-tracepoint.so.0 -Wl,-rpath-link,$old -ldl"
+traces shop_old "$top/tests/data/manifest/shop.man"
+readelf -d shop_old.program/fire >needed
+has needed 'liblttng-ust\.so\.0'
+traces names_old "$top/tests/data/manifest/names.man"
+[ ! -r "$corpus/ClrEtwAll.man" ] || traces ClrEtwAll_old "$corpus/ClrEtwAll.man"
 exit 0
