@@ -26,7 +26,7 @@ start TRACER "$spoor" trace -q -p $app --providers Forwarded-Types:7:5 --rundown
 both() {
 	for each in u t; do
 		"$spoor" events --json $each.nettrace 2>/dev/null >$each.json
-		[ "$(grep -c '"event":"Warned"' $each.json)" -ge 40 ] || return 1
+		[ "$(jq -s 'map(select(.event == "Warned")) | length' $each.json)" -ge 40 ] || return 1
 	done
 }
 until_true both || fail "no events: $(cat record.err trace.err)"
@@ -59,7 +59,8 @@ python3 compare.py 2>err || fail "events differ: $(tail -n 1 err | cut -c1-600)"
 json_lines warned 'map(select(.event == "Warned")) | all(.[]; .pid == ($a | tonumber) and .activity == "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")' $app
 json_lines warned 'map(select(.event == "Warned")) | all(.[]; .stack | map(.function) | index("writev") and any(.[]; test("Main")))'
 written=$(grep -c "$app" written)
-recorded=$("$spoor" events u.nettrace --json 2>/dev/null | grep -c '"provider":"Forwarded-Types"')
+"$spoor" events u.nettrace --json >u.json 2>events.err || fail "events: $(cat events.err)"
+recorded=$(value_lines u.json 'map(select(.provider == "Forwarded-Types")) | length')
 [ "$written" = "$recorded" ] || fail "$written events were written and $recorded recorded"
 "$spoor" report -v u.nettrace >report.out || fail "report"
 has report.out 'Forwarded-Types/Numbers$'
