@@ -32,6 +32,7 @@
 #define DEPTH_MAX   256u
 #define VDSO_BYTES  8192u
 
+#ifdef __x86_64__
 struct place {
 	uint64_t begin;
 	uint64_t end;
@@ -96,7 +97,6 @@ static void places_done(struct places *places)
 	vec_done(&places->items);
 }
 
-#ifdef __x86_64__
 static int compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
