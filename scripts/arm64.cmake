@@ -1,0 +1,13 @@
+# The toolchain of the preset arm64: Debian's cross compiler, the packages that scripts/arm64-packages has unpacked, and qemu-user for the tests.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(SPOOR_ARM64_ROOT ${CMAKE_CURRENT_LIST_DIR}/../build-arm64/root CACHE PATH "Packages for arm64, unpacked")
+get_filename_component(root ${SPOOR_ARM64_ROOT} REALPATH)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH ${root})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR ${root}/usr/bin/qemu-aarch64-static -L /usr/aarch64-linux-gnu)
