@@ -189,7 +189,11 @@ static bool send_request(struct exchange *exchange)
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return false;
-		fail(exchange, -errno, reason_text(REASON_CLOSED_ASKED));
+		/* A runtime that does not know the request has answered it, and does not wait for a descriptor. */
+		if (!left)
+			exchange->state = EXCHANGE_HEADER;
+		else
+			fail(exchange, -errno, reason_text(REASON_CLOSED_ASKED));
 		return true;
 	}
 	if (left)

@@ -87,7 +87,20 @@ $preload "$spoor" record -p $PLAIN --dotnet-user-events Forwarded-Types --durati
 has report.out 'its runtime writes no events into user_events: '
 kill -0 $PLAIN || fail "the program has ended"
 
-# Without the right to write it, and mistakes.
+# An older runtime does not know the request.
+older=$(dirname "$(dirname "$program")")/managed-9.0/Managed
+if [ -x "$older" ]; then
+	start OLDER "$older" idle 600000 >older.out
+	until_true grep -q ready older.out || fail "the older program does not start"
+	$preload "$spoor" record -p $OLDER --dotnet-user-events Forwarded-Types --duration 1s -o o.nettrace 2>record.err || fail "record: $(cat record.err)"
+	"$spoor" report -v o.nettrace >report.out || fail "report"
+	has report.out 'its runtime writes no events into user_events: that takes .NET 10'
+	kill -0 $OLDER || fail "the older program has ended"
+else
+	echo "left out: a program of .NET 9 at $older"
+fi
+
+# Mistakes.
 code_of "$spoor" record --dotnet-user-events 'A:zz' -o w.nettrace -- true
 expect_code 2 "keywords that are no number"
 code_of "$spoor" record --dotnet-user-events A --no-dotnet -o w.nettrace -- true
