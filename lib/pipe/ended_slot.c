@@ -3,6 +3,36 @@
 
 #include "lib/event/record_entry.h"
 #include "lib/pipe/ring_look.h"
+#include "lib/pipe/session_state.h"
+
+static bool is_ending(const struct session *session)
+{
+	return session && __atomic_load_n(&session->status, __ATOMIC_ACQUIRE) == SESSION_CLEARED &&
+	       session->cleared_pass;
+}
+
+bool ended_slot_any(void)
+{
+	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
+		if (is_ending(session_active[slot]))
+			return true;
+	return false;
+}
+
+bool ended_slot_wants_grace(const struct grace *grace, bool wanted)
+{
+	bool begins = wanted && !grace->running;
+
+	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
+		const struct session *session = session_active[slot];
+		if (!is_ending(session) || grace->complete >= session->cleared_pass)
+			continue;
+		if (grace->running >= session->cleared_pass)
+			return false;
+		begins = true;
+	}
+	return begins;
+}
 
 static uint64_t ring_record_end(struct thread_ring *ring, uint64_t bit)
 {

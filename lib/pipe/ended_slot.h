@@ -5,9 +5,21 @@
 #ifndef SPOOR_LIB_PIPE_ENDED_SLOT_H
 #define SPOOR_LIB_PIPE_ENDED_SLOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/event/thread_ring.h"
+#include "lib/pipe/grace_period.h"
+
+/* Does any session end, for which threads may still have events? */
+bool ended_slot_any(void);
+
+/*
+ * Does a grace period begin in this pass? Sessions that end wait for one that has begun since they
+ * were cleared; one that runs is given up for that if none of them waits for it. `wanted`: also if
+ * no session ends.
+ */
+bool ended_slot_wants_grace(const struct grace *grace, bool wanted);
 
 /*
  * The thread was inside a record when this pass began. If that is ever published, it is not for the

@@ -9,10 +9,10 @@ enum grace_ring {
 	GRACE_BOTH = GRACE_MAIN | GRACE_NESTED,
 };
 
-void grace_pass_begin(struct grace *grace, uint64_t pass)
+void grace_pass_begin(struct grace *grace, uint64_t pass, bool begin)
 {
-	grace->begins = !grace->running;
-	if (grace->begins)
+	grace->begins = begin;
+	if (begin)
 		grace->running = pass;
 	grace->all_passed = true;
 }
@@ -25,6 +25,8 @@ static bool has_left(const struct thread_ring *ring, uint64_t turn)
 void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiet,
 	bool nested_quiet, bool stuck)
 {
+	if (!grace->running)
+		return;
 	if (grace->begins) {
 		state->grace_running = grace->running;
 		state->grace_left = 0;
@@ -49,7 +51,7 @@ void grace_thread(struct grace *grace, struct thread_state *state, bool main_qui
 
 bool grace_pass_end(struct grace *grace)
 {
-	if (!grace->all_passed)
+	if (!grace->running || !grace->all_passed)
 		return false;
 	grace->complete = grace->running;
 	grace->running = 0;

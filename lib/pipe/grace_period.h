@@ -22,14 +22,15 @@ struct grace {
 	bool begins;       /* in this pass */
 };
 
-void grace_pass_begin(struct grace *grace, uint64_t pass);
+/* `begin`: a period begins in this pass; one that runs is given up. */
+void grace_pass_begin(struct grace *grace, uint64_t pass, bool begin);
 /*
  * `main_quiet`, `nested_quiet`: the thread was seen outside of a record of that ring, or in one that
  * it began after the barrier. `stuck`: it has been inside a record for long, and is not waited for.
  */
 void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiet,
 	bool nested_quiet, bool stuck);
-/* Is the running period complete? */
+/* Does a period run, and is it complete now? */
 bool grace_pass_end(struct grace *grace);
 
 #endif

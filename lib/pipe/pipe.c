@@ -10,6 +10,8 @@
 #include "lib/event/thread_ring.h"
 #include "lib/pipe/ended_slot.h"
 #include "lib/pipe/grace_period.h"
+#include "lib/pipe/pass_pace.h"
+#include "lib/pipe/pending_list.h"
 #include "lib/pipe/record_run.h"
 #include "lib/pipe/ring_look.h"
 #include "lib/pipe/session_state.h"
@@ -24,18 +26,6 @@
 #define STUCK_NS UINT64_C(1000000000)
 /* after this time all threads know that they need fences */
 #define FENCES_NS UINT64_C(10000000)
-#define NAP_NS    UINT64_C(1000000) /* events were found: the next pass is this soon */
-/* no events were found: a ring of 4 MiB fills within 6 ms */
-#define IDLE_NS UINT64_C(5000000)
-/* events come in bursts: for this long after a long one, passes follow after NAP_NS */
-#define BUSY_NS UINT64_C(20000000)
-/*
- * After a time without events that is as long as the burst before, the next event wakes the loop
- * thread, which sleeps till then.
- */
-#define REST_AFTER_MIN_NS UINT64_C(10000000)
-#define REST_AFTER_MAX_NS UINT64_C(100000000)
-#define REST_NS           UINT64_C(1000000000)
 /*
  * a thread that has fired this many bytes since the last pass will fill its ring soon: the next
  * pages are allocated here, not by page faults of the thread
@@ -45,13 +35,11 @@
 #define RELEASE_PARTS  8u
 /* a ring that its thread has left keeps its pages for so long after its last record was read */
 #define LEFT_NS UINT64_C(1000000000)
+/* a pass takes about as much at most: some milliseconds of a processor */
+#define PASS_BYTES     (UINT64_C(4) << 20)
+#define PASS_BYTES_END (UINT64_C(256) << 10) /* while a session ends, which waits for passes */
 /* written to one session after the other while it is in the nearest cache */
 #define RUN_BYTES (16u << 10)
-
-struct pending {
-	uint64_t first_stamp;
-	struct thread_state *state;
-};
 
 static struct {
 	struct clock_line clock;
@@ -71,15 +59,10 @@ static struct {
 	uint64_t fences_ns; /* when the system refused the barrier, in this run; 0: at the start */
 	/* see pipe_set_up() */
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
-	struct pending *pending;
-	uint32_t pending_count;
-	uint32_t pending_room;
+	struct pending_list pending;         /* threads with records in this pass */
 	uint64_t refused_seen[SESSIONS_MAX]; /* events that threads without a ring lost, by slot */
-	void *forgotten;       /* buffer of the parent process, kept for the leak checker */
-	uint64_t most_drained; /* of a ring, in 1/256 of its size */
-	uint64_t busy_ns;      /* time of the last pass that found events or left some */
-	uint64_t burst_ns;     /* of the first such pass after a rest; 0: none */
-	bool prepares;         /* rings that threads need next are not ready yet */
+	void *forgotten; /* buffer of the parent process, kept for the leak checker */
+	struct pass_pace pace;
 } pipe_state;
 
 uint64_t pipe_cutoff_ns(void)
@@ -113,7 +96,7 @@ void pipe_child(void)
 	 * The loop thread of the parent may have been inside realloc(), so this pointer may be
 	 * invalid. It is not freed.
 	 */
-	void *forgotten = pipe_state.pending;
+	void *forgotten = pipe_state.pending.items;
 
 	memset(&pipe_state, 0, sizeof(pipe_state));
 	slow_path_child();
@@ -121,28 +104,6 @@ void pipe_child(void)
 }
 
 /* ---- Inspecting the threads ---- */
-
-static int pending_add(struct thread_state *state, uint64_t first_stamp)
-{
-	if (pipe_state.pending_count == pipe_state.pending_room) {
-		uint32_t room = pipe_state.pending_room ? pipe_state.pending_room * 2 : 64;
-		struct pending *pending = realloc(pipe_state.pending, room * sizeof(*pending));
-		if (!pending)
-			return -ENOMEM;
-		pipe_state.pending = pending;
-		pipe_state.pending_room = room;
-	}
-	pipe_state.pending[pipe_state.pending_count++] = (struct pending){ first_stamp, state };
-	return 0;
-}
-
-static int by_first_stamp(const void *a, const void *b)
-{
-	uint64_t x = ((const struct pending *)a)->first_stamp;
-	uint64_t y = ((const struct pending *)b)->first_stamp;
-
-	return x < y ? -1 : x > y;
-}
 
 /* The thread was seen inside a record: lowers the cutoff, so that this record comes in time. */
 static void thread_hold(struct thread_state *state, bool main_quiet, bool nested_quiet,
@@ -168,13 +129,29 @@ static void thread_hold(struct thread_state *state, bool main_quiet, bool nested
 		pipe_state.cutoff_ticks = since;
 }
 
-static void threads_inspect(uint64_t now_ns)
+/* The pass takes PASS_BYTES, if the `bytes` that are there are evenly spread over their time. */
+static void cutoff_shorten(uint64_t bytes)
 {
+	uint64_t most = ended_slot_any() ? PASS_BYTES_END : PASS_BYTES;
+	uint64_t first = pipe_state.pending.count ? pipe_state.pending.items[0].first_stamp : 0;
+
+	pipe_state.pace.behind = bytes > most && pipe_state.cutoff_ticks > first;
+	if (pipe_state.pace.behind)
+		pipe_state.cutoff_ticks =
+			first + (uint64_t)((unsigned __int128)(pipe_state.cutoff_ticks - first) *
+					   most / bytes);
+}
+
+static void threads_inspect(uint64_t now_ns, bool wants_grace)
+{
+	uint64_t bytes = 0;
+
 	pipe_state.quiet = true;
 	pipe_state.stuck = false;
-	pipe_state.pending_count = 0;
+	pipe_state.pending.count = 0;
 	if (pipe_state.barrier)
-		grace_pass_begin(&pipe_state.grace, pipe_state.pass);
+		grace_pass_begin(&pipe_state.grace, pipe_state.pass,
+			ended_slot_wants_grace(&pipe_state.grace, wants_grace));
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 
@@ -203,20 +180,13 @@ static void threads_inspect(uint64_t now_ns)
 			grace_thread(&pipe_state.grace, state, main_quiet, nested_quiet,
 				state->held_since_ns && now_ns - state->held_since_ns >= STUCK_NS);
 		uint64_t pending_bytes = state->main.seen_published - state->main.tail;
+		bytes += pending_bytes + state->nested.seen_published - state->nested.tail;
 		if (pending_bytes >= POPULATE_FROM)
 			ring_populate(&state->main, state->main.seen_published, POPULATE_BYTES);
-		uint64_t first = UINT64_MAX;
-		if (ring_pending(&state->main))
-			first = ring_record(&state->main)->stamp;
-		if (ring_pending(&state->nested) && ring_record(&state->nested)->stamp < first)
-			first = ring_record(&state->nested)->stamp;
-		if (first != UINT64_MAX)
-			/* no memory: its events wait for the next pass */
-			(void)pending_add(state, first);
+		pending_list_add(&pipe_state.pending, state);
 	}
-	if (pipe_state.pending_count > 1)
-		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending),
-			by_first_stamp);
+	pending_list_sort(&pipe_state.pending);
+	cutoff_shorten(bytes);
 }
 
 /* ---- Delivering ---- */
@@ -331,7 +301,9 @@ static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, 
 	session_lose_in(session, state, lost - seen, first_ns, last_ns);
 }
 
-static void loss_record(const struct thread_state *state, const struct record *record)
+/* `slots`: those for which the losses are counted now. */
+static void loss_record(const struct thread_state *state, const struct record *record,
+	uint64_t slots)
 {
 	struct thread_state *root = __atomic_load_n(&state->root, __ATOMIC_RELAXED);
 	const uint8_t *at = (const uint8_t *)record + RECORD_HEADER;
@@ -344,7 +316,8 @@ static void loss_record(const struct thread_state *state, const struct record *r
 		uint64_t lost;
 		memcpy(&lost, at, sizeof(lost));
 		at += sizeof(lost);
-		lost_upto(root, (uint32_t)__builtin_ctzll(left), lost, first_ns, last_ns);
+		if (left & -left & slots)
+			lost_upto(root, (uint32_t)__builtin_ctzll(left), lost, first_ns, last_ns);
 	}
 }
 
@@ -531,7 +504,7 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 		}
 		drained[which].last = ring->tail;
 		if (__builtin_expect(record->event == RECORD_LOSS, 0)) {
-			loss_record(state, record);
+			loss_record(state, record, UINT64_MAX);
 			ring->tail_stamp = record->stamp;
 		} else {
 			struct record_run run;
@@ -552,8 +525,79 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 		if (rings[i]->tail != drained[i].given)
 			ring_free_upto_tail(rings[i], &drained[i]);
 	uint64_t parts = (state->main.tail - from) * 256 / (state->main.mask + 1);
-	if (parts > pipe_state.most_drained)
-		pipe_state.most_drained = parts;
+	if (parts > pipe_state.pace.most_drained)
+		pipe_state.pace.most_drained = parts;
+}
+
+/* Delivers the records of a ring for one session, and takes its bit out of them. */
+static void ring_drain_for(struct thread_state *state, const struct thread_ring *ring,
+	struct session *session, uint64_t next_stamp)
+{
+	/* The ring's tail stays: other sessions get their records later. */
+	struct thread_ring rest = {
+		.base = ring->base,
+		.mask = ring->mask,
+		.tail = ring->tail,
+		.seen_published = ring->seen_published,
+		.stale_slots = __atomic_load_n(&ring->stale_slots, __ATOMIC_RELAXED),
+		.stale_at = ring->stale_at,
+	};
+	uint64_t bit = UINT64_C(1) << session->slot;
+
+	while (ring_pending(&rest)) {
+		struct record *record =
+			(struct record *)(void *)(rest.base + (rest.tail & rest.mask));
+		uint32_t size = record_size(record);
+		bool ended = rest.tail == rest.stale_at && (rest.stale_slots & bit);
+		if (size < RECORD_HEADER)
+			break; /* overwritten by an error of the program */
+		if ((record->sessions & bit) && record->event == RECORD_LOSS) {
+			loss_record(state, record, bit);
+		} else if ((record->sessions & bit) && !ended) {
+			struct record_run run;
+			(void)run_gather(state, &rest, rest.stale_slots ? 1 : UINT32_MAX,
+				next_stamp, &run);
+			size = run.bytes;
+			if (run.entry)
+				deliver(session, state, &run);
+			else
+				session_not_delivered(session, thread_in(session, state), run.count,
+					record_run_first_ns(&run), record_run_last_ns(&run), 0);
+			for (uint32_t at = 0; at < run.bytes;) {
+				record = (struct record *)(void *)(rest.base +
+								   ((rest.tail + at) & rest.mask));
+				record->sessions &= ~bit;
+				at += record_size(record);
+			}
+		}
+		rest.tail += size;
+	}
+}
+
+void pipe_slot_drain(uint32_t slot)
+{
+	struct session *session = session_active[slot];
+	uint64_t cutoff_ticks = pipe_state.cutoff_ticks;
+
+	(void)clock_line_advance(&pipe_state.clock);
+	pipe_state.segment_end = 0;
+	pipe_state.cutoff_ticks = UINT64_MAX;
+	pipe_state.pending.count = 0;
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
+		if (status != THREAD_FREE && status != THREAD_TAKEN)
+			pending_list_add(&pipe_state.pending, state);
+	}
+	pending_list_sort(&pipe_state.pending);
+	for (uint32_t i = 0; i < pipe_state.pending.count; i++) {
+		struct thread_state *state = pipe_state.pending.items[i].state;
+		uint64_t next = pending_list_next(&pipe_state.pending, i);
+		pipe_state.run++;
+		ring_drain_for(state, &state->nested, session, next);
+		ring_drain_for(state, &state->main, session, next);
+	}
+	pipe_state.cutoff_ticks = cutoff_ticks;
+	pipe_state.segment_end = 0;
 }
 
 /* The rings that a thread has left are returned, unless the thread comes back to them. */
@@ -683,7 +727,7 @@ static bool barrier(uint64_t now_ns)
 	return !pipe_state.fences_ns || now_ns - pipe_state.fences_ns > FENCES_NS;
 }
 
-void pipe_pass(struct pipe_pass *ret_pass)
+void pipe_pass(bool wants_grace, struct pipe_pass *ret_pass)
 {
 	struct clock_pair now = clock_line_advance(&pipe_state.clock);
 	uint64_t now_ns = now.ns;
@@ -703,7 +747,7 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	pipe_state.last_ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.before_ns = pipe_state.cutoff_ns;
 	pipe_state.cutoff_ticks = ticks;
-	threads_inspect(now_ns);
+	threads_inspect(now_ns, wants_grace);
 	bool grace_ends = pipe_state.barrier && grace_pass_end(&pipe_state.grace);
 	if (!pipe_state.barrier)
 		pipe_state.last_ticks = now.ticks;
@@ -711,27 +755,23 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	if (pipe_state.cutoff_ns < pipe_state.before_ns)
 		pipe_state.cutoff_ns = pipe_state.before_ns;
 
-	pipe_state.most_drained = 0;
+	pipe_state.pace.most_drained = 0;
 	pipe_state.segment_end = 0; /* the conversion has a new segment */
 	uint64_t runs_before = pipe_state.run;
-	for (uint32_t i = 0; i < pipe_state.pending_count; i++) {
-		uint64_t next = i + 1 < pipe_state.pending_count
-					? pipe_state.pending[i + 1].first_stamp
-					: UINT64_MAX;
-		if (pipe_state.pending[i].first_stamp > pipe_state.cutoff_ticks)
+	for (uint32_t i = 0; i < pipe_state.pending.count; i++) {
+		if (pipe_state.pending.items[i].first_stamp > pipe_state.cutoff_ticks)
 			break;
-		drain(pipe_state.pending[i].state, next, now_ns);
+		drain(pipe_state.pending.items[i].state, pending_list_next(&pipe_state.pending, i),
+			now_ns);
 	}
 	losses_and_ends(now_ns);
-	pipe_state.prepares = !rings_prepare();
+	pipe_state.pace.prepares = !rings_prepare();
 	if (pipe_state.clock_taken)
 		pipe_state.clock_taken(&pipe_state.clock, now);
 
 	bool idle = pipe_state.run == runs_before;
-	if (!idle || pipe_state.pending_count) {
-		pipe_state.busy_ns = now_ns;
-		pipe_state.burst_ns = pipe_state.burst_ns ? pipe_state.burst_ns : now_ns;
-	}
+	if (!idle || pipe_state.pending.count)
+		pass_pace_busy(&pipe_state.pace, now_ns);
 	*ret_pass = (struct pipe_pass){
 		.number = pipe_state.pass,
 		.now_ns = now_ns,
@@ -746,33 +786,8 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	};
 }
 
-static uint64_t clamp_ns(uint64_t ns, uint64_t least, uint64_t most)
-{
-	return ns < least ? least : ns > most ? most : ns;
-}
-
 uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 {
-	uint64_t idle_ns = pass->now_ns - pipe_state.busy_ns;
-	uint64_t burst_ns = pipe_state.burst_ns ? pipe_state.busy_ns - pipe_state.burst_ns : 0;
-
-	bool rests = idle_ns >= clamp_ns(burst_ns, REST_AFTER_MIN_NS, REST_AFTER_MAX_NS) &&
-		     sessions_ns > IDLE_NS && pass->quiet;
-	bool again = wake_waiting() || pipe_state.most_drained > 64 || pipe_state.prepares;
-
-	/* At once: while this thread rests, each event takes the slow path. */
-	if (!rests)
-		slow_path_work();
-	if (again)
-		return 0;
-	if (!rests) {
-		uint64_t sleep_ns = idle_ns < BUSY_NS && idle_ns < burst_ns
-					    ? NAP_NS
-					    : clamp_ns(idle_ns, NAP_NS, IDLE_NS);
-		return sleep_ns < sessions_ns ? sleep_ns : sessions_ns;
-	}
-	if (!slow_path_rest())
-		return 0;
-	pipe_state.burst_ns = 0;
-	return sessions_ns < REST_NS ? sessions_ns : REST_NS;
+	return pass_pace_next_ns(&pipe_state.pace, pass->now_ns, pass->quiet, wake_waiting(),
+		sessions_ns);
 }

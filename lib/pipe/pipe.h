@@ -7,7 +7,9 @@
  * T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff
  * (watermark) to the last time at which the thread was outside, or to its last published record.
  * After 50 ms it no longer does, and events that the thread then still publishes get a later time.
- * So each pass delivers exactly the events up to its cutoff, and no event follows a later one.
+ * So each pass delivers exactly the events up to its cutoff, and no event follows a later one. If
+ * the rings hold much, T is earlier, so that a pass remains short. A session that ends gets its events
+ * without waiting for T, when all of them are published.
  *
  * Within a pass events are delivered thread by thread, in the order of each thread's first pending
  * event.
@@ -40,11 +42,15 @@ struct pipe_pass {
 	bool idle;       /* no event was found */
 };
 
-/* Makes one pass. Loop thread. */
-void pipe_pass(struct pipe_pass *ret_pass);
+/*
+ * Makes one pass. `wants_grace`: records that were begun before have to be published, for a slot that
+ * is not in use now. Loop thread.
+ */
+void pipe_pass(bool wants_grace, struct pipe_pass *ret_pass);
 
 /*
- * The time in ns until the next pass: 0 while threads wait for room or a ring fills fast, 1 to 5 ms
+ * The time in ns until the next pass: 0 while threads wait for room, a ring fills fast or much is
+ * left in the rings, 1 to 5 ms
  * while events arrive or sessions_ns is at most 5 ms, else up to 1 s, which the next event ends.
  * Wakes threads that wait for room. Called after pipe_pass().
  */
@@ -62,11 +68,15 @@ void pipe_child(void);
 
 /*
  * pipe_slot_begin(): a session starts in this slot, and losses before are not counted for it.
+ * pipe_slot_drain(): delivers what this pass has seen for the session, and has left in the rings.
+ * Called once, before pipe_slot_end(); the session has no other events but those that threads have
+ * not left yet.
  * pipe_slot_end(): a session ends that no event is fired for since the pass `cleared_pass`; losses
  * that no record reports yet are counted. A record that a thread has not left since counts as lost
  * for the session, and its bit for the slot is ignored. Returns whether there is such a thread.
  */
 void pipe_slot_begin(uint32_t slot);
+void pipe_slot_drain(uint32_t slot);
 bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass);
 
 /* Returns the memory of the rings' content to the system, when no session exists. */

@@ -6,8 +6,8 @@
  *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop thread, pass by pass
  *
  * After CLEARED no thread begins an event for the session. Events that were begun before are
- * published after a grace period (grace_period.h). Their stamps are lower than the time of the pass
- * after that, and the session ends when a pass has written all events up to that time.
+ * published after a grace period (grace_period.h). Then those that are left in the rings are
+ * delivered, while those of other sessions wait.
  */
 #include "lib/pipe/pipe_session.h"
 
@@ -424,20 +424,6 @@ static bool end_is_late(struct session *session, uint64_t now_ns)
 	return now_ns - session->end_since_ns > END_MAX_NS;
 }
 
-/* Have all events of a session that is cleared reached its sink? */
-static bool is_drained(struct session *session, const struct pipe_pass *pass)
-{
-	if (!session->published_pass) {
-		if (pass->grace_complete >= session->cleared_pass)
-			session->published_pass = pass->number;
-		return false;
-	}
-	/* Stamps were read before this pass, not before that one. */
-	if (!session->published_ticks)
-		session->published_ticks = pass->ticks;
-	return pass->cutoff_ticks >= session->published_ticks;
-}
-
 static uint64_t stop_turn(struct session *session, const struct pipe_pass *pass)
 {
 	uint64_t now_ns = pass->now_ns;
@@ -448,8 +434,11 @@ static uint64_t stop_turn(struct session *session, const struct pipe_pass *pass)
 			return 0;
 		if (!session->cleared_ns)
 			session->cleared_ns = now_ns;
-		if (!is_drained(session, pass) && now_ns - session->cleared_ns < STOP_MAX_NS)
-			return pass->grace_ends ? 0 : STOP_NAP_NS;
+		/* Threads that are inside a record for too long are not waited for. */
+		if (pass->grace_complete < session->cleared_pass &&
+			now_ns - session->cleared_ns < STOP_MAX_NS)
+			return STOP_NAP_NS;
+		pipe_slot_drain(session->slot);
 		session->slot_held = pipe_slot_end(session->slot, session->cleared_pass);
 		session->end_since_ns = now_ns;
 		__atomic_store_n(&session->status, SESSION_RUNDOWN, __ATOMIC_RELEASE);

@@ -18,7 +18,7 @@ uint64_t sessions_pass(void)
 	if (!count && !sessions_quarantined())
 		return UINT64_MAX;
 
-	pipe_pass(&pass);
+	pipe_pass(sessions_quarantined(), &pass);
 	sessions_release_slots(&pass);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t due = session_turn(sessions[i], &pass);

@@ -69,9 +69,6 @@ struct session {
 	struct session_loss loss_notice;
 	uint64_t cleared_pass; /* the first pass that began when no mask had its bit */
 	uint64_t cleared_ns;
-	/* by this pass, each record that was begun before cleared_pass is published; 0: not yet */
-	uint64_t published_pass;
-	uint64_t published_ticks; /* such records have lower stamps; 0: not known yet */
 	/* at its end a thread was inside a record that it began before */
 	bool slot_held;
 	uint64_t end_since_ns; /* time of the last progress of its end */
