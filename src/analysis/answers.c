@@ -240,6 +240,8 @@ int answers_event(struct answers *answers, const struct event *event)
 		.count_ns =
 			at_ns - (is_counted ? since(answers->begin_ns, counted.first_ns) : at_ns),
 		.is_counted = is_counted,
+		.is_unseen = counted.unseen,
+		.is_estimated = counted.estimated,
 		.schema = &trace->schemas.items[event->schema_index],
 		.stacks = &answers->stacks,
 		.payload = cursor_of(event->payload, event->payload_size),

@@ -4,6 +4,15 @@
 #include "analysis/event_stacks.h"
 #include "analysis/runtime_event.h"
 
+static enum exception_kind kind_of(const struct runtime_event *event)
+{
+	if (!event->is_counted)
+		return EXCEPTION_WRITTEN;
+	if (!event->is_unseen)
+		return EXCEPTION_ONLY_COUNTED;
+	return event->is_estimated ? EXCEPTION_ESTIMATED : EXCEPTION_UNSEEN;
+}
+
 /*
  * ExceptionThrown: type and message in UTF-16 with a NUL, u64 instruction pointer, u32 HRESULT, u16
  * flags, u16 instance.
@@ -11,8 +20,7 @@
 int exceptions_event(struct exceptions *exceptions, const struct runtime_event *event)
 {
 	struct cursor c = event->payload;
-	struct tally_key key = { .process = event->process,
-		.kind = event->is_counted ? EXCEPTION_ONLY_COUNTED : 0 };
+	struct tally_key key = { .process = event->process, .kind = kind_of(event) };
 	size_t type_units;
 	size_t message_units;
 	const uint8_t *type = cursor_utf16z(&c, &type_units);
@@ -36,15 +44,15 @@ int exceptions_event(struct exceptions *exceptions, const struct runtime_event *
 	return tally_add(&exceptions->tally, &key, &amount);
 }
 
-uint64_t exceptions_only_counted(const struct exceptions *exceptions,
-	const struct tally_process *process)
+uint64_t exceptions_of_kind(const struct exceptions *exceptions,
+	const struct tally_process *process, enum exception_kind kind)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < process->row_count; i++) {
 		const struct tally_row *row =
 			&exceptions->tally.rows.list.items[process->row_at + i];
-		sum += row->key.kind == EXCEPTION_ONLY_COUNTED ? row->count : 0;
+		sum += row->key.kind == kind ? row->count : 0;
 	}
 	return sum;
 }

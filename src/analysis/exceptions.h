@@ -14,8 +14,13 @@ struct runtime_event;
 
 #define EXCEPTIONS_MESSAGES_MAX 1000u
 
-/* key.kind: those that the recorder counted, but did not write. Their messages are not known. */
-#define EXCEPTION_ONLY_COUNTED 1u
+/* key.kind: those that the recorder did not write. */
+enum exception_kind {
+	EXCEPTION_WRITTEN,
+	EXCEPTION_ONLY_COUNTED, /* by type and stack: their messages are not known */
+	EXCEPTION_UNSEEN,       /* by the runtime's own counter: nothing of them is known */
+	EXCEPTION_ESTIMATED,    /* not even counted: from the rate before */
+};
 
 struct exceptions {
 	/* key: text = type, detail = message, kind, stack = of the throw; an amount is 1 */
@@ -27,9 +32,9 @@ struct exceptions {
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */
 int exceptions_event(struct exceptions *exceptions, const struct runtime_event *event);
 
-/* How many of a process's exceptions were only counted. */
-uint64_t exceptions_only_counted(const struct exceptions *exceptions,
-	const struct tally_process *process);
+/* How many of a process's exceptions are of this kind. */
+uint64_t exceptions_of_kind(const struct exceptions *exceptions,
+	const struct tally_process *process, enum exception_kind kind);
 
 void exceptions_done(struct exceptions *exceptions);
 

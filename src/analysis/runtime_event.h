@@ -22,6 +22,8 @@ struct runtime_event {
 	uint64_t count;              /* how often it occurred: 1, or see event_count.h */
 	uint64_t count_ns;           /* the time before at_ns in which these were */
 	bool is_counted;             /* it was not written, only counted */
+	bool is_unseen;    /* and was not observed either, so that its type is not known */
+	bool is_estimated; /* and its count is an estimate */
 	uint32_t process;
 	bool is_of_thread; /* its thread passes the filter */
 	bool is_selected; /* its time and thread pass the filter; processes are filtered at the end */

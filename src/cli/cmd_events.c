@@ -170,8 +170,7 @@ static void say_counted(const struct events_run *run)
 	struct bytes text = { 0 };
 
 	text_add_things(&text, run->counted, "more event was", "more events were");
-	words_say(
-		"%s counted by type, but not written: above the rate of spoor record --event-rate",
+	words_say("%s only counted, not written: above the rate of spoor record --event-rate",
 		bytes_z(&text));
 	bytes_done(&text);
 }

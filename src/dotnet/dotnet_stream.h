@@ -7,7 +7,10 @@ enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
 	DOTNET_STREAM_STACKS,     /* events with stacks, after dotnet_client_stacks() */
 	DOTNET_STREAM_ACTIVITIES, /* with stacks, after dotnet_client_activities() */
-	DOTNET_STREAM_SAMPLES,    /* the runtime's sampled stacks, after dotnet_client_sample() */
+	/* exceptions, after dotnet_client_exceptions(); closed and opened again at will */
+	DOTNET_STREAM_EXCEPTIONS,
+	DOTNET_STREAM_COUNTS,  /* the runtime's EventCounters: opened on demand only */
+	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,
 	/* methods compiled during it, if the live session does not report them */
 	DOTNET_STREAM_METHODS,

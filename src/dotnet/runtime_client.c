@@ -45,6 +45,8 @@ enum step {
 	STEP_LIVE = DOTNET_STREAM_LIVE,
 	STEP_STACKS = DOTNET_STREAM_STACKS,
 	STEP_ACTIVITIES = DOTNET_STREAM_ACTIVITIES,
+	STEP_EXCEPTIONS = DOTNET_STREAM_EXCEPTIONS,
+	STEP_COUNTS = DOTNET_STREAM_COUNTS,
 	STEP_SAMPLES = DOTNET_STREAM_SAMPLES,
 	STEP_RUNDOWN = DOTNET_STREAM_RUNDOWN,
 	STEP_METHODS = DOTNET_STREAM_METHODS,
@@ -68,6 +70,7 @@ struct dotnet_client {
 	struct eventpipe_queue queue;
 	struct session sessions[DOTNET_STREAM_COUNT];
 	struct session_requests requests;
+	bool alone;         /* the step is no part of the start: none follows */
 	bool activities;    /* a session for them is wanted */
 	bool sampled;       /* the runtime's own sampler is wanted */
 	bool named;         /* all methods that existed have been reported */
@@ -248,9 +251,11 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 
 static enum step step_behind(const struct dotnet_client *client)
 {
+	if (client->alone)
+		return STEP_DONE;
 	switch (client->step) {
 	case STEP_LIVE:
-		if (client->requests.stack_kinds)
+		if (session_requests_stacked(&client->requests).kinds)
 			return STEP_STACKS;
 		/* fall through */
 	case STEP_STACKS:
@@ -258,6 +263,10 @@ static enum step step_behind(const struct dotnet_client *client)
 			return STEP_ACTIVITIES;
 		/* fall through */
 	case STEP_ACTIVITIES:
+		if (client->requests.exceptions)
+			return STEP_EXCEPTIONS;
+		/* fall through */
+	case STEP_EXCEPTIONS:
 		if (client->sampled)
 			return STEP_SAMPLES;
 		return client->requests.from_start ? STEP_DONE : STEP_RUNDOWN;
@@ -464,18 +473,28 @@ void dotnet_client_activities(struct dotnet_client *client)
 	client->activities = true;
 }
 
-void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns)
+void dotnet_client_exceptions(struct dotnet_client *client)
 {
-	struct eventpipe *pipe = client->sessions[DOTNET_STREAM_ACTIVITIES].pipe;
-
-	if (pipe && eventpipe_state(pipe) == EVENTPIPE_STREAMING)
-		eventpipe_stop(pipe, now_ns);
+	client->requests.exceptions = true;
 }
 
-void dotnet_client_valued(struct dotnet_client *client)
+void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns)
 {
-	if (client->sessions[DOTNET_STREAM_LIVE].pipe)
-		eventpipe_valued(client->sessions[DOTNET_STREAM_LIVE].pipe);
+	if (dotnet_client_streams(client, stream))
+		eventpipe_stop(client->sessions[stream].pipe, now_ns);
+}
+
+bool dotnet_client_streams(const struct dotnet_client *client, enum dotnet_stream stream)
+{
+	const struct eventpipe *pipe = client->sessions[stream].pipe;
+
+	return pipe && eventpipe_state(pipe) == EVENTPIPE_STREAMING;
+}
+
+void dotnet_client_valued(struct dotnet_client *client, enum dotnet_stream stream)
+{
+	if (client->sessions[stream].pipe)
+		eventpipe_valued(client->sessions[stream].pipe);
 }
 
 bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id)
@@ -487,7 +506,7 @@ bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t eve
 
 bool dotnet_client_is_prepared(const struct dotnet_client *client)
 {
-	return client->state != DOTNET_ASKING || client->step > STEP_ACTIVITIES;
+	return client->state != DOTNET_ASKING || client->step > STEP_EXCEPTIONS;
 }
 
 void dotnet_client_untold(struct dotnet_client *client)
@@ -521,6 +540,7 @@ static bool begin_step(struct dotnet_client *client, enum step step)
 	eventpipe_free(session->pipe);
 	session->pipe = NULL;
 	client->step = step;
+	client->alone = true;
 	enter(client, DOTNET_ASKING);
 	return true;
 }
@@ -536,6 +556,12 @@ bool dotnet_client_rundown(struct dotnet_client *client)
 bool dotnet_client_methods(struct dotnet_client *client)
 {
 	return begin_step(client, STEP_METHODS);
+}
+
+bool dotnet_client_open(struct dotnet_client *client, enum dotnet_stream stream)
+{
+	assert(stream == DOTNET_STREAM_EXCEPTIONS || stream == DOTNET_STREAM_COUNTS);
+	return begin_step(client, (enum step)stream);
 }
 
 void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set)
@@ -582,6 +608,7 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	uint64_t live = bytes_of(client, DOTNET_STREAM_LIVE);
 	uint64_t stacks = bytes_of(client, DOTNET_STREAM_STACKS);
 	uint64_t activities = bytes_of(client, DOTNET_STREAM_ACTIVITIES);
+	uint64_t exceptions = bytes_of(client, DOTNET_STREAM_EXCEPTIONS);
 
 	client->now_ns = now_ns;
 	if (client->state == DOTNET_ENDED || take_round(client, now_ns))
@@ -599,10 +626,12 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	client->behind = is_behind(client, DOTNET_STREAM_LIVE) ||
 			 is_behind(client, DOTNET_STREAM_STACKS) ||
 			 is_behind(client, DOTNET_STREAM_ACTIVITIES) ||
+			 is_behind(client, DOTNET_STREAM_EXCEPTIONS) ||
 			 is_behind(client, DOTNET_STREAM_SAMPLES);
 	rest(client, DOTNET_STREAM_LIVE, live, now_ns);
 	rest(client, DOTNET_STREAM_STACKS, stacks, now_ns);
 	rest(client, DOTNET_STREAM_ACTIVITIES, activities, now_ns);
+	rest(client, DOTNET_STREAM_EXCEPTIONS, exceptions, now_ns);
 	take_rundown(client);
 	judge_state(client, now_ns);
 	judge_end(client, now_ns);

@@ -13,7 +13,8 @@
  * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that
  * are compiled from now on; after dotnet_client_stacks(), open a session for the events that carry
  * a stack; after dotnet_client_activities(), one for activities, which the caller ends when it has
- * enough of them; after dotnet_client_sample(), open a session with the runtime's own
+ * enough of them; after dotnet_client_exceptions(), one for exceptions; after
+ * dotnet_client_sample(), open a session with the runtime's own
  * sampler, separate so that its many events fill only their own buffer; open a session for the
  * rundown and stop it immediately, which makes the runtime report all methods that exist. At the
  * end of the rundown the names are known; the live session runs until the stop.
@@ -106,11 +107,21 @@ bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t eve
  */
 void dotnet_client_activities(struct dotnet_client *client);
 
-/* Ends that session, the others continue. A second call has no effect. */
-void dotnet_client_end_activities(struct dotnet_client *client, uint64_t now_ns);
+/*
+ * Exceptions, which the caller of dotnet_client_ask() or dotnet_client_stacks() requested, come in a
+ * session of their own, with stacks if those were requested. It can be closed and opened again.
+ * Before its first turn.
+ */
+void dotnet_client_exceptions(struct dotnet_client *client);
 
-/* The first values of the counters that the live session requests have come (eventpipe_valued()). */
-void dotnet_client_valued(struct dotnet_client *client);
+/* Ends a session that is open, the others continue. A second call has no effect. */
+void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns);
+
+/* True while the session is open. */
+bool dotnet_client_streams(const struct dotnet_client *client, enum dotnet_stream stream);
+
+/* The first values of the counters that a session requests have come (eventpipe_valued()). */
+void dotnet_client_valued(struct dotnet_client *client, enum dotnet_stream stream);
 
 /*
  * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes
@@ -154,6 +165,12 @@ bool dotnet_client_rundown(struct dotnet_client *client);
 
 /* From now on newly compiled methods are reported. False: not possible now. */
 bool dotnet_client_methods(struct dotnet_client *client);
+
+/*
+ * Opens the session for exceptions again, or the one for counters; the state is DOTNET_ASKING until
+ * then. False: not possible now.
+ */
+bool dotnet_client_open(struct dotnet_client *client, enum dotnet_stream stream);
 
 /* There was more to read in the last turn than was taken. */
 bool dotnet_client_behind(const struct dotnet_client *client);

@@ -15,6 +15,10 @@
 #define METHODS_LEVEL    5u /* method loads come at no lower one */
 #define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
 #define SAMPLE_LEVEL     4u
+#define COUNTERS_LEVEL   4u
+#define RUNTIME_COUNTERS "System.Runtime"
+/* With less than a second the runtime sends the first values at once, not after that time. */
+#define COUNTERS_ARGUMENTS "EventCounterIntervalSec=0.5"
 
 /* Events of level 5 of the runtime's own provider that are not needed for method names. */
 static const uint32_t verbose_ids[] = {
@@ -62,7 +66,9 @@ static bool is_denied(const struct session_requests *requests, uint32_t count, u
 
 struct stack_events session_requests_stacked(const struct session_requests *requests)
 {
-	return (struct stack_events){ .kinds = requests->stack_kinds,
+	unsigned without = requests->exceptions ? STACKS_OF_EXCEPTIONS : 0;
+
+	return (struct stack_events){ .kinds = requests->stack_kinds & ~without,
 		.since_10 = requests->collect_command == IPC_COLLECT_TRACING_5 };
 }
 
@@ -102,7 +108,9 @@ static uint32_t live_providers(struct session_requests *requests,
 				providers[count++] = *wanted;
 			continue;
 		}
-		providers[0].keywords |= wanted->keywords;
+		providers[0].keywords |=
+			wanted->keywords &
+			~(requests->exceptions ? CLR_KEYWORD_MONITORING : UINT64_C(0));
 		providers[0].arguments = wanted->arguments;
 		providers[0].event_ids = requests->denied;
 		providers[0].event_id_count = denied_ids(requests, wanted);
@@ -110,24 +118,49 @@ static uint32_t live_providers(struct session_requests *requests,
 	return count;
 }
 
-/* The provider of the session with stacks; a runtime before .NET 10 cannot filter its events. */
+/*
+ * The provider of a session for certain events; a runtime before .NET 10 cannot filter them. `ids` is
+ * borrowed.
+ */
+static struct ipc_provider provider_of(const struct stack_events *events,
+	uint32_t ids[STACK_EVENTS_MAX])
+{
+	struct ipc_provider provider = stack_events_provider(events);
+
+	if (!events->since_10)
+		return provider;
+	provider.event_ids = ids;
+	provider.event_id_count = stack_events_ids(events, ids);
+	provider.only_event_ids = true;
+	return provider;
+}
+
 static void stacked_provider(struct session_requests *requests)
 {
 	const struct stack_events events = session_requests_stacked(requests);
 
-	requests->stacked = stack_events_provider(&events);
-	if (!events.since_10)
-		return;
-	requests->stacked.event_ids = requests->stacked_ids;
-	requests->stacked.event_id_count = stack_events_ids(&events, requests->stacked_ids);
-	requests->stacked.only_event_ids = true;
+	requests->stacked = provider_of(&events, requests->stacked_ids);
+}
+
+static void thrown_provider(struct session_requests *requests)
+{
+	const struct stack_events events = { .kinds = STACKS_OF_EXCEPTIONS,
+		.since_10 = requests->collect_command == IPC_COLLECT_TRACING_5 };
+
+	requests->thrown = provider_of(&events, requests->thrown_ids);
+}
+
+static bool has_thrown_stacks(const struct session_requests *requests)
+{
+	return requests->stack_kinds & STACKS_OF_EXCEPTIONS;
 }
 
 void session_requests_describe(struct session_requests *requests, enum dotnet_stream stream,
 	enum ipc_command sent, struct bytes *text)
 {
 	bool stacked = sent == IPC_COLLECT_TRACING_2 || stream == DOTNET_STREAM_SAMPLES ||
-		       stream == DOTNET_STREAM_STACKS || stream == DOTNET_STREAM_ACTIVITIES;
+		       stream == DOTNET_STREAM_STACKS || stream == DOTNET_STREAM_ACTIVITIES ||
+		       (stream == DOTNET_STREAM_EXCEPTIONS && has_thrown_stacks(requests));
 	const char *stacks = stacked ? "with stacks" : "no stacks";
 	uint32_t live_count = live_providers(requests, requests->live);
 
@@ -141,6 +174,11 @@ void session_requests_describe(struct session_requests *requests, enum dotnet_st
 			requests->stacked.keywords, requests->stacked.level);
 	if (stream == DOTNET_STREAM_ACTIVITIES)
 		bytes_text(text, "activities");
+	if (stream == DOTNET_STREAM_EXCEPTIONS)
+		bytes_printf(text, "exceptions %s:0x%" PRIx64 ":%" PRIu32, requests->thrown.name,
+			requests->thrown.keywords, requests->thrown.level);
+	if (stream == DOTNET_STREAM_COUNTS)
+		bytes_text(text, "counters " RUNTIME_COUNTERS);
 	if (stream == DOTNET_STREAM_METHODS)
 		bytes_printf(text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
 			(unsigned)(LIVE_KEYWORDS | line_keywords(requests)), METHODS_LEVEL);
@@ -161,6 +199,11 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 	static const struct ipc_provider quiet = {
 		.name = PROVIDER_EVENTPIPE_NAME,
 		.level = 1,
+	};
+	static const struct ipc_provider counters = {
+		.name = RUNTIME_COUNTERS,
+		.level = COUNTERS_LEVEL,
+		.arguments = COUNTERS_ARGUMENTS,
 	};
 	static const struct ipc_provider sampler = {
 		.name = PROVIDER_SAMPLE_NAME,
@@ -205,6 +248,14 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 		options.providers = requests->activity.providers;
 		options.provider_count = ACTIVITY_PROVIDERS;
 		options.no_stacks = false;
+		break;
+	case DOTNET_STREAM_EXCEPTIONS:
+		thrown_provider(requests);
+		options.providers = &requests->thrown;
+		options.no_stacks = !has_thrown_stacks(requests);
+		break;
+	case DOTNET_STREAM_COUNTS:
+		options.providers = &counters;
 		break;
 	case DOTNET_STREAM_SAMPLES:
 		options.providers = &sampler;

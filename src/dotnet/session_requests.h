@@ -24,6 +24,7 @@ struct session_requests {
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
 	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
+	bool exceptions;      /* they have a session of their own, and are in no other */
 	bool untold;          /* no events for newly compiled methods */
 	bool lines;           /* IL offsets of methods are wanted */
 	/* the live session is opened before the first method is compiled */
@@ -33,6 +34,8 @@ struct session_requests {
 	uint32_t denied[SESSION_DENIED_MAX];             /* events of the runtime's own provider */
 	struct ipc_provider stacked;                     /* of the session with stacks */
 	uint32_t stacked_ids[STACK_EVENTS_MAX];
+	struct ipc_provider thrown; /* of the session for exceptions */
+	uint32_t thrown_ids[STACK_EVENTS_MAX];
 	struct activity_providers activity;
 };
 

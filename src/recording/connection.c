@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/vec.h"
 #include "dotnet/guard.h"
@@ -150,6 +151,7 @@ void connection_drop_client(struct connection *connection)
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
 		(void)connection_bytes(connection, (enum dotnet_stream)i, NULL,
 			0); /* freeing cannot fail */
+	exception_watch_end(&connection->watch, clock_monotonic_ns());
 }
 
 void managed_tell_unguarded(struct managed *managed, const char *why)
@@ -219,6 +221,7 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 	if (!connection->names_only &&
 		connection->activity_count < connection->managed->activity_max)
 		dotnet_client_activities(connection->client);
+	connection_begin_exceptions(connection);
 }
 
 void connection_advance_hold(struct connection *connection, uint64_t now_ns)

@@ -1,8 +1,9 @@
 /*
  * The connection to one .NET runtime of a recording, and the set of them (managed.h): shared by
- * managed.c, connection.c and connection_stream.c, and by no other file. connection.c has the steps: the
+ * managed.c, connection.c, connection_exceptions.c and connection_stream.c, and by no other file. connection.c has the steps: the
  * start, rundowns, reports, the end. connection_stream.c decodes the event streams, takes names from
- * them, and passes the requested events to the relay.
+ * them, and passes the requested events to the relay. connection_exceptions.c opens and closes the
+ * sessions for exceptions.
  */
 #ifndef SPOOR_RECORDING_CONNECTION_H
 #define SPOOR_RECORDING_CONNECTION_H
@@ -16,10 +17,12 @@
 #include "base/vec.h"
 #include "dotnet/held_runtime.h"
 #include "dotnet/runtime_client.h"
+#include "recording/exception_watch.h"
 #include "recording/managed_outcome.h"
 #include "symbolize/symbolizer_state.h"
 #include "trace/trace.h"
 
+struct event;
 struct guard;
 struct nettrace_decoder;
 struct relay;
@@ -71,6 +74,8 @@ struct connection {
 	/* the stream's number in the relay; -1: not relayed */
 	int relayed[DOTNET_STREAM_COUNT];
 	uint64_t activity_count; /* events of the session for activities */
+	struct exception_watch watch;
+	uint64_t switch_ns; /* earliest time at which a session for exceptions is opened again */
 	uint32_t process;
 	uint32_t pid;
 	uint32_t inner_pid; /* its pid in its own namespace */
@@ -107,6 +112,8 @@ struct managed {
 	size_t pending_max;
 	unsigned stack_kinds;     /* enum stacks_of */
 	uint64_t activity_max;    /* events of activities of a process; 0: no session for them */
+	uint32_t exception_rate;  /* exceptions a second of a process; 0: all are observed */
+	bool live_counts;         /* the live session has the values of the runtime's counters */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;
 	VEC(uint8_t) wanted;           /* by schema: enum wish */
@@ -166,6 +173,21 @@ void connection_begin_rundown(struct connection *connection, uint64_t now_ns);
 
 /* Handles the client's new state: names known, refused, hung or ended. */
 void connection_look(struct connection *connection, enum dotnet_state state, uint64_t now_ns);
+
+/* ---- connection_exceptions.c ---- */
+
+/* The client is new: requests the session for exceptions, if they are bounded. */
+void connection_begin_exceptions(struct connection *connection);
+
+/* Opens and closes the sessions for exceptions and for their counter. */
+void connection_advance_exceptions(struct connection *connection, uint64_t now_ns);
+
+/* Called by the relay for an event of the session for exceptions. `context` is the connection. */
+bool connection_on_exception(void *context, const struct event *event);
+
+/* Takes the number of exceptions from an event of the stream that is a value of their counter. */
+void connection_take_count(struct connection *connection, enum dotnet_stream stream,
+	const struct event *event, uint64_t now_ns);
 
 /* ---- connection_stream.c ---- */
 

@@ -143,7 +143,17 @@ static void note_values(struct connection *connection, const struct schema *sche
 		strcmp(trace_text(connection->managed->trace, schema->name), "EventCounters") != 0)
 		return;
 	connection->valued = true;
-	dotnet_client_valued(connection->client);
+	dotnet_client_valued(connection->client, DOTNET_STREAM_LIVE);
+}
+
+/* Called by the relay for an event of the session for the runtime's counters, which is not recorded. */
+static bool on_count(void *context, const struct event *event)
+{
+	struct connection *connection = context;
+
+	dotnet_client_valued(connection->client, DOTNET_STREAM_COUNTS);
+	connection_take_count(connection, DOTNET_STREAM_COUNTS, event, clock_monotonic_ns());
+	return false;
 }
 
 /*
@@ -157,6 +167,9 @@ static bool on_event(void *context, const struct event *event)
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
 
 	note_values(connection, schema);
+	if (managed->live_counts && connection->watch.state != EXCEPTIONS_ALL &&
+		schema->provider_kind != PROVIDER_CLR)
+		connection_take_count(connection, DOTNET_STREAM_LIVE, event, clock_monotonic_ns());
 	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
 		absorb(connection, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
 	return !connection->names_only && is_kept(managed, event->schema_index) &&
@@ -269,6 +282,8 @@ static int relay_through(struct connection *connection, enum dotnet_stream strea
 		[DOTNET_STREAM_LIVE] = on_event,
 		[DOTNET_STREAM_STACKS] = on_stack_event,
 		[DOTNET_STREAM_ACTIVITIES] = on_activity,
+		[DOTNET_STREAM_EXCEPTIONS] = connection_on_exception,
+		[DOTNET_STREAM_COUNTS] = on_count,
 		[DOTNET_STREAM_SAMPLES] = on_sample,
 	};
 	struct managed *managed = connection->managed;
@@ -282,7 +297,7 @@ static int relay_through(struct connection *connection, enum dotnet_stream strea
 		const struct relay_picking picking = { .wants = takers[stream],
 			.context = connection,
 			.pending_max = managed->pending_max,
-			.stacks = stream != DOTNET_STREAM_LIVE };
+			.stacks = stream != DOTNET_STREAM_LIVE && stream != DOTNET_STREAM_COUNTS };
 		struct process *process = &managed->trace->processes.items[connection->process];
 		if (!process->inner_pid)
 			process->inner_pid = connection->inner_pid;

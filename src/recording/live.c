@@ -735,6 +735,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (live->cpu_clocks)
 		live_clocks_stop(live->cpu_clocks);
 	live->writer.end_ns = clock_monotonic_ns();
+	managed_limit(live->managed, live->writer.end_ns);
 	live_port_leave(&live->port);
 	if (!live->writer.error)
 		/* so that a second signal leaves a valid file */

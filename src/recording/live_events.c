@@ -1,14 +1,19 @@
 /* See live_events.h. */
 #include "recording/live_events.h"
 
+#include "base/clocks.h"
+#include "dotnet/ipc.h"
 #include "pipeline/relay.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
+#include "recording/exception_watch.h"
 #include "recording/process_table.h"
 #include "recording/live_options.h"
 #include "recording/managed.h"
 #include "symbolize/symbolizer.h"
+#include "trace/clr_event.h"
 #include "trace/event.h"
+#include "trace/event_count.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
@@ -40,6 +45,7 @@ int live_events_open(struct live_events *events, struct process_table *table)
 	if (result == 0) {
 		managed_stacks(table->managed, options->stack_kinds);
 		managed_activities(table->managed, options->activity_max);
+		managed_bound(table->managed, options->event_rate);
 	}
 	return result;
 }
@@ -148,6 +154,7 @@ static void write_count(void *context, const struct event_bound_row *row, const 
 			.provider = trace_text(trace, schema->provider),
 			.event_id = schema->event_id,
 			.count = row->count,
+			.source = "",
 			.first_ns = row->first_ns,
 			.last_ns = row->last_ns });
 	session_writer_emit(events->table->writer, SPOOR_EVENT_COUNT,
@@ -156,14 +163,38 @@ static void write_count(void *context, const struct event_bound_row *row, const 
 			.cpu = EVENT_CPU_UNKNOWN });
 }
 
+/* Exceptions that were not observed, because there are too many (exception_watch.h). */
+static void write_gap(struct live_events *events, uint32_t process, const struct exception_gap *gap)
+{
+	process_table_announce(events->table, process);
+	payload_event_count(&events->table->writer->payload,
+		&(struct payload_event_count){ .type = "",
+			.provider = PROVIDER_CLR_NAME,
+			.event_id = CLR_ID_ExceptionThrown_V1,
+			.count = gap->count,
+			.source = gap->estimated ? EVENT_COUNT_ESTIMATE : EVENT_COUNT_COUNTER,
+			.first_ns = gap->from_ns,
+			.last_ns = gap->to_ns });
+	session_writer_emit(events->table->writer, SPOOR_EVENT_COUNT,
+		(struct event){
+			.thread_index = events->table->trace->processes.items[process].main_thread,
+			.cpu = EVENT_CPU_UNKNOWN });
+	events->bound.counted += gap->count;
+}
+
 void live_events_tell_losses(struct live_events *events)
 {
+	uint64_t now_ns = clock_monotonic_ns();
+	struct exception_gap gap;
+
 	event_bound_write(&events->bound, write_count, events);
 	for (uint32_t i = 1; events->relay && i < events->table->rows.count; i++) {
 		uint64_t lost;
 		uint64_t dropped;
 		tell_loss(events, i, "limit", events->table->rows.items[i].events_cut);
 		events->table->rows.items[i].events_cut = 0;
+		while (managed_take_gap(events->table->managed, i, now_ns, &gap))
+			write_gap(events, i, &gap);
 		if (!managed_take_losses(events->table->managed, i, &lost, &dropped))
 			continue;
 		tell_loss(events, i, "eventpipe", lost);

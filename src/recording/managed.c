@@ -142,6 +142,7 @@ bool managed_is_busy(const struct managed *managed, uint32_t process)
 		return false;
 	return managed->list.items[at - 1]->state != CONNECTION_OVER ||
 	       managed->list.items[at - 1]->held.waits ||
+	       exception_watch_has_gaps(&managed->list.items[at - 1]->watch) ||
 	       (managed->relay && relay_waits(managed->relay, process));
 }
 
@@ -159,6 +160,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 	managed->past_known += connection->was_named;
 	managed->past_lost += connection->lost - connection->lost_told;
 	held_runtime_done(&connection->held);
+	exception_watch_done(&connection->watch);
 	managed->list.items[at - 1] = last;
 	managed->list.count--;
 	map_remove(&managed->by_process, process, at);
@@ -271,7 +273,8 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 				!dotnet_client_behind(connection->client))
 				relay_caught_up(managed->relay, connection->relayed[s], now_ns);
 		if (managed->activity_max && connection->activity_count >= managed->activity_max)
-			dotnet_client_end_activities(connection->client, now_ns);
+			dotnet_client_end(connection->client, DOTNET_STREAM_ACTIVITIES, now_ns);
+		connection_advance_exceptions(connection, now_ns);
 		connection_look(connection, state, now_ns);
 		if (connection->client && state == DOTNET_ASKING)
 			asking++;
@@ -312,6 +315,7 @@ bool managed_names_rest(struct managed *managed, uint64_t now_ns)
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct connection *connection = managed->list.items[i];
 		some |= connection->state == CONNECTION_AGAIN;
+		some |= connection->client && exception_watch_waits(&connection->watch, now_ns);
 		if (connection->state != CONNECTION_NAMED || connection->rested ||
 			!is_hit_untold(connection))
 			continue;
@@ -331,6 +335,9 @@ void managed_await(const struct managed *managed, struct poll_set *set)
 		poll_set_wake(set, 0);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct connection *connection = managed->list.items[i];
+		if (connection->client && connection->watch.rate && !managed->stopping &&
+			!managed->pause_ns)
+			poll_set_wake(set, exception_watch_deadline_ns(&connection->watch));
 		if (connection->client)
 			dotnet_client_await(connection->client, set);
 		else if (connection->state != CONNECTION_OVER && !managed->stopping &&
@@ -477,6 +484,7 @@ void managed_free(struct managed *managed)
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		connection_drop_client(managed->list.items[i]);
 		held_runtime_done(&managed->list.items[i]->held);
+		exception_watch_done(&managed->list.items[i]->watch);
 		free(managed->list.items[i]);
 	}
 	guard_free(managed->guard);

@@ -39,6 +39,7 @@
 
 #include "recording/managed_outcome.h"
 
+struct exception_gap;
 struct guard;
 struct held_runtime;
 struct ipc_process_info;
@@ -74,6 +75,20 @@ void managed_stacks(struct managed *managed, unsigned kinds);
  * `max` events of them. Called after managed_relay(), before the first managed_watch().
  */
 void managed_activities(struct managed *managed, uint64_t max);
+
+/*
+ * Of a process that throws more than `rate` exceptions a second they are observed in short windows
+ * only (exception_watch.h); 0: always. No effect if the requested keywords have all steps of an
+ * exception. Called after managed_stacks(), before the first managed_watch().
+ */
+void managed_bound(struct managed *managed, uint32_t rate);
+
+/* What happens after end_ns does not belong to the recording. Called once, before managed_stop(). */
+void managed_limit(struct managed *managed, uint64_t end_ns);
+
+/* The next exceptions of a process that were not observed. False: none for now. */
+bool managed_take_gap(struct managed *managed, uint32_t process, uint64_t now_ns,
+	struct exception_gap *ret_gap);
 
 /*
  * Lets the runtimes sample their managed threads, and reports each sample: `stack` is an index of
@@ -130,7 +145,7 @@ void managed_resume(struct managed *managed, uint64_t now_ns);
 
 /*
  * True while samples fell into code that no rundown has reported, and a rundown that may report it
- * is running or waiting. Called before managed_stop(), in each step until it is false; the caller
+ * is running or waiting, or while the number of exceptions is about to be known. Called before managed_stop(), in each step until it is false; the caller
  * limits the time.
  */
 bool managed_names_rest(struct managed *managed, uint64_t now_ns);

@@ -102,7 +102,9 @@ static void sum_exceptions(const struct summary_page *page, struct summary *s)
 	answer_rate(&s->text, process->count, page->answers->span_ns);
 	bytes_text(&s->text, " a second: ");
 	if (!tally_group(&exceptions->tally, process, TALLY_TEXT | TALLY_PLACE, &types)) {
-		const struct tally_row *most = &types.list.items[0];
+		/* the type of those that were not observed is empty */
+		bool unknown = !types.list.items[0].key.text && types.list.count > 1;
+		const struct tally_row *most = &types.list.items[unknown];
 		text_add_safe_z(&s->text, event_texts_get(&exceptions->types, most->key.text));
 		bytes_text(&s->text, " ");
 		text_add_count(&s->text, most->count);

@@ -17,7 +17,7 @@ static uint32_t find_message(const struct tally *tally, const struct tally_proce
 	for (uint32_t i = 0; i < process->row_count && !*ret_others; i++) {
 		const struct tally_key *row = &tally->rows.list.items[process->row_at + i].key;
 		if (row->text != key->text || row->place != key->place ||
-			row->kind == EXCEPTION_ONLY_COUNTED)
+			row->kind != EXCEPTION_WRITTEN)
 			continue;
 		*ret_others = message && row->detail != message;
 		message = message ? message : row->detail;
@@ -41,7 +41,8 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 	answer_count_cell(out, 9, row->count);
 	answer_share_cell(out, row->count, process->count);
 	bytes_text(out, "  ");
-	text_add_safe_z(out, event_texts_get(&exceptions->types, row->key.text));
+	const char *type = event_texts_get(&exceptions->types, row->key.text);
+	text_add_safe_z(out, *type ? type : "(type not known)");
 	if (*message) {
 		begin_detail(out, "");
 		text_add_safe_z(out, message);
@@ -55,6 +56,33 @@ static void add_row(struct bytes *out, const struct answers *answers, const stru
 	bytes_text(out, "\n");
 }
 
+/* Where the numbers of those that are not in the file come from. */
+static void add_not_written(struct bytes *out, const struct exceptions *exceptions,
+	const struct tally_process *process)
+{
+	static const struct {
+		enum exception_kind kind;
+		const char *before;
+		const char *after;
+	} lines[] = {
+		{ EXCEPTION_ONLY_COUNTED, "  only counted ",
+			" of them, above the rate of spoor record --event-rate: their messages are not known\n" },
+		{ EXCEPTION_UNSEEN, "  not observed ",
+			" of them, above that rate: the runtime's counter exception-count has their number\n" },
+		{ EXCEPTION_ESTIMATED, "  estimated ",
+			" of them, by the rate before: the counter has no value for their time\n" },
+	};
+
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		uint64_t count = exceptions_of_kind(exceptions, process, lines[i].kind);
+		if (!count)
+			continue;
+		bytes_text(out, lines[i].before);
+		text_add_count(out, count);
+		bytes_text(out, lines[i].after);
+	}
+}
+
 static int add_process(struct bytes *out, const struct answers *answers,
 	const struct report *report, uint32_t at, uint32_t row_count)
 {
@@ -63,7 +91,6 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	int error =
 		tally_group(&answers->exceptions.tally, process, TALLY_TEXT | TALLY_PLACE, &rows);
 	uint32_t shown = rows.list.count < row_count ? rows.list.count : row_count;
-	uint64_t only_counted = exceptions_only_counted(&answers->exceptions, process);
 
 	answer_head(out, report, process->process);
 	bytes_printf(out, "%s in %s, ", TEXT_THINGS(process->count, "exception", "exceptions"),
@@ -71,12 +98,7 @@ static int add_process(struct bytes *out, const struct answers *answers,
 	answer_rate(out, process->count, answers->span_ns);
 	bytes_text(out, " a second\n");
 	answer_timeline(out, answers, &process->line, NULL);
-	if (only_counted) {
-		bytes_text(out, "  only counted ");
-		text_add_count(out, only_counted);
-		bytes_text(out,
-			" of them, above the rate of spoor record --event-rate: their messages are not known\n");
-	}
+	add_not_written(out, &answers->exceptions, process);
 	bytes_text(out, "\n      count    share  exception\n");
 	for (uint32_t i = 0; i < shown; i++)
 		add_row(out, answers, report, process, &rows.list.items[i]);
@@ -97,7 +119,10 @@ static void add_json_members(struct json *j, const struct answers *answers,
 
 	answer_json_process(j, report, process->process);
 	json_u64(j, "exception_count", process->count);
-	json_u64(j, "only_counted", exceptions_only_counted(exceptions, process));
+	json_u64(j, "only_counted",
+		exceptions_of_kind(exceptions, process, EXCEPTION_ONLY_COUNTED));
+	json_u64(j, "not_observed", exceptions_of_kind(exceptions, process, EXCEPTION_UNSEEN));
+	json_u64(j, "estimated", exceptions_of_kind(exceptions, process, EXCEPTION_ESTIMATED));
 	answer_json_timeline(j, answers, &process->line);
 	json_array(j, "types");
 	for (uint32_t i = 0; i < types->list.count; i++) {

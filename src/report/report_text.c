@@ -303,8 +303,7 @@ static void add_events(struct report_page *page)
 	}
 	if (report->events_counted) {
 		text_add_things(out, report->events_counted, "of these was", "of these were");
-		bytes_text(out,
-			" counted by type, but not written: above the recorder's --event-rate\n");
+		bytes_text(out, " only counted, not written: above the recorder's --event-rate\n");
 	}
 }
 

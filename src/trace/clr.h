@@ -20,6 +20,9 @@ struct codemap;
 #define CLR_KEYWORD_JIT    UINT64_C(0x10)
 #define CLR_KEYWORD_NGEN   UINT64_C(0x20)
 #define CLR_KEYWORD_IL_MAP UINT64_C(0x20000) /* IL offsets of compiled methods */
+/* exceptions: each step; the throw alone */
+#define CLR_KEYWORD_EXCEPTION  UINT64_C(0x8000)
+#define CLR_KEYWORD_MONITORING UINT64_C(0x200000000)
 
 /* The runtime's sampler: a thread's stack, and whether it was in managed code then. */
 #define CLR_THREAD_SAMPLE  0u

@@ -20,6 +20,18 @@ static uint32_t find_schema(const struct trace *trace, const char *provider, uin
 	return 0;
 }
 
+static bool is_estimate(const uint8_t *units, size_t unit_count)
+{
+	static const char word[] = EVENT_COUNT_ESTIMATE;
+
+	if (unit_count != sizeof(word) - 1)
+		return false;
+	for (size_t i = 0; i < unit_count; i++)
+		if (units[2 * i] != (uint8_t)word[i] || units[2 * i + 1])
+			return false;
+	return true;
+}
+
 bool event_count_read(const struct trace *trace, const struct event *event, struct event *ret_event,
 	struct event_counted *ret_counted)
 {
@@ -29,6 +41,7 @@ bool event_count_read(const struct trace *trace, const struct event *event, stru
 	struct cursor c = cursor_of(event->payload, event->payload_size);
 	struct bytes provider = { 0 };
 	size_t unit_count;
+	size_t source_units;
 
 	if (!schema || schema->provider_kind != PROVIDER_SPOOR ||
 		schema->event_id != ID_SPOOR_EVENT_COUNT)
@@ -44,6 +57,10 @@ bool event_count_read(const struct trace *trace, const struct event *event, stru
 
 	if (c.short_read)
 		return false;
+	/* earlier files end here */
+	const uint8_t *source = cursor_utf16z(&c, &source_units);
+	counted.unseen = source && source_units;
+	counted.estimated = counted.unseen && is_estimate(source, source_units);
 	text_add_utf16(&provider, units, unit_count);
 	uint32_t index = provider.failed ? 0 : find_schema(trace, bytes_z(&provider), event_id);
 

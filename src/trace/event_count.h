@@ -1,5 +1,6 @@
 /*
- * Counts of events that a recorder saw but did not write (EventCount, recording/event_bound.h):
+ * Counts of events that a recorder did not write (EventCount): of those that it saw
+ * (recording/event_bound.h), and those that it did not (recording/exception_watch.h):
  * readers that count events add them, so that their totals are exact.
  */
 #ifndef SPOOR_TRACE_EVENT_COUNT_H
@@ -11,7 +12,13 @@
 struct event;
 struct trace;
 
+/* Source of those that nobody observed: the runtime's counter, and what its rate lets expect. */
+#define EVENT_COUNT_COUNTER  "exception-count"
+#define EVENT_COUNT_ESTIMATE "estimate"
+
 struct event_counted {
+	bool unseen; /* not observed: their type is not known, and the payload is an empty text */
+	bool estimated; /* likewise, and their number is an estimate */
 	uint64_t count;
 	uint64_t first_ns; /* the first and the last of them */
 	uint64_t last_ns;

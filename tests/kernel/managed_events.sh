@@ -45,7 +45,7 @@ sleep 0.5
 ended both
 has both.nettrace.err 'samples and [0-9,]+ \.NET events in [0-9.]+ m?s, nothing lost'
 has both.report 'nothing lost'
-has both.report '^opened in 2 \.NET processes: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB, no stacks; rundown 0x18'
+has both.report '^opened in 2 \.NET processes: live Microsoft-Windows-DotNETRuntime:0x100003403d:[45], 16 MB, no stacks; exceptions Microsoft-Windows-DotNETRuntime:0x200000000:2, 16 MB, no stacks; rundown 0x18'
 has both.report '^ +800  Microsoft-Windows-DotNETRuntime/Exception/Start'
 thrown=$(($(counted_by one thrown) + $(counted_by two thrown)))
 collected=$(($(counted_by one collected) + $(counted_by two collected)))
@@ -133,7 +133,7 @@ rm -f go end
 # because a busy machine may send them slowly.
 for _ in 1 2 3 4 5 6; do
 	begin one throws 600000
-	recorded small 1 -p $one --max-size 8M
+	recorded small 1 -p $one --event-rate 0 --max-size 8M
 	touch go
 	until_true ended_process $recorder || fail "--max-size does not end the recording"
 	wait $recorder || fail "the recording with a size failed: $(cat small.nettrace.err)"

@@ -49,15 +49,15 @@ gone() {
 	ended_process "$1"
 }
 
-# The session for new methods is open, and the one for the rundown has ended.
+# The sessions for new methods and for exceptions are open, and the one for the rundown has ended.
 has_names() {
-	guards 1 && sleep 0.2 && guards 1
+	guards 2 && sleep 0.2 && guards 2
 }
 
 record_it() {
 	rm -f "$1"
 	start recorder "$spoor" record -q -F 199 -p $worker -o "$1"
-	until_true has_names || fail "the recorder has not one guard with one session: $(ls -l "/proc/$guard/fd")"
+	until_true has_names || fail "the recorder has not one guard with two sessions: $(ls -l "/proc/$guard/fd")"
 }
 
 # well WHEN: the worker goes on, and answers another tool. (Its speed depends on what else the machine does; bench/run runtime measures it.)
@@ -89,7 +89,7 @@ kill -INT $recorder
 wait $recorder || fail "the recording that was stopped fails"
 "$spoor" report -v x.nettrace >report
 has report '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s'
-has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB, no stacks; rundown 0x18'
+has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x100003403d:[45], 16 MB, no stacks; exceptions Microsoft-Windows-DotNETRuntime:0x200000000:2, 16 MB, no stacks; rundown 0x18'
 "$spoor" report --json x.nettrace >x.json || fail "report --json"
 json x.json '.recording.complete and any(.notices[]; .code == "guard") and any(.sessions[].opened[]; startswith("live "))'
 # Methods that were compiled while the recorder was stopped have names: the worker compiles all the time.
@@ -104,7 +104,7 @@ start limiter timeout 500 "$spoor" record -q -F 199 -p $worker -o x.nettrace
 until_true test -s x.nettrace || fail "no recording appears"
 recorder=$(cat /proc/$limiter/task/$limiter/children | tr -d ' ')
 started="$started $recorder"
-until_true has_names || fail "the recorder has not one guard with one session"
+until_true has_names || fail "the recorder has not one guard with two sessions"
 kill -TSTP $recorder
 until_true grep -q '^State:.T' "/proc/$recorder/status" || fail "Ctrl-Z does not stop it"
 guards 0 || fail "it stops with open sessions"

@@ -25,7 +25,7 @@ session async "$runtime:0x38:[45], System\.Threading\.Tasks\.TplEventSource:0xc3
 session http "$runtime:0x38:[45], Microsoft\.AspNetCore\.Hosting:0xffffffffffffffff:4, .*Microsoft-Diagnostics-DiagnosticSource:0x2:4"
 session db "$runtime:0x38:[45], System\.Threading\.Tasks\.TplEventSource:0x80:4, Microsoft\.Data\.SqlClient\.EventSource:0x1:4, .*Microsoft-Diagnostics-DiagnosticSource:0x2:4"
 session startup "$runtime:0x210000003c:5, Microsoft\.AspNetCore\.Hosting:0xffffffffffffffff:4"
-session all "$runtime:0x230001403d:5, .*, $stacks:0xc0200014001:5"
+session all "$runtime:0x210001403d:5, .*, $stacks:0xc0000014001:5, 16 MB, with stacks; exceptions $runtime:0x200000000:2"
 
 # Two profiles, given as one option each: 200 exceptions with their stacks, and the collections; nothing of the usual rest.
 begin thrower events 200

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "report/answer_report.h"
+#include "trace/event_count.h"
 #include "trace/report.h"
 #include "trace/spoor_payload.h"
 
@@ -112,12 +113,13 @@ static void test_messages(void **state)
 }
 
 /* As a recorder writes it at a flush: exceptions between two times that are not in the file. */
-static void count_at(struct fixture *f, uint64_t at_ms, uint64_t first_ms, uint64_t last_ms,
-	uint64_t count)
+static void count_of(struct fixture *f, const char *type, const char *source, uint64_t at_ms,
+	uint64_t first_ms, uint64_t last_ms, uint64_t count)
 {
 	struct bytes payload = { 0 };
 
-	payload_event_count(&payload, &(struct payload_event_count){ .type = "Storm",
+	payload_event_count(&payload, &(struct payload_event_count){ .type = type,
+					      .source = source,
 					      .provider = PROVIDER_CLR_NAME,
 					      .event_id = CLR_ID_ExceptionThrown,
 					      .count = count,
@@ -128,6 +130,43 @@ static void count_at(struct fixture *f, uint64_t at_ms, uint64_t first_ms, uint6
 		&(struct schema){
 			.provider_kind = PROVIDER_SPOOR, .event_id = ID_SPOOR_EVENT_COUNT },
 		NULL, &payload);
+}
+
+static void count_at(struct fixture *f, uint64_t at_ms, uint64_t first_ms, uint64_t last_ms,
+	uint64_t count)
+{
+	count_of(f, "Storm", "", at_ms, first_ms, last_ms, count);
+}
+
+/* Those that were not observed are in the total, and the report says whose number that is. */
+static void test_unseen(void **state)
+{
+	struct fixture f;
+	struct report report = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	fixture_begin(&f, ANSWER_EXCEPTIONS);
+	throw_at(&f, 100, "Storm", "broken pipe");
+	count_at(&f, 900, 200, 300, 20);
+	count_of(&f, "", EVENT_COUNT_COUNTER, 900, 200, 600, 4000);
+	count_of(&f, "", EVENT_COUNT_ESTIMATE, 900, 600, 700, 300);
+	fixture_finish(&f);
+	const struct exceptions *exceptions = &f.answers.exceptions;
+	const struct tally_process *process = &exceptions->tally.processes.items[0];
+	assert_int_equal(process->count, 4321);
+	assert_int_equal(exceptions_of_kind(exceptions, process, EXCEPTION_WRITTEN), 1);
+	assert_int_equal(exceptions_of_kind(exceptions, process, EXCEPTION_ONLY_COUNTED), 20);
+	assert_int_equal(exceptions_of_kind(exceptions, process, EXCEPTION_UNSEEN), 4000);
+	assert_int_equal(exceptions_of_kind(exceptions, process, EXCEPTION_ESTIMATED), 300);
+	report.trace = &f.trace;
+	report.names = &f.names;
+	assert_int_equal(answer_report_text(ANSWER_EXCEPTIONS, &f.answers, &report, 0, &out), 0);
+	assert_non_null(strstr(bytes_z(&out), "  not observed 4,000 of them, "));
+	assert_non_null(strstr(bytes_z(&out), "  estimated 300 of them, "));
+	assert_non_null(strstr(bytes_z(&out), " 4,300   99.5 %  (type not known)\n"));
+	bytes_done(&out);
+	fixture_end(&f);
 }
 
 /* Those that were only counted lie where they occurred, not where the count was written. */
@@ -146,7 +185,7 @@ static void test_counted(void **state)
 	const struct exceptions *exceptions = &f.answers.exceptions;
 	const struct tally_process *process = &exceptions->tally.processes.items[0];
 	assert_int_equal(process->count, 4002);
-	assert_int_equal(exceptions_only_counted(exceptions, process), 4000);
+	assert_int_equal(exceptions_of_kind(exceptions, process, EXCEPTION_ONLY_COUNTED), 4000);
 	uint64_t width_ms = timeline_width_ns(&process->line) / MS;
 	assert_in_range(process->line.amounts[timeline_peak(&process->line)], width_ms * 10 - 1,
 		width_ms * 10 + 2);
@@ -226,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_unseen),
 		cmocka_unit_test(test_filter),
 	};
 

@@ -38,7 +38,7 @@ enum lie {
 	LONG_SESSION, /* a session id of 12 bytes */
 };
 
-enum { CONNECTIONS = 16, SESSIONS = 4 };
+enum { CONNECTIONS = 16, SESSIONS = 6 };
 
 struct peer {
 	char folder[32];
@@ -565,7 +565,7 @@ static void test_no_method_events(void **state)
 	dotnet_client_stop(t.client, t.now_ns);
 	assert_false(dotnet_client_rundown(t.client));
 	assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
-	for (unsigned i = 0; i < SESSIONS; i++)
+	for (unsigned i = 0; i < t.peer.opened; i++)
 		assert_int_equal(t.peer.stops[i], 1);
 	assert_int_equal(t.received.ends[DOTNET_STREAM_METHODS], 1);
 	assert_string_equal(dotnet_client_reason(t.client), "");
@@ -1052,6 +1052,65 @@ static void test_guard_while_opening(void **state)
 	guard_free(guard);
 }
 
+static void expect_streams(struct fixture *t, enum dotnet_stream stream, bool streams)
+{
+	for (unsigned i = 0; i < 100 && dotnet_client_streams(t->client, stream) != streams; i++)
+		(void)turns(t, 1, MS);
+	assert_int_equal(dotnet_client_streams(t->client, stream), streams);
+}
+
+/*
+ * Exceptions have a session of their own, which is closed and opened again, and so is one for
+ * counters. Neither begins another rundown, and the other sessions stay.
+ */
+static void test_exceptions(void **state)
+{
+	static const struct ipc_provider wanted = {
+		.name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x200000001, .level = 4
+	};
+	struct fixture t;
+
+	(void)state;
+	begin(&t);
+	dotnet_client_ask(t.client, &wanted, 1);
+	dotnet_client_stacks(t.client, STACKS_OF_EXCEPTIONS);
+	dotnet_client_exceptions(t.client);
+	assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
+	assert_true(dotnet_client_named(t.client));
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
+		"live Microsoft-Windows-DotNETRuntime:0x39:5, 16 MB, no stacks");
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_EXCEPTIONS),
+		"exceptions Microsoft-Windows-DotNETRuntime:0x200000000:2, 16 MB, with stacks");
+	/* it is the only one with stacks */
+	assert_null(dotnet_client_session(t.client, DOTNET_STREAM_STACKS));
+	assert_false(dotnet_client_takes_stacks(t.client, CLR_ID_ExceptionThrown_V1));
+	assert_int_equal(t.peer.opened, 3);
+	expect_streams(&t, DOTNET_STREAM_EXCEPTIONS, true);
+	expect_streams(&t, DOTNET_STREAM_COUNTS, false);
+
+	assert_true(dotnet_client_open(t.client, DOTNET_STREAM_COUNTS));
+	assert_false(dotnet_client_open(t.client, DOTNET_STREAM_COUNTS)); /* it is under way */
+	expect_streams(&t, DOTNET_STREAM_COUNTS, true);
+	dotnet_client_end(t.client, DOTNET_STREAM_EXCEPTIONS, t.now_ns);
+	dotnet_client_end(t.client, DOTNET_STREAM_EXCEPTIONS, t.now_ns);
+	expect_streams(&t, DOTNET_STREAM_EXCEPTIONS, false);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_EXCEPTIONS], 1);
+	assert_true(dotnet_client_open(t.client, DOTNET_STREAM_EXCEPTIONS));
+	expect_streams(&t, DOTNET_STREAM_EXCEPTIONS, true);
+	dotnet_client_valued(t.client, DOTNET_STREAM_COUNTS);
+	dotnet_client_end(t.client, DOTNET_STREAM_COUNTS, t.now_ns);
+	expect_streams(&t, DOTNET_STREAM_COUNTS, false);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_int_equal(t.peer.opened, 5);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 0);
+	assert_int_equal(t.received.ends[DOTNET_STREAM_RUNDOWN], 1);
+	finish(&t);
+	/* each was stopped once, the last two by the free */
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(t.peer.stops[i], 1);
+}
+
 static void test_no_socket(void **state)
 {
 	struct fixture t;
@@ -1089,6 +1148,7 @@ int main(void)
 		cmocka_unit_test(test_stop_before_first_turn),
 		cmocka_unit_test(test_denied_id_twice),
 		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_free_at_once),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_refused_bytes),
