@@ -599,6 +599,18 @@ void process_table_note_image(struct process_table *table, uint32_t index, const
 	write_start_step(table, index, step, time_ns);
 }
 
+/* `inner_tid` 0: not known. Of a main thread it is the process's name as well. */
+static void write_thread_name(struct process_table *table, uint32_t thread, const char *name,
+	uint32_t inner_tid)
+{
+	if (session_writer_is_full(table->writer))
+		return;
+	payload_thread_name(&table->writer->payload,
+		&(struct payload_thread_name){ .name = name, .inner_tid = inner_tid });
+	session_writer_emit(table->writer, SPOOR_THREAD_NAME,
+		(struct event){ .thread_index = thread, .cpu = EVENT_CPU_UNKNOWN });
+}
+
 void process_table_comm(struct process_table *table, const struct pending *item)
 {
 	uint32_t index = process_table_owner(table, item->pid);
@@ -628,8 +640,15 @@ void process_table_comm(struct process_table *table, const struct pending *item)
 	}
 	uint32_t thread = map_get(&table->trace->by_tid, item->tid);
 
-	if (thread && table->trace->threads.items[thread].process == index)
-		table->trace->threads.items[thread].name = (uint32_t)item->value;
+	if (!thread || table->trace->threads.items[thread].process != index)
+		return;
+	bool other = table->trace->threads.items[thread].name != (uint32_t)item->value;
+
+	table->trace->threads.items[thread].name = (uint32_t)item->value;
+	/* The name that it had before is in the file already. */
+	if (other && !item->flag && table->rows.items[index].announced)
+		write_thread_name(table, thread, trace_text(table->trace, (uint32_t)item->value),
+			0);
 }
 
 void process_table_exit(struct process_table *table, const struct pending *item)
@@ -686,10 +705,7 @@ uint32_t process_table_thread(struct process_table *table, uint32_t process, uin
 		return thread;
 	}
 	row->name = strtab_add(&table->trace->strings, facts.comm, strlen(facts.comm));
-	payload_thread_name(&table->writer->payload,
-		&(struct payload_thread_name){ .name = facts.comm, .inner_tid = facts.inner_tid });
-	session_writer_emit(table->writer, SPOOR_THREAD_NAME,
-		(struct event){ .thread_index = thread, .cpu = EVENT_CPU_UNKNOWN });
+	write_thread_name(table, thread, facts.comm, facts.inner_tid);
 	return thread;
 }
 

@@ -228,7 +228,13 @@ static int absorb_thread_name(struct trace *trace, const struct event *event)
 
 	if (r < 0)
 		return r;
-	trace->threads.items[event->thread_index].name = trace_add_text(trace, read.name);
+	struct thread *thread = &trace->threads.items[event->thread_index];
+	struct process *process = &trace->processes.items[thread->process];
+
+	thread->name = trace_add_text(trace, read.name);
+	/* a process is named as its main thread, as in ps */
+	if (thread->process && thread->tid == process->pid)
+		process->name = thread->name;
 	return 1;
 }
 

@@ -297,6 +297,28 @@ static void test_names(void **state)
 	assert_int_equal(count_written(SPOOR_THREAD_NAME), 0);
 }
 
+/* A name that changes after the process's first events is written again, once. */
+static void test_renamed(void **state)
+{
+	struct live_parts *live = fixture.live;
+	struct payload_thread_name name;
+	uint32_t process = process_table_process(&live->table, 100);
+
+	(void)state;
+	comm_at(10, 100, 100, "first", false);
+	assert_int_equal(count_written(SPOOR_THREAD_NAME), 0);
+	process_table_announce(&live->table, process);
+	comm_at(20, 100, 100, "second", false);
+	comm_at(30, 100, 100, "second", false);
+	assert_int_equal(count_written(SPOOR_THREAD_NAME), 1);
+	const struct written *written = last_written(SPOOR_THREAD_NAME);
+	assert_int_equal(written->thread, row(process)->main_thread);
+	assert_int_equal(payload_read_thread_name(written->payload.data, written->payload.len,
+				 &live->trace.strings, &name),
+		0);
+	assert_string_equal(name.name, "second");
+}
+
 static void test_thread_name_from_proc(void **state)
 {
 	struct live_parts *live = fixture.live;
@@ -589,6 +611,7 @@ int main(void)
 		MACHINE(test_new_thread_is_no_process),
 		MACHINE(test_exec_of_a_process_with_samples_begins_another),
 		MACHINE(test_names),
+		MACHINE(test_renamed),
 		MACHINE(test_thread_name_from_proc),
 		MACHINE(test_announced_once_with_its_facts),
 		MACHINE(test_arguments_are_withheld),
