@@ -57,8 +57,10 @@ static int set_place(const struct gathering *g, struct process_facts *row,
 	struct tally_rows rows;
 	int error = tally_group(tally, process, TALLY_PLACE, &rows);
 
+	/* some may have no stack */
+	uint32_t at = rows.list.count > 1 && !rows.list.items[0].key.place;
 	if (!error && rows.list.count)
-		error = show_row(g, row, &rows.list.items[0], kind);
+		error = show_row(g, row, &rows.list.items[at], kind);
 	tally_rows_done(&rows);
 	return error;
 }
@@ -74,8 +76,10 @@ static int set_exceptions(const struct gathering *g, struct process_facts *row,
 		facts_set(row, FACT_exceptions, (double)process->count);
 		facts_set(row, FACT_exception_rate,
 			(double)process->count / row->numbers[FACT_span]);
+		/* the type of those that were not observed is empty */
+		bool unknown = !types.list.items[0].key.text && types.list.count > 1;
 		const char *type =
-			event_texts_get(&exceptions->types, types.list.items[0].key.text);
+			event_texts_get(&exceptions->types, types.list.items[unknown].key.text);
 		row->words[WORD_exception_type] = strtab_add_z(&g->facts->texts, type);
 		row->words[WORD_exception_remedy] = strtab_add_z(&g->facts->texts, remedy_of(type));
 	}
@@ -141,7 +145,29 @@ static int set_locks(const struct gathering *g, struct process_facts *row,
 	facts_set(row, FACT_lock_rate, (double)process->count / span_s);
 	facts_set(row, FACT_lock_wait_threads, (double)process->amount / 1e9 / span_s);
 	facts_set(row, FACT_lock_longest, (double)longest_ns / 1e9);
+	uint64_t unended = waits_with(&g->answers->locks, process, WAIT_UNFINISHED);
+	if (unended)
+		facts_set(row, FACT_lock_unended, (double)unended);
 	return set_place(g, row, tally, process, PLACE_lock_waiter);
+}
+
+/* The method that induces most collections; samples rarely meet it, since others collect for it. */
+static int set_triggers(const struct gathering *g, struct process_facts *row,
+	const struct tally_process *process)
+{
+	struct tally_rows rows;
+	int error = tally_group(&g->answers->collections.triggers, process,
+		TALLY_KIND | TALLY_PLACE, &rows);
+	const struct tally_row *most = NULL;
+
+	for (uint32_t i = 0; i < rows.list.count && !most; i++)
+		if (collection_is_induced(rows.list.items[i].key.kind) &&
+			rows.list.items[i].key.place)
+			most = &rows.list.items[i];
+	if (!error)
+		error = show_row(g, row, most, PLACE_collector);
+	tally_rows_done(&rows);
+	return error;
 }
 
 /* What one analysis says of a process. */
@@ -219,6 +245,8 @@ int event_places_gather(struct facts *facts, const struct answers *answers,
 	int error = set_all(&g, &answers->exceptions.tally, set_exceptions);
 
 	set_pools(&g);
+	if (!error)
+		error = set_all(&g, &answers->collections.triggers, set_triggers);
 	if (!error)
 		error = set_all(&g, &answers->allocations.tally, set_allocations);
 	if (!error)

@@ -200,6 +200,22 @@ static uint32_t circle_of(const struct stack_looks *looks, const struct look_thr
 	return 0;
 }
 
+/* The thread that has the lock, or the last one of a chain of owners; NULL: not known, or a circle. */
+static const struct look_thread *keeper_of(const struct stack_looks *looks,
+	const struct look_thread *waiter)
+{
+	const struct look_thread *thread = waiter;
+
+	for (uint32_t length = 0; length < CHAIN_MAX; length++) {
+		if (!thread->lock_owner)
+			return NULL;
+		thread = find_thread(looks, waiter->look, thread->lock_owner);
+		if (!thread || !thread->waits_for_lock)
+			return thread;
+	}
+	return NULL;
+}
+
 /* Whether the thread has waited for a lock in all looks, and not run in between. */
 static bool is_stuck(const struct stack_looks *looks, const struct look_thread *last)
 {
@@ -213,10 +229,32 @@ static bool is_stuck(const struct stack_looks *looks, const struct look_thread *
 	return true;
 }
 
+/* Threads that one lock has held up all the time, because another thread keeps it: where that is. */
+static int set_kept(struct facts *facts, struct process_facts *process,
+	const struct stack_looks *looks, double working)
+{
+	const struct look_thread *last = NULL;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < looks->threads.count; i++) {
+		const struct look_thread *thread = &looks->threads.items[i];
+		const struct look_thread *keeper =
+			thread->look == looks->count - 1 && is_stuck(looks, thread)
+				? keeper_of(looks, thread)
+				: NULL;
+		kept += keeper != NULL;
+		last = keeper ? keeper : last;
+	}
+	facts_set(process, FACT_kept_threads, kept);
+	facts_set(process, FACT_kept_share, working > 0 ? fmin(1, kept / working) : 0);
+	return last ? show_stack(facts, looks, last, &process->places[PLACE_keeper]) : 0;
+}
+
 static int set_locks(struct facts *facts, struct process_facts *process,
 	const struct stack_looks *looks)
 {
 	uint32_t stuck = 0;
+	uint32_t unowned = 0; /* of these, without an owner that goes on */
 	uint32_t circle = 0;
 	uint32_t circles = 0; /* looks with one */
 	uint32_t circle_look = UINT32_MAX;
@@ -232,7 +270,9 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 		uint32_t length = circle_of(looks, thread);
 		circles += length && thread->look != circle_look;
 		circle_look = length ? thread->look : circle_look;
-		stuck += thread->look == looks->count - 1 && is_stuck(looks, thread);
+		bool is_last_stuck = thread->look == looks->count - 1 && is_stuck(looks, thread);
+		stuck += is_last_stuck;
+		unowned += is_last_stuck && !keeper_of(looks, thread);
 		/* The recording may show a circle as well. */
 		if (length <= circle || length <= process->numbers[FACT_circle_threads])
 			continue;
@@ -244,8 +284,8 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 	}
 	double waiters = (double)count_threads(looks, is_lock_waiter) / looks->count;
 	double working = (double)count_threads(looks, is_at_work) / looks->count;
-	facts_set(process, FACT_stuck_threads, stuck);
-	facts_set(process, FACT_stuck_share, waiters > 0 ? fmin(1, stuck / waiters) : 0);
+	facts_set(process, FACT_stuck_threads, unowned);
+	facts_set(process, FACT_stuck_share, waiters > 0 ? fmin(1, unowned / waiters) : 0);
 	facts_set(process, FACT_lock_waiters, fmax(0, waiters - stuck));
 	facts_set(process, FACT_lock_waiter_share,
 		working > 0 ? fmax(0, waiters - stuck) / working : 0);
@@ -253,7 +293,7 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 		fmax(circle, process->numbers[FACT_circle_threads]));
 	facts_set(process, FACT_circle_share,
 		fmax((double)circles / looks->count, process->numbers[FACT_circle_share]));
-	return error;
+	return error ? error : set_kept(facts, process, looks, working);
 }
 
 static bool is_finalizing(const struct look_thread *thread)

@@ -115,6 +115,46 @@ static void test_exceptions(void **state)
 	tear_down(&f);
 }
 
+/* A collection for this reason, triggered in the method at `address`, which Main called. */
+static void trigger(struct fixture *f, uint64_t at_ms, uint32_t reason, uint64_t address)
+{
+	const uint64_t frames[] = { LIBC + 8, address, JIT + 0x208 };
+	struct bytes payload = { 0 };
+	struct schema *schema = vec_push(&f->trace.schemas);
+
+	*schema = (struct schema){
+		.provider_kind = PROVIDER_CLR, .event_id = CLR_ID_GCTriggered, .version = 0
+	};
+	bytes_u32(&payload, reason);
+	bytes_u16(&payload, 0);
+	const struct event event = { .time_ns = BEGIN_NS + at_ms * 1000000,
+		.thread_index = trace_thread(&f->trace, 4711, 4711),
+		.stack_index = stack_table_intern(&f->trace.stacks, frames, 3),
+		.schema_index = f->trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
+	assert_int_equal(answers_event(&f->answers, &event), 0);
+	bytes_done(&payload);
+}
+
+/* Who induces collections is known by the stacks of the events, not by the samples. */
+static void test_triggers(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	sample_fill(&f.profile);
+	for (unsigned i = 0; i < 20; i++)
+		trigger(&f, i, 0, JIT + 0x208); /* for small objects */
+	for (unsigned i = 0; i < 5; i++)
+		trigger(&f, 100 + i, 1, JIT + 8); /* induced */
+	gather(&f);
+	const struct process_facts *shop = facts_find(&f.facts, 4711);
+	assert_string_equal(text_of(&f, shop->places[PLACE_collector].method), "Shop.Pricing.Burn");
+	tear_down(&f);
+}
+
 /* 100 objects of a megabyte, sampled within 10 ms of a second. */
 static void test_burst(void **state)
 {
@@ -387,6 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_triggers),
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_callers),
 		cmocka_unit_test(test_collector_cpu),

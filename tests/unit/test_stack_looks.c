@@ -109,6 +109,45 @@ static void test_workers(void **state)
 	tear_down(&f);
 }
 
+/* One thread keeps a lock: 2 waits for it, and 3 for a lock of 2. None of them ever runs. */
+static void test_kept(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f);
+	for (uint32_t look = 0; look < 3; look++) {
+		f.looks.count++;
+		add(&f, (struct look_thread){ .tid = 1, .cpu_ns = 100 }, "Shop.Sleep");
+		for (uint32_t tid = 2; tid <= 3; tid++)
+			add(&f,
+				(struct look_thread){ .tid = tid,
+					.waits_for_lock = true,
+					.lock_owner = tid - 1,
+					.cpu_ns = 100 },
+				"Shop.Move");
+	}
+	gather(&f);
+	assert_true(number(&f, FACT_kept_threads) == 2);
+	assert_true(number(&f, FACT_stuck_threads) == 0);
+	assert_true(number(&f, FACT_circle_threads) == 0);
+	assert_string_equal(method_of(&f, PLACE_keeper), "Shop.Sleep");
+	assert_string_equal(method_of(&f, PLACE_lock_waiter), "Shop.Move");
+	tear_down(&f);
+
+	/* Without an owner that is known, nobody keeps it. */
+	set_up(&f);
+	for (uint32_t look = 0; look < 3; look++) {
+		f.looks.count++;
+		add(&f, (struct look_thread){ .tid = 2, .waits_for_lock = true, .cpu_ns = 100 },
+			"Shop.Move");
+	}
+	gather(&f);
+	assert_true(number(&f, FACT_kept_threads) == 0);
+	assert_true(number(&f, FACT_stuck_threads) == 1);
+	tear_down(&f);
+}
+
 static void test_locks(void **state)
 {
 	struct fixture f;
@@ -185,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_finalizer),
