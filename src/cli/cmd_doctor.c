@@ -17,6 +17,7 @@
 #include "machine/rights.h"
 #include "machine/target_root.h"
 #include "perf/capability.h"
+#include "perf/io_probe.h"
 #include "target/dotnet_needs.h"
 #include "target/survey.h"
 
@@ -30,7 +31,7 @@ static const char *const answers[] = {
 	[CAPABILITY_YES] = "yes",
 };
 
-#define ROW_COUNT   (CAPABILITY_COUNT + 4 + DOTNET_NEEDS_COUNT)
+#define ROW_COUNT   (CAPABILITY_COUNT + 5 + DOTNET_NEEDS_COUNT)
 #define GRANT_COUNT 5u
 
 /* The commands that give a group of users a copy of spoor with file capabilities. */
@@ -125,6 +126,33 @@ static void look_for_disassembly(struct capability *row)
 	row->answer = CAPABILITY_NO;
 	text_set(row->reason, "%s", why);
 	text_set(row->remedy, "apt-get install libcapstone4");
+}
+
+/* Whether record --io can count system calls: its programs are loaded, and not attached. */
+static void look_for_io(struct capability *row)
+{
+	struct io_probe *probe = NULL;
+	int error = io_probe_open(0, &probe);
+
+	io_probe_close(probe);
+	*row = (struct capability){ .key = "io_calls",
+		.what = "system calls, of spoor record --io",
+		.answer = error < 0 ? CAPABILITY_NO : CAPABILITY_YES };
+	if (error == -EPERM || error == -EACCES) {
+		text_set(row->reason, "needs CAP_BPF and CAP_PERFMON");
+		text_set(row->remedy, "%s",
+			geteuid() ? "sudo, or a spoor for one group"
+				  : "--cap-add, or run it on the host");
+	} else if (error == -EXDEV) {
+		text_set(row->reason,
+			"in a container the kernel's programs cannot tell its processes from others");
+		text_set(row->remedy, "run it on the host");
+	} else if (error == -ENOTSUP) {
+		text_set(row->reason, "not on this processor");
+	} else if (error < 0) {
+		text_set(row->reason, "the kernel refuses the programs: %s", strerror(-error));
+		text_set(row->remedy, "Linux 5.12 or newer has what they need");
+	}
 }
 
 /* What record goes by where perf_event_open is refused; `samples` is the row of that. */
@@ -295,7 +323,8 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 		look_for_files(&table[CAPABILITY_COUNT + 1]);
 		look_for_dotnet(&table[CAPABILITY_COUNT + 2]);
 		look_for_disassembly(&table[CAPABILITY_COUNT + 3]);
-		dotnet_needs_probe(&table[CAPABILITY_COUNT + 4]);
+		look_for_io(&table[CAPABILITY_COUNT + 4]);
+		dotnet_needs_probe(&table[CAPABILITY_COUNT + 5]);
 		make_grant(&grant);
 		if (values.json) {
 			print_json(table, &grant);

@@ -26,6 +26,20 @@ has reason '^switched off in [0-9]+ process(es)?: [0-9]+ has DOTNET_EnableDiagno
 kill -9 $off
 wait $off 2>/dev/null
 
+# What --io needs is tried. The answer is that of a recording.
+code_of "$spoor" doctor --json
+io=$(answer io_calls)
+code_of "$spoor" record --io -q -o io.nettrace -- true
+expect_code 0 "record --io"
+"$spoor" report io.nettrace --io >io.report 2>&1
+if [ "$io" = yes ]; then
+	has io.report ' calls for input and output in '
+else
+	has_no io.report ' calls for input and output in '
+	row io_calls reason >reason
+	[ -s reason ] || fail "there is no reason why --io cannot be used"
+fi
+
 # A folder for sockets that does not exist, that has too long a path, and a good one.
 TMPDIR=$scratch/none code_of "$spoor" doctor --json
 [ "$(answer dotnet_socket_folder)" = no ] || fail "a TMPDIR that is not there"
