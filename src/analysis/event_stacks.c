@@ -2,6 +2,7 @@
 #include "analysis/event_stacks.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "analysis/own_function.h"
 #include "analysis/profile.h"
@@ -69,6 +70,17 @@ int event_stacks_find(struct event_stacks *stacks, struct symbolmap *names)
 	return 0;
 }
 
+/* The runtime's own methods that write an event, which are on the stack of each that a library writes. */
+static bool writes_events(const struct symbolmap *names, uint32_t function)
+{
+	const struct function *f = &names->functions.items[function];
+	const char *name = trace_text(names->trace, f->full_name);
+
+	return (f->kind == FUNCTION_JIT || f->kind == FUNCTION_READYTORUN) &&
+	       (strncmp(name, "System.Diagnostics.Tracing.", 27) == 0 ||
+		       strstr(name, "Telemetry.") || strstr(name, "EventSource."));
+}
+
 static bool has_managed(const struct symbolmap *names, const uint32_t *functions, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -94,7 +106,10 @@ void event_stacks_place(struct event_stacks *stacks, const struct symbolmap *nam
 		uint32_t own = first;
 		while (own < stack->frame_count && !own_function(names, functions[own]))
 			own++;
-		stack->leaf = stack->frame_count ? functions[0] : 0;
+		uint32_t leaf = 0;
+		while (leaf + 1 < stack->frame_count && writes_events(names, functions[leaf]))
+			leaf++;
+		stack->leaf = stack->frame_count ? functions[leaf] : 0;
 		if (own < stack->frame_count)
 			stack->own = functions[first];
 		else if (!has_managed(names, functions, stack->frame_count))
