@@ -1,11 +1,14 @@
 /* See allocations.h. */
 #include "analysis/allocations.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "analysis/event_stacks.h"
 #include "analysis/runtime_event.h"
 #include "trace/clr_event.h"
+#include "trace/event.h"
 #include "trace/schema.h"
 
 /* The mean distance of sampled bytes, a constant of the runtime. */
@@ -55,8 +58,31 @@ static void read_sample(struct cursor *c, struct allocation *ret)
 	ret->weight_bytes = weight_of(cursor_u64(c));
 }
 
+static int add_gap(struct allocations *allocations, const struct runtime_event *event)
+{
+	struct cursor c = event->payload;
+	uint64_t begin_ns = event->event->time_ns - event->at_ns;
+	size_t unit_count;
+
+	(void)cursor_utf16z(&c, &unit_count); /* the provider is the runtime */
+	uint64_t event_id = cursor_varuint(&c);
+	uint64_t from_ns = cursor_u64(&c);
+	uint64_t to_ns = cursor_u64(&c);
+
+	if (c.short_read || event_id != CLR_ID_AllocationSampled || to_ns <= from_ns ||
+		from_ns < begin_ns)
+		return 0;
+	return vec_add(&allocations->gaps, ((struct allocation_gap){ .process = event->process,
+						   .from_ns = from_ns - begin_ns,
+						   .to_ns = to_ns - begin_ns }))
+		       ? 0
+		       : -ENOMEM;
+}
+
 int allocations_event(struct allocations *allocations, const struct runtime_event *event)
 {
+	if (event->schema->provider_kind == PROVIDER_SPOOR)
+		return add_gap(allocations, event);
 	bool sampled = event->schema->event_id == CLR_ID_AllocationSampled;
 	struct allocation allocation = { 0 };
 	struct tally_key key = { .process = event->process };
@@ -88,6 +114,66 @@ int allocations_choose(struct allocations *allocations)
 
 	tally_done(&allocations->ticks);
 	return error;
+}
+
+static uint64_t gaps_of(const struct allocations *allocations, uint32_t process, uint64_t from_ns,
+	uint64_t to_ns)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < allocations->gaps.count; i++) {
+		const struct allocation_gap *gap = &allocations->gaps.items[i];
+		uint64_t begin_ns = gap->from_ns > from_ns ? gap->from_ns : from_ns;
+		uint64_t end_ns = gap->to_ns < to_ns ? gap->to_ns : to_ns;
+		if (gap->process == process && end_ns > begin_ns)
+			sum_ns += end_ns - begin_ns;
+	}
+	return sum_ns;
+}
+
+static uint64_t scaled(uint64_t amount, double factor)
+{
+	double product = (double)amount * factor;
+
+	return product < (double)INT64_MAX ? (uint64_t)product : INT64_MAX;
+}
+
+int allocations_scale(struct allocations *allocations, uint64_t from_ns, uint64_t to_ns)
+{
+	struct tally *tally = &allocations->tally;
+
+	if (to_ns <= from_ns || !allocations->gaps.count)
+		return 0;
+	for (uint32_t i = 0; i < tally->processes.count; i++) {
+		struct tally_process *process = &tally->processes.items[i];
+		uint64_t span_ns = to_ns - from_ns;
+		uint64_t gaps_ns = gaps_of(allocations, process->process, from_ns, to_ns);
+		if (!gaps_ns || gaps_ns >= span_ns)
+			continue; /* then nothing is known to scale by */
+		double observed = (double)(span_ns - gaps_ns) / (double)span_ns;
+		if (!vec_add(&allocations->shares,
+			    ((struct allocation_share){ process->process, observed })))
+			return -ENOMEM;
+		process->amount = scaled(process->amount, 1 / observed);
+		for (uint32_t k = 0; k < TIMELINE_PLACES; k++)
+			process->line.amounts[k] = scaled(process->line.amounts[k], 1 / observed);
+		for (uint32_t k = 0; k < process->row_count; k++) {
+			struct tally_row *row = &tally->rows.list.items[process->row_at + k];
+			row->amount = scaled(row->amount, 1 / observed);
+		}
+	}
+	if (tally->processes.count > 1)
+		qsort(tally->processes.items, tally->processes.count,
+			sizeof(tally->processes.items[0]), tally_compare_processes);
+	return 0;
+}
+
+double allocations_observed(const struct allocations *allocations, uint32_t process)
+{
+	for (uint32_t i = 0; i < allocations->shares.count; i++)
+		if (allocations->shares.items[i].process == process)
+			return allocations->shares.items[i].observed;
+	return 1;
 }
 
 uint64_t allocations_of_kind(const struct allocations *allocations,
@@ -123,4 +209,6 @@ void allocations_done(struct allocations *allocations)
 	tally_done(&allocations->tally);
 	tally_done(&allocations->ticks);
 	event_texts_done(&allocations->types);
+	vec_done(&allocations->gaps);
+	vec_done(&allocations->shares);
 }

@@ -52,6 +52,8 @@ static unsigned takers_of(const struct answers *answers, const struct schema *sc
 					    : 1u << ANSWER_STARTUP | 1u << ANSWER_GC;
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_START_STEP)
 		return 1u << ANSWER_STARTUP;
+	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_EVENT_GAP)
+		return 1u << ANSWER_ALLOC;
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_IO_CALLS)
 		return 1u << ANSWER_IO;
 	if (schema->kind == EVENT_SWITCH)
@@ -392,6 +394,8 @@ int answers_finish(struct answers *answers, const struct profile *profile,
 		if (tally)
 			error = tally_finish(tally, &selection);
 	}
+	if (!error)
+		error = allocations_scale(&answers->allocations, answers->from_ns, answers->to_ns);
 	if (!error)
 		error = thread_pool_finish(&answers->thread_pool, &selection, answers->to_ns);
 	if (!error)

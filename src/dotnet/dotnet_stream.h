@@ -9,6 +9,8 @@ enum dotnet_stream {
 	DOTNET_STREAM_ACTIVITIES, /* with stacks, after dotnet_client_activities() */
 	/* exceptions, after dotnet_client_exceptions(); closed and opened again at will */
 	DOTNET_STREAM_EXCEPTIONS,
+	/* sampled allocations with stacks, after dotnet_client_allocations(); likewise */
+	DOTNET_STREAM_ALLOCATIONS,
 	DOTNET_STREAM_COUNTS,  /* the runtime's EventCounters: opened on demand only */
 	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,

@@ -46,6 +46,7 @@ enum step {
 	STEP_STACKS = DOTNET_STREAM_STACKS,
 	STEP_ACTIVITIES = DOTNET_STREAM_ACTIVITIES,
 	STEP_EXCEPTIONS = DOTNET_STREAM_EXCEPTIONS,
+	STEP_ALLOCATIONS = DOTNET_STREAM_ALLOCATIONS,
 	STEP_COUNTS = DOTNET_STREAM_COUNTS,
 	STEP_SAMPLES = DOTNET_STREAM_SAMPLES,
 	STEP_RUNDOWN = DOTNET_STREAM_RUNDOWN,
@@ -267,6 +268,10 @@ static enum step step_behind(const struct dotnet_client *client)
 			return STEP_EXCEPTIONS;
 		/* fall through */
 	case STEP_EXCEPTIONS:
+		if (client->requests.allocations)
+			return STEP_ALLOCATIONS;
+		/* fall through */
+	case STEP_ALLOCATIONS:
 		if (client->sampled)
 			return STEP_SAMPLES;
 		return client->requests.from_start ? STEP_DONE : STEP_RUNDOWN;
@@ -478,6 +483,11 @@ void dotnet_client_exceptions(struct dotnet_client *client)
 	client->requests.exceptions = true;
 }
 
+void dotnet_client_allocations(struct dotnet_client *client)
+{
+	client->requests.allocations = true;
+}
+
 void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns)
 {
 	if (dotnet_client_streams(client, stream))
@@ -506,7 +516,7 @@ bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t eve
 
 bool dotnet_client_is_prepared(const struct dotnet_client *client)
 {
-	return client->state != DOTNET_ASKING || client->step > STEP_EXCEPTIONS;
+	return client->state != DOTNET_ASKING || client->step > STEP_ALLOCATIONS;
 }
 
 void dotnet_client_untold(struct dotnet_client *client)
@@ -560,7 +570,8 @@ bool dotnet_client_methods(struct dotnet_client *client)
 
 bool dotnet_client_open(struct dotnet_client *client, enum dotnet_stream stream)
 {
-	assert(stream == DOTNET_STREAM_EXCEPTIONS || stream == DOTNET_STREAM_COUNTS);
+	assert(stream == DOTNET_STREAM_EXCEPTIONS || stream == DOTNET_STREAM_ALLOCATIONS ||
+		stream == DOTNET_STREAM_COUNTS);
 	return begin_step(client, (enum step)stream);
 }
 
@@ -609,6 +620,7 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	uint64_t stacks = bytes_of(client, DOTNET_STREAM_STACKS);
 	uint64_t activities = bytes_of(client, DOTNET_STREAM_ACTIVITIES);
 	uint64_t exceptions = bytes_of(client, DOTNET_STREAM_EXCEPTIONS);
+	uint64_t allocations = bytes_of(client, DOTNET_STREAM_ALLOCATIONS);
 
 	client->now_ns = now_ns;
 	if (client->state == DOTNET_ENDED || take_round(client, now_ns))
@@ -627,11 +639,13 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 			 is_behind(client, DOTNET_STREAM_STACKS) ||
 			 is_behind(client, DOTNET_STREAM_ACTIVITIES) ||
 			 is_behind(client, DOTNET_STREAM_EXCEPTIONS) ||
+			 is_behind(client, DOTNET_STREAM_ALLOCATIONS) ||
 			 is_behind(client, DOTNET_STREAM_SAMPLES);
 	rest(client, DOTNET_STREAM_LIVE, live, now_ns);
 	rest(client, DOTNET_STREAM_STACKS, stacks, now_ns);
 	rest(client, DOTNET_STREAM_ACTIVITIES, activities, now_ns);
 	rest(client, DOTNET_STREAM_EXCEPTIONS, exceptions, now_ns);
+	rest(client, DOTNET_STREAM_ALLOCATIONS, allocations, now_ns);
 	take_rundown(client);
 	judge_state(client, now_ns);
 	judge_end(client, now_ns);

@@ -114,6 +114,9 @@ void dotnet_client_activities(struct dotnet_client *client);
  */
 void dotnet_client_exceptions(struct dotnet_client *client);
 
+/* The same for the sampled allocations that dotnet_client_stacks() requested. */
+void dotnet_client_allocations(struct dotnet_client *client);
+
 /* Ends a session that is open, the others continue. A second call has no effect. */
 void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns);
 
@@ -167,7 +170,7 @@ bool dotnet_client_rundown(struct dotnet_client *client);
 bool dotnet_client_methods(struct dotnet_client *client);
 
 /*
- * Opens the session for exceptions again, or the one for counters; the state is DOTNET_ASKING until
+ * Opens the session for exceptions or allocations again, or the one for counters; the state is DOTNET_ASKING until
  * then. False: not possible now.
  */
 bool dotnet_client_open(struct dotnet_client *client, enum dotnet_stream stream);

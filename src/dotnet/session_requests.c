@@ -66,7 +66,8 @@ static bool is_denied(const struct session_requests *requests, uint32_t count, u
 
 struct stack_events session_requests_stacked(const struct session_requests *requests)
 {
-	unsigned without = requests->exceptions ? STACKS_OF_EXCEPTIONS : 0;
+	unsigned without = (requests->exceptions ? STACKS_OF_EXCEPTIONS : 0u) |
+			   (requests->allocations ? STACKS_OF_ALLOCATIONS : 0u);
 
 	return (struct stack_events){ .kinds = requests->stack_kinds & ~without,
 		.since_10 = requests->collect_command == IPC_COLLECT_TRACING_5 };
@@ -135,6 +136,12 @@ static struct ipc_provider provider_of(const struct stack_events *events,
 	return provider;
 }
 
+static struct stack_events events_of(const struct session_requests *requests, unsigned kinds)
+{
+	return (struct stack_events){ .kinds = kinds,
+		.since_10 = requests->collect_command == IPC_COLLECT_TRACING_5 };
+}
+
 static void stacked_provider(struct session_requests *requests)
 {
 	const struct stack_events events = session_requests_stacked(requests);
@@ -144,10 +151,16 @@ static void stacked_provider(struct session_requests *requests)
 
 static void thrown_provider(struct session_requests *requests)
 {
-	const struct stack_events events = { .kinds = STACKS_OF_EXCEPTIONS,
-		.since_10 = requests->collect_command == IPC_COLLECT_TRACING_5 };
+	const struct stack_events events = events_of(requests, STACKS_OF_EXCEPTIONS);
 
 	requests->thrown = provider_of(&events, requests->thrown_ids);
+}
+
+static void allocated_provider(struct session_requests *requests)
+{
+	const struct stack_events events = events_of(requests, STACKS_OF_ALLOCATIONS);
+
+	requests->allocated = provider_of(&events, requests->allocated_ids);
 }
 
 static bool has_thrown_stacks(const struct session_requests *requests)
@@ -160,6 +173,7 @@ void session_requests_describe(struct session_requests *requests, enum dotnet_st
 {
 	bool stacked = sent == IPC_COLLECT_TRACING_2 || stream == DOTNET_STREAM_SAMPLES ||
 		       stream == DOTNET_STREAM_STACKS || stream == DOTNET_STREAM_ACTIVITIES ||
+		       stream == DOTNET_STREAM_ALLOCATIONS ||
 		       (stream == DOTNET_STREAM_EXCEPTIONS && has_thrown_stacks(requests));
 	const char *stacks = stacked ? "with stacks" : "no stacks";
 	uint32_t live_count = live_providers(requests, requests->live);
@@ -177,6 +191,10 @@ void session_requests_describe(struct session_requests *requests, enum dotnet_st
 	if (stream == DOTNET_STREAM_EXCEPTIONS)
 		bytes_printf(text, "exceptions %s:0x%" PRIx64 ":%" PRIu32, requests->thrown.name,
 			requests->thrown.keywords, requests->thrown.level);
+	if (stream == DOTNET_STREAM_ALLOCATIONS)
+		bytes_printf(text, "allocations %s:0x%" PRIx64 ":%" PRIu32,
+			requests->allocated.name, requests->allocated.keywords,
+			requests->allocated.level);
 	if (stream == DOTNET_STREAM_COUNTS)
 		bytes_text(text, "counters " RUNTIME_COUNTERS);
 	if (stream == DOTNET_STREAM_METHODS)
@@ -253,6 +271,11 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 		thrown_provider(requests);
 		options.providers = &requests->thrown;
 		options.no_stacks = !has_thrown_stacks(requests);
+		break;
+	case DOTNET_STREAM_ALLOCATIONS:
+		allocated_provider(requests);
+		options.providers = &requests->allocated;
+		options.no_stacks = false;
 		break;
 	case DOTNET_STREAM_COUNTS:
 		options.providers = &counters;

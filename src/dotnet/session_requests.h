@@ -25,6 +25,7 @@ struct session_requests {
 	uint32_t wanted_count;
 	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
 	bool exceptions;      /* they have a session of their own, and are in no other */
+	bool allocations;     /* likewise, if they are of stack_kinds */
 	bool untold;          /* no events for newly compiled methods */
 	bool lines;           /* IL offsets of methods are wanted */
 	/* the live session is opened before the first method is compiled */
@@ -36,6 +37,8 @@ struct session_requests {
 	uint32_t stacked_ids[STACK_EVENTS_MAX];
 	struct ipc_provider thrown; /* of the session for exceptions */
 	uint32_t thrown_ids[STACK_EVENTS_MAX];
+	struct ipc_provider allocated; /* of the session for allocations */
+	uint32_t allocated_ids[STACK_EVENTS_MAX];
 	struct activity_providers activity;
 };
 

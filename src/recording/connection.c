@@ -151,7 +151,7 @@ void connection_drop_client(struct connection *connection)
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
 		(void)connection_bytes(connection, (enum dotnet_stream)i, NULL,
 			0); /* freeing cannot fail */
-	exception_watch_end(&connection->watch, clock_monotonic_ns());
+	connection_end_exceptions(connection, clock_monotonic_ns());
 }
 
 void managed_tell_unguarded(struct managed *managed, const char *why)

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "dotnet/held_runtime.h"
 #include "dotnet/runtime_client.h"
+#include "recording/event_windows.h"
 #include "recording/exception_watch.h"
 #include "recording/managed_outcome.h"
 #include "symbolize/symbolizer_state.h"
@@ -75,7 +76,9 @@ struct connection {
 	int relayed[DOTNET_STREAM_COUNT];
 	uint64_t activity_count; /* events of the session for activities */
 	struct exception_watch watch;
+	struct event_windows allocations;
 	uint64_t switch_ns; /* earliest time at which a session for exceptions is opened again */
+	uint64_t reopen_ns; /* likewise, for allocations */
 	uint32_t process;
 	uint32_t pid;
 	uint32_t inner_pid; /* its pid in its own namespace */
@@ -113,6 +116,8 @@ struct managed {
 	unsigned stack_kinds;     /* enum stacks_of */
 	uint64_t activity_max;    /* events of activities of a process; 0: no session for them */
 	uint32_t exception_rate;  /* exceptions a second of a process; 0: all are observed */
+	uint32_t allocation_rate; /* sampled allocations a second, likewise */
+	uint64_t end_ns;          /* of the recording; 0: it goes on */
 	bool live_counts;         /* the live session has the values of the runtime's counters */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;
@@ -176,14 +181,18 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 
 /* ---- connection_exceptions.c ---- */
 
-/* The client is new: requests the session for exceptions, if they are bounded. */
+/* The client is new: requests the sessions for exceptions and allocations, if they are bounded. */
 void connection_begin_exceptions(struct connection *connection);
 
-/* Opens and closes the sessions for exceptions and for their counter. */
+/* All streams have ended. */
+void connection_end_exceptions(struct connection *connection, uint64_t now_ns);
+
+/* Opens and closes the sessions for exceptions, for their counter, and for allocations. */
 void connection_advance_exceptions(struct connection *connection, uint64_t now_ns);
 
 /* Called by the relay for an event of the session for exceptions. `context` is the connection. */
 bool connection_on_exception(void *context, const struct event *event);
+bool connection_on_allocation(void *context, const struct event *event); /* likewise */
 
 /* Takes the number of exceptions from an event of the stream that is a value of their counter. */
 void connection_take_count(struct connection *connection, enum dotnet_stream stream,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clocks.h"
 #include "base/cursor.h"
 #include "dotnet/ipc.h"
 #include "dotnet/runtime_client.h"
@@ -19,6 +20,9 @@
 /* More than this is no number of exceptions, nor an interval of counters. */
 #define COUNT_MAX      1e12
 #define INTERVAL_MAX_S 3600.0f
+
+/* A stack takes the program some 10 us: half a percent of a CPU. */
+#define ALLOCATION_RATE 500u
 
 #define COUNTERS_PROVIDER "System.Runtime"
 /* What diagnose requests: then the values are in the live session. */
@@ -38,6 +42,8 @@ void managed_bound(struct managed *managed, uint32_t rate)
 	const struct ipc_provider *counters = provider_of(managed, COUNTERS_PROVIDER);
 	bool stacks = managed->stack_kinds & STACKS_OF_EXCEPTIONS;
 
+	if (rate && managed->stack_kinds & STACKS_OF_ALLOCATIONS)
+		managed->allocation_rate = ALLOCATION_RATE;
 	if (!runtime || (runtime->keywords & CLR_KEYWORD_EXCEPTION) || runtime->only_event_ids)
 		return;
 	for (uint32_t i = 0; i < runtime->event_id_count; i++)
@@ -52,6 +58,7 @@ void managed_bound(struct managed *managed, uint32_t rate)
 
 void managed_limit(struct managed *managed, uint64_t end_ns)
 {
+	managed->end_ns = end_ns;
 	for (uint32_t i = 0; i < managed->list.count; i++)
 		exception_watch_limit(&managed->list.items[i]->watch, end_ns);
 }
@@ -61,8 +68,22 @@ void connection_begin_exceptions(struct connection *connection)
 	exception_watch_begin(&connection->watch);
 	connection->watch.rate = connection->names_only ? 0 : connection->managed->exception_rate;
 	connection->switch_ns = 0;
+	connection->allocations.rate =
+		connection->names_only ? 0 : connection->managed->allocation_rate;
 	if (connection->watch.rate)
 		dotnet_client_exceptions(connection->client);
+	if (connection->allocations.rate) {
+		event_windows_begin(&connection->allocations, clock_monotonic_ns());
+		dotnet_client_allocations(connection->client);
+	}
+}
+
+void connection_end_exceptions(struct connection *connection, uint64_t now_ns)
+{
+	uint64_t end_ns = connection->managed->end_ns;
+
+	exception_watch_end(&connection->watch, now_ns);
+	event_windows_end(&connection->allocations, end_ns && end_ns < now_ns ? end_ns : now_ns);
 }
 
 /* The time of an event on this machine's clock. */
@@ -83,6 +104,21 @@ bool connection_on_exception(void *context, const struct event *event)
 		return false;
 	exception_watch_event(&connection->watch,
 		time_of(connection, DOTNET_STREAM_EXCEPTIONS, event));
+	return true;
+}
+
+bool connection_on_allocation(void *context, const struct event *event)
+{
+	struct connection *connection = context;
+	const struct schema *schema =
+		&connection->managed->trace->schemas.items[event->schema_index];
+
+	if (schema->provider_kind != PROVIDER_CLR ||
+		(schema->event_id != CLR_ID_AllocationSampled &&
+			schema->event_id != CLR_ID_GCAllocationTick))
+		return false;
+	event_windows_event(&connection->allocations,
+		time_of(connection, DOTNET_STREAM_ALLOCATIONS, event));
 	return true;
 }
 
@@ -148,12 +184,29 @@ void connection_take_count(struct connection *connection, enum dotnet_stream str
 		(uint64_t)((double)interval_s * 1e9), (uint64_t)(count + 0.5), now_ns);
 }
 
+static void advance_allocations(struct connection *connection, uint64_t now_ns)
+{
+	struct dotnet_client *client = connection->client;
+	bool is_open = dotnet_client_streams(client, DOTNET_STREAM_ALLOCATIONS);
+	bool open = event_windows_advance(&connection->allocations, is_open, now_ns);
+
+	if (!open)
+		dotnet_client_end(client, DOTNET_STREAM_ALLOCATIONS, now_ns);
+	else if (!is_open && connection->allocations.asked_ns && now_ns >= connection->reopen_ns &&
+		 dotnet_client_open(client, DOTNET_STREAM_ALLOCATIONS))
+		connection->reopen_ns = now_ns + SWITCH_NS;
+}
+
 void connection_advance_exceptions(struct connection *connection, uint64_t now_ns)
 {
 	const struct managed *managed = connection->managed;
 	struct dotnet_client *client = connection->client;
 
-	if (!connection->watch.rate || !client || managed->pause_ns || managed->stopping)
+	if (!client || managed->pause_ns || managed->stopping)
+		return;
+	if (connection->allocations.rate && !managed->end_ns)
+		advance_allocations(connection, now_ns);
+	if (!connection->watch.rate)
 		return;
 	struct exception_sessions sessions = {
 		.observes = dotnet_client_streams(client, DOTNET_STREAM_EXCEPTIONS),
@@ -188,6 +241,14 @@ static uint64_t observed_ns(const struct connection *connection)
 		return relay_sorted_ns(connection->managed->relay, number) +
 		       (uint64_t)relay_clock_offset_ns(connection->managed->relay, number);
 	return dotnet_client_streams(connection->client, DOTNET_STREAM_EXCEPTIONS) ? 0 : UINT64_MAX;
+}
+
+bool managed_take_windows_gap(struct managed *managed, uint32_t process,
+	struct windows_gap *ret_gap)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	return at && event_windows_take(&managed->list.items[at - 1]->allocations, ret_gap);
 }
 
 bool managed_take_gap(struct managed *managed, uint32_t process, uint64_t now_ns,

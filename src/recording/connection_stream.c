@@ -283,6 +283,7 @@ static int relay_through(struct connection *connection, enum dotnet_stream strea
 		[DOTNET_STREAM_STACKS] = on_stack_event,
 		[DOTNET_STREAM_ACTIVITIES] = on_activity,
 		[DOTNET_STREAM_EXCEPTIONS] = connection_on_exception,
+		[DOTNET_STREAM_ALLOCATIONS] = connection_on_allocation,
 		[DOTNET_STREAM_COUNTS] = on_count,
 		[DOTNET_STREAM_SAMPLES] = on_sample,
 	};

@@ -6,6 +6,7 @@
 #include "pipeline/relay.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
+#include "recording/event_windows.h"
 #include "recording/exception_watch.h"
 #include "recording/process_table.h"
 #include "recording/live_options.h"
@@ -182,8 +183,22 @@ static void write_gap(struct live_events *events, uint32_t process, const struct
 	events->bound.counted += gap->count;
 }
 
+static void write_windows_gap(struct live_events *events, uint32_t process,
+	const struct windows_gap *gap)
+{
+	process_table_announce(events->table, process);
+	payload_event_gap(&events->table->writer->payload,
+		&(struct payload_event_gap){ .provider = PROVIDER_CLR_NAME,
+			.event_id = CLR_ID_AllocationSampled,
+			.from_ns = gap->from_ns,
+			.to_ns = gap->to_ns });
+	session_writer_emit_about(events->table->writer, SPOOR_EVENT_GAP, process);
+}
+
 void live_events_tell_losses(struct live_events *events)
 {
+	struct windows_gap windows_gap;
+
 	uint64_t now_ns = clock_monotonic_ns();
 	struct exception_gap gap;
 
@@ -195,6 +210,8 @@ void live_events_tell_losses(struct live_events *events)
 		events->table->rows.items[i].events_cut = 0;
 		while (managed_take_gap(events->table->managed, i, now_ns, &gap))
 			write_gap(events, i, &gap);
+		while (managed_take_windows_gap(events->table->managed, i, &windows_gap))
+			write_windows_gap(events, i, &windows_gap);
 		if (!managed_take_losses(events->table->managed, i, &lost, &dropped))
 			continue;
 		tell_loss(events, i, "eventpipe", lost);

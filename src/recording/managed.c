@@ -143,6 +143,7 @@ bool managed_is_busy(const struct managed *managed, uint32_t process)
 	return managed->list.items[at - 1]->state != CONNECTION_OVER ||
 	       managed->list.items[at - 1]->held.waits ||
 	       exception_watch_has_gaps(&managed->list.items[at - 1]->watch) ||
+	       managed->list.items[at - 1]->allocations.gap.to_ns ||
 	       (managed->relay && relay_waits(managed->relay, process));
 }
 
@@ -335,9 +336,10 @@ void managed_await(const struct managed *managed, struct poll_set *set)
 		poll_set_wake(set, 0);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct connection *connection = managed->list.items[i];
-		if (connection->client && connection->watch.rate && !managed->stopping &&
-			!managed->pause_ns)
+		if (connection->client && !managed->stopping && !managed->pause_ns) {
 			poll_set_wake(set, exception_watch_deadline_ns(&connection->watch));
+			poll_set_wake(set, event_windows_deadline_ns(&connection->allocations));
+		}
 		if (connection->client)
 			dotnet_client_await(connection->client, set);
 		else if (connection->state != CONNECTION_OVER && !managed->stopping &&

@@ -49,6 +49,7 @@ struct poll_set;
 struct symbolizer;
 struct relay;
 struct trace;
+struct windows_gap;
 
 /* The guard of the sessions; NULL: there is none. Valid until managed_free(), or the next managed_advance(). */
 struct guard *managed_guard(const struct managed *managed);
@@ -78,7 +79,8 @@ void managed_activities(struct managed *managed, uint64_t max);
 
 /*
  * Of a process that throws more than `rate` exceptions a second they are observed in short windows
- * only (exception_watch.h); 0: always. No effect if the requested keywords have all steps of an
+ * only (exception_watch.h), and so are sampled allocations with stacks above a rate of their own; 0:
+ * always. No effect on exceptions if the requested keywords have all steps of an
  * exception. Called after managed_stacks(), before the first managed_watch().
  */
 void managed_bound(struct managed *managed, uint32_t rate);
@@ -89,6 +91,10 @@ void managed_limit(struct managed *managed, uint64_t end_ns);
 /* The next exceptions of a process that were not observed. False: none for now. */
 bool managed_take_gap(struct managed *managed, uint32_t process, uint64_t now_ns,
 	struct exception_gap *ret_gap);
+
+/* The next time in which a process's sampled allocations were not observed. False: none for now. */
+bool managed_take_windows_gap(struct managed *managed, uint32_t process,
+	struct windows_gap *ret_gap);
 
 /*
  * Lets the runtimes sample their managed threads, and reports each sample: `stack` is an index of

@@ -33,6 +33,11 @@ static void add_heading(struct bytes *out, const struct answers *answers,
 	else
 		text_add_things(out, process->count, "tick of about 100 kB",
 			"ticks of about 100 kB");
+	double observed = allocations_observed(allocations, process->process);
+	if (observed < 1)
+		bytes_printf(out,
+			"\n  observed     in %.1f %% of the time, as there were too many; scaled to the whole of it",
+			100 * observed);
 	bytes_text(out, "\n  kinds        small objects ");
 	text_add_size(out, allocations_of_kind(allocations, process, ALLOCATION_SMALL));
 	bytes_text(out, ", large ");
@@ -116,6 +121,7 @@ static void add_json_members(struct json *j, const struct answers *answers,
 	json_u64(j, "large_bytes", allocations_of_kind(allocations, process, ALLOCATION_LARGE));
 	json_u64(j, "pinned_bytes", allocations_of_kind(allocations, process, ALLOCATION_PINNED));
 	json_u64(j, "events", process->count);
+	json_f64(j, "observed_share", allocations_observed(allocations, process->process));
 	json_z(j, "source", allocations_are_sampled(allocations, process) ? "samples" : "ticks");
 	answer_json_timeline(j, answers, &process->line);
 	json_array(j, "types");

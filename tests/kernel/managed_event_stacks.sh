@@ -42,7 +42,7 @@ checked ten.nettrace 200
 has text '  Microsoft-Windows-DotNETRuntime/Exception/Start  '
 has text '^    Told\.Throw\(\)  Managed\.dll$'
 "$spoor" report -v ten.nettrace >report || fail report
-has report 'live [^;]*, no stacks; events Microsoft-Windows-DotNETRuntime:0xc0000014001:5, 16 MB, with stacks; exceptions Microsoft-Windows-DotNETRuntime:0x200000000:2, 16 MB, with stacks'
+has report 'live [^;]*, no stacks; events Microsoft-Windows-DotNETRuntime:0x40000014001:5, 16 MB, with stacks; exceptions Microsoft-Windows-DotNETRuntime:0x200000000:2, 16 MB, with stacks; allocations Microsoft-Windows-DotNETRuntime:0x80000000000:4, 16 MB, with stacks'
 
 "$spoor" flame --event Exception/Start -f folded -o folded ten.nettrace 2>flame.err || fail "flame --event: $(cat flame.err)"
 [ "$(frames folded 'Told\.Run\(int\);Told\.Throw\(\)')" = 180 ] || fail "the main thread's throws are not 180: $(cat folded)"

@@ -18,14 +18,14 @@ stacks="16 MB, no stacks; events $runtime"
 begin idle idle 600000
 session cpu "$runtime:0x38:[45]"
 session gc "$runtime:0x39:[45], $stacks:0x1:4"
-session alloc "$runtime:0x39:[45], $stacks:0x80000000000:4"
+session alloc "$runtime:0x39:[45], 16 MB, no stacks; allocations $runtime:0x80000000000:4"
 session locks,waits "$runtime:0x4038:[45], $stacks:0x40000004000:5"
 session threadpool "$runtime:0x14038:[45], $stacks:0x40000014000:5"
 session async "$runtime:0x38:[45], System\.Threading\.Tasks\.TplEventSource:0xc3:4"
 session http "$runtime:0x38:[45], Microsoft\.AspNetCore\.Hosting:0xffffffffffffffff:4, .*Microsoft-Diagnostics-DiagnosticSource:0x2:4"
 session db "$runtime:0x38:[45], System\.Threading\.Tasks\.TplEventSource:0x80:4, Microsoft\.Data\.SqlClient\.EventSource:0x1:4, .*Microsoft-Diagnostics-DiagnosticSource:0x2:4"
 session startup "$runtime:0x210000003c:5, Microsoft\.AspNetCore\.Hosting:0xffffffffffffffff:4"
-session all "$runtime:0x210001403d:5, .*, $stacks:0xc0000014001:5, 16 MB, with stacks; exceptions $runtime:0x200000000:2"
+session all "$runtime:0x210001403d:5, .*, $stacks:0x40000014001:5, 16 MB, with stacks; exceptions $runtime:0x200000000:2, 16 MB, with stacks; allocations $runtime:0x80000000000:4"
 
 # Two profiles, given as one option each: 200 exceptions with their stacks, and the collections; nothing of the usual rest.
 begin thrower events 200

@@ -1,6 +1,8 @@
 /* Allocated bytes by type and stack: versions of the tick, weights of samples, one source a process. */
 #include "unit/answers_fixture.h"
 
+#include "trace/spoor_payload.h"
+
 static void tick(struct fixture *f, uint64_t at_ms, uint32_t kind, uint64_t size, const char *type)
 {
 	struct bytes payload = { 0 };
@@ -66,6 +68,34 @@ static void test_ticks(void **state)
 	assert_int_equal(row_of(&f, 1)->amount, 210000);
 	assert_int_equal(row_of(&f, 1)->count, 2);
 	assert_non_null(strstr(fixture_function(&f, row_of(&f, 1)->key.place), "Main"));
+	fixture_end(&f);
+}
+
+/* Of 1,000 ms, 800 were not observed: what was seen stands for five times as much. */
+static void test_gaps(void **state)
+{
+	struct fixture f;
+	struct bytes payload = { 0 };
+
+	(void)state;
+	fixture_begin(&f, ANSWER_ALLOC);
+	sample(&f, 50, 0, 1000000, "Image");
+	sample(&f, 950, 0, 1000000, "Image");
+	payload_event_gap(&payload, &(struct payload_event_gap){ .provider = PROVIDER_CLR_NAME,
+					    .event_id = CLR_ID_AllocationSampled,
+					    .from_ns = BEGIN_NS + 100 * MS,
+					    .to_ns = BEGIN_NS + 900 * MS });
+	fixture_event(&f, 960,
+		&(struct schema){ .provider_kind = PROVIDER_SPOOR, .event_id = ID_SPOOR_EVENT_GAP },
+		NULL, &payload);
+	fixture_finish(&f);
+	const struct allocations *a = &f.answers.allocations;
+	const struct tally_process *process = &a->tally.processes.items[0];
+	assert_int_equal(process->count, 2);
+	assert_in_range(process->amount, 9990000, 10010000);
+	assert_int_equal(row_of(&f, 0)->amount, process->amount);
+	assert_true(allocations_observed(a, process->process) > 0.199 &&
+		    allocations_observed(a, process->process) < 0.201);
 	fixture_end(&f);
 }
 
@@ -139,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ticks),
 		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_both),
 		cmocka_unit_test(test_profile),
 	};
