@@ -759,10 +759,12 @@ template <typename T> using elements_ = typename elements_of<T>::type;
 
 /*
  * A template, so that a call whose arguments fit the C function takes that one, and so that both
- * may have the same parameters. Internal linkage, because it refers to static functions.
+ * may have the same parameters. Internal linkage, because it refers to static functions. The event may
+ * be in a header whose declarations are extern "C".
  */
 #undef SPOOR_OVERLOAD_
 #define SPOOR_OVERLOAD_(n, full, ...)                                                         \
+	extern "C++" {                                                                        \
 	template <typename = void>                                                            \
 	[[maybe_unused]] static inline void full(SPOOR_LIST_##n(SPOOR_CPP, , __VA_ARGS__))    \
 	{                                                                                     \
@@ -777,6 +779,7 @@ template <typename T> using elements_ = typename elements_of<T>::type;
 			SPOOR_EACH_##n(SPOOR_PUT, , __VA_ARGS__)(void) p_;                    \
 			spoor_fire_end(slot_);                                                \
 		}                                                                             \
+	}                                                                                     \
 	}
 
 #endif

@@ -12,6 +12,15 @@ cd "$work"
 warnings='-pedantic -Wall -Wextra -Wshadow -Wconversion -Wundef -Wcast-qual -Werror'
 
 "$cc" -std=c11 $warnings -I"$top/include" -c "$here/both_part.c" -o part.o
+# A header for both languages, whose declarations are in one bracket.
+cat >bracket.cc <<'END'
+#include <spoor/spoor.hpp>
+extern "C" {
+SPOOR_PROVIDER(both, "Both")
+SPOOR_EVENT(both, order, 1, SPOOR_INFO, 0x1, (u32, number), (text, name))
+}
+int main() { both_order(7, "x"); both_order(7, std::string_view("x")); }
+END
 ran=0
 for cxx in c++ clang++ clang++-14; do
 	command -v "$cxx" >/dev/null || continue
@@ -23,6 +32,8 @@ for cxx in c++ clang++ clang++-14; do
 			echo "FAILED: $cxx $mode: $result"
 			exit 1
 		}
+		# shellcheck disable=SC2086
+		"$cxx" $mode $warnings -I"$top/include" -fsyntax-only bracket.cc
 		ran=$((ran + 1))
 	done
 done
