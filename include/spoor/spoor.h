@@ -595,10 +595,11 @@ SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char 
 /*
  * Writes the event. 0; -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC:
  * the source has too many kinds of event; -ENOTSUP: it was written for sessions, but the tools of a
- * logger (<spoor/logger.h>) cannot have this kind of event, such as one with too long a name.
+ * logger (<spoor/logger.h>) cannot have this kind of event, such as one with too long a name. A second
+ * call, also after spoor_source_cancel(), is -EINVAL and has no effect.
  */
 SPOOR_API int spoor_source_end(struct spoor_writer *writer);
-/* In place of spoor_source_end(): the event is not written. */
+/* In place of spoor_source_end(): the event is not written. After it: no effect. */
 SPOOR_API void spoor_source_cancel(struct spoor_writer *writer);
 
 /* Sets the event's opcode, which is SPOOR_OPCODE_INFO otherwise. */

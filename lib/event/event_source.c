@@ -521,6 +521,11 @@ int spoor_source_end(struct spoor_writer *writer)
 	}
 	if (writer->payload != writer->inline_payload)
 		free(writer->payload);
+	/* A second end, or a cancel in a common cleanup, has no effect. */
+	writer->payload = writer->inline_payload;
+	writer->payload_size = 0;
+	writer->payload_room = sizeof(writer->inline_payload);
+	writer->failed = true;
 	return r;
 }
 

@@ -426,7 +426,7 @@ int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *r
 	struct spoor_event_view view;
 
 	if (!session || !session->sink || session->sink->ops != &queue_ops ||
-		of(session->sink)->function || !ret_event)
+		of(session->sink)->function || !ret_event || !ret_event->size)
 		return -EINVAL;
 	struct queue_sink *queue = of(session->sink);
 	if (!queue_next(queue, platform_now_ns() + timeout_ms * UINT64_C(1000000), &event)) {
@@ -436,7 +436,6 @@ int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *r
 		return ended ? -ESHUTDOWN : 0;
 	}
 	view_of(queue, &event, &view);
-	memcpy(ret_event, &view,
-		ret_event->size && ret_event->size < sizeof(view) ? ret_event->size : sizeof(view));
+	memcpy(ret_event, &view, ret_event->size < sizeof(view) ? ret_event->size : sizeof(view));
 	return 1;
 }

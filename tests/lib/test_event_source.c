@@ -123,6 +123,58 @@ static void structs_nest_and_are_found(void **state)
 	spoor_source_free(source);
 }
 
+/* A cleanup path may cancel what was ended. Small payloads are in the writer, large ones are not. */
+static void a_second_end_has_no_effect(void **state)
+{
+	struct spoor_event_source *source = spoor_source_new("Source");
+	struct spoor_session *session = listen("Source", SPOOR_INFO);
+	struct spoor_session_counts counts = { .size = sizeof(counts) };
+	static char text[20000];
+	struct spoor_writer w;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	for (int large = 0; large < 2; large++) {
+		for (int second = 0; second < 3; second++) {
+			assert_true(spoor_source_begin(source, "Twice", SPOOR_INFO, 0, &w));
+			spoor_write_text(&w, "text", large ? text : "short");
+			if (second == 2)
+				spoor_source_cancel(&w);
+			else
+				assert_int_equal(spoor_source_end(&w), 0);
+			if (second == 1)
+				spoor_source_cancel(&w);
+			else
+				assert_int_equal(spoor_source_end(&w), -EINVAL);
+		}
+	}
+	spoor_session_stop(session);
+	spoor_session_count(session, &counts);
+	assert_int_equal(counts.written, 4);
+	assert_int_equal(counts.lost, 0);
+	spoor_session_free(session);
+	spoor_source_free(source);
+}
+
+/* Without a size there is nowhere for the event, which would be gone. */
+static void a_view_needs_its_size(void **state)
+{
+	struct spoor_event_source *source = spoor_source_new("Source");
+	struct spoor_session *session = listen("Source", SPOOR_INFO);
+	struct spoor_event_view view = { .size = 0 };
+	struct spoor_writer w;
+
+	(void)state;
+	assert_true(spoor_source_begin(source, "One", SPOOR_INFO, 0, &w));
+	assert_int_equal(spoor_source_end(&w), 0);
+	assert_int_equal(spoor_listener_read(session, &view, 2000), -EINVAL);
+	view.size = sizeof(view);
+	assert_int_equal(spoor_listener_read(session, &view, 20000), 1);
+	spoor_session_stop(session);
+	spoor_session_free(session);
+	spoor_source_free(source);
+}
+
 static void what_is_too_much_is_refused(void **state)
 {
 	struct spoor_event_source *source = spoor_source_new("Source");
@@ -225,6 +277,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_by_what_they_say),
 		cmocka_unit_test(structs_nest_and_are_found),
+		cmocka_unit_test(a_second_end_has_no_effect),
+		cmocka_unit_test(a_view_needs_its_size),
 		cmocka_unit_test(what_is_too_much_is_refused),
 		cmocka_unit_test(threads_share_kinds),
 	};
