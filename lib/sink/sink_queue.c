@@ -91,25 +91,30 @@ static void queue_unref(struct queue_sink *queue)
 }
 
 /*
- * The next event, from the current chunk or the next one. Called by the one reader, without the
- * lock held.
+ * The next event, from the current chunk or the next one. Waits for so long; UINT64_MAX: without a
+ * limit. Called by the one reader, without the lock held.
  */
-static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pipe_event *ret_event)
+static bool queue_next(struct queue_sink *queue, uint64_t timeout_ns, struct pipe_event *ret_event)
 {
-	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u),
-		.tv_nsec = (long)(deadline_ns % 1000000000u) };
+	struct timespec deadline = { 0 };
 
 	while (!queue->reading || !store_next(queue->reading, &queue->cursor, ret_event)) {
 		struct store_chunk *old = queue->reading;
 		int r = 0;
 
+		/* Not for each event: reading the clock costs as much as the event. */
+		if (timeout_ns != UINT64_MAX && !deadline.tv_sec) {
+			uint64_t until = platform_now_ns() + timeout_ns;
+			deadline.tv_sec = (time_t)(until / 1000000000u);
+			deadline.tv_nsec = (long)(until % 1000000000u);
+		}
 		queue->reading = NULL;
 		queue->cursor = (struct store_cursor){ 0 };
 		pthread_mutex_lock(&queue->lock);
 		if (old)
 			__atomic_store_n(&queue->bytes, queue->bytes - old->room, __ATOMIC_RELAXED);
 		while (!queue->first && !queue->closing && !queue->abandoned && r == 0)
-			r = deadline_ns == UINT64_MAX
+			r = timeout_ns == UINT64_MAX
 				    ? pthread_cond_wait(&queue->changed, &queue->lock)
 				    : pthread_cond_timedwait(&queue->changed, &queue->lock,
 					      &deadline);
@@ -429,7 +434,7 @@ int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *r
 		of(session->sink)->function || !ret_event || !ret_event->size)
 		return -EINVAL;
 	struct queue_sink *queue = of(session->sink);
-	if (!queue_next(queue, platform_now_ns() + timeout_ms * UINT64_C(1000000), &event)) {
+	if (!queue_next(queue, timeout_ms * UINT64_C(1000000), &event)) {
 		pthread_mutex_lock(&queue->lock);
 		bool ended = queue->closing && !queue->first;
 		pthread_mutex_unlock(&queue->lock);
