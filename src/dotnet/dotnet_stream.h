@@ -16,6 +16,7 @@ enum dotnet_stream {
 	DOTNET_STREAM_RUNDOWN,
 	/* methods compiled during it, if the live session does not report them */
 	DOTNET_STREAM_METHODS,
+	DOTNET_STREAM_SETTLE, /* no event: see dotnet_client_open() */
 	DOTNET_STREAM_COUNT,
 };
 

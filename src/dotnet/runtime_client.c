@@ -51,6 +51,7 @@ enum step {
 	STEP_SAMPLES = DOTNET_STREAM_SAMPLES,
 	STEP_RUNDOWN = DOTNET_STREAM_RUNDOWN,
 	STEP_METHODS = DOTNET_STREAM_METHODS,
+	STEP_SETTLE = DOTNET_STREAM_SETTLE,
 	STEP_DONE = DOTNET_STREAM_COUNT,
 };
 
@@ -501,6 +502,13 @@ bool dotnet_client_streams(const struct dotnet_client *client, enum dotnet_strea
 	return pipe && eventpipe_state(pipe) == EVENTPIPE_STREAMING;
 }
 
+bool dotnet_client_has_ended(const struct dotnet_client *client, enum dotnet_stream stream)
+{
+	const struct eventpipe *pipe = client->sessions[stream].pipe;
+
+	return pipe && eventpipe_state(pipe) == EVENTPIPE_ENDED;
+}
+
 void dotnet_client_valued(struct dotnet_client *client, enum dotnet_stream stream)
 {
 	if (client->sessions[stream].pipe)
@@ -571,7 +579,7 @@ bool dotnet_client_methods(struct dotnet_client *client)
 bool dotnet_client_open(struct dotnet_client *client, enum dotnet_stream stream)
 {
 	assert(stream == DOTNET_STREAM_EXCEPTIONS || stream == DOTNET_STREAM_ALLOCATIONS ||
-		stream == DOTNET_STREAM_COUNTS);
+		stream == DOTNET_STREAM_COUNTS || stream == DOTNET_STREAM_SETTLE);
 	return begin_step(client, (enum step)stream);
 }
 

@@ -123,6 +123,9 @@ void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, 
 /* True while the session is open. */
 bool dotnet_client_streams(const struct dotnet_client *client, enum dotnet_stream stream);
 
+/* True when the session was ended, and its stream was read. */
+bool dotnet_client_has_ended(const struct dotnet_client *client, enum dotnet_stream stream);
+
 /* The first values of the counters that a session requests have come (eventpipe_valued()). */
 void dotnet_client_valued(struct dotnet_client *client, enum dotnet_stream stream);
 
@@ -170,6 +173,10 @@ bool dotnet_client_rundown(struct dotnet_client *client);
 bool dotnet_client_methods(struct dotnet_client *client);
 
 /*
+ * DOTNET_STREAM_SETTLE is opened and closed at once: while a session of the runtime's provider is open,
+ * the end of another one leaves its events enabled inside the runtime (.NET 10), where they cost as much as
+ * before, until the next session begins.
+ *
  * Opens the session for exceptions or allocations again, or the one for counters; the state is DOTNET_ASKING until
  * then. False: not possible now.
  */

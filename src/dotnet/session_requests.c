@@ -195,6 +195,8 @@ void session_requests_describe(struct session_requests *requests, enum dotnet_st
 		bytes_printf(text, "allocations %s:0x%" PRIx64 ":%" PRIu32,
 			requests->allocated.name, requests->allocated.keywords,
 			requests->allocated.level);
+	if (stream == DOTNET_STREAM_SETTLE)
+		bytes_text(text, "settle");
 	if (stream == DOTNET_STREAM_COUNTS)
 		bytes_text(text, "counters " RUNTIME_COUNTERS);
 	if (stream == DOTNET_STREAM_METHODS)
@@ -216,6 +218,11 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 	/* A session needs a provider; this one sends almost nothing. */
 	static const struct ipc_provider quiet = {
 		.name = PROVIDER_EVENTPIPE_NAME,
+		.level = 1,
+	};
+	static const struct ipc_provider settling = {
+		.name = PROVIDER_CLR_NAME,
+		.keywords = CLR_KEYWORD_LOADER,
 		.level = 1,
 	};
 	static const struct ipc_provider counters = {
@@ -291,6 +298,10 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 		break;
 	case DOTNET_STREAM_METHODS:
 		options.providers = requests->lines ? &methods_and_lines : &methods;
+		break;
+	case DOTNET_STREAM_SETTLE:
+		options.providers = &settling;
+		options.stop_at_once = true;
 		break;
 	case DOTNET_STREAM_COUNT:
 		assert(false);

@@ -78,6 +78,7 @@ struct connection {
 	struct exception_watch watch;
 	struct event_windows allocations;
 	uint64_t switch_ns; /* earliest time at which a session for exceptions is opened again */
+	bool unsettled;     /* a session was closed, whose events may still be enabled */
 	uint64_t reopen_ns; /* likewise, for allocations */
 	uint32_t process;
 	uint32_t pid;

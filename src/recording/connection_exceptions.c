@@ -67,7 +67,8 @@ void connection_begin_exceptions(struct connection *connection)
 {
 	exception_watch_begin(&connection->watch);
 	connection->watch.rate = connection->names_only ? 0 : connection->managed->exception_rate;
-	connection->switch_ns = 0;
+	connection->switch_ns = connection->reopen_ns = 0;
+	connection->unsettled = false;
 	connection->allocations.rate =
 		connection->names_only ? 0 : connection->managed->allocation_rate;
 	if (connection->watch.rate)
@@ -184,6 +185,29 @@ void connection_take_count(struct connection *connection, enum dotnet_stream str
 		(uint64_t)((double)interval_s * 1e9), (uint64_t)(count + 0.5), now_ns);
 }
 
+static void close_stream(struct connection *connection, enum dotnet_stream stream, uint64_t now_ns)
+{
+	if (!dotnet_client_streams(connection->client, stream))
+		return;
+	dotnet_client_end(connection->client, stream, now_ns);
+	connection->unsettled = true;
+}
+
+static bool is_closing(const struct connection *connection, enum dotnet_stream stream)
+{
+	return dotnet_client_session(connection->client, stream) &&
+	       !dotnet_client_streams(connection->client, stream) &&
+	       !dotnet_client_has_ended(connection->client, stream);
+}
+
+static void settle(struct connection *connection)
+{
+	if (connection->unsettled && !is_closing(connection, DOTNET_STREAM_EXCEPTIONS) &&
+		!is_closing(connection, DOTNET_STREAM_ALLOCATIONS) &&
+		dotnet_client_open(connection->client, DOTNET_STREAM_SETTLE))
+		connection->unsettled = false;
+}
+
 static void advance_allocations(struct connection *connection, uint64_t now_ns)
 {
 	struct dotnet_client *client = connection->client;
@@ -191,7 +215,7 @@ static void advance_allocations(struct connection *connection, uint64_t now_ns)
 	bool open = event_windows_advance(&connection->allocations, is_open, now_ns);
 
 	if (!open)
-		dotnet_client_end(client, DOTNET_STREAM_ALLOCATIONS, now_ns);
+		close_stream(connection, DOTNET_STREAM_ALLOCATIONS, now_ns);
 	else if (!is_open && connection->allocations.asked_ns && now_ns >= connection->reopen_ns &&
 		 dotnet_client_open(client, DOTNET_STREAM_ALLOCATIONS))
 		connection->reopen_ns = now_ns + SWITCH_NS;
@@ -204,6 +228,7 @@ void connection_advance_exceptions(struct connection *connection, uint64_t now_n
 
 	if (!client || managed->pause_ns || managed->stopping)
 		return;
+	settle(connection);
 	if (connection->allocations.rate && !managed->end_ns)
 		advance_allocations(connection, now_ns);
 	if (!connection->watch.rate)
@@ -218,7 +243,7 @@ void connection_advance_exceptions(struct connection *connection, uint64_t now_n
 
 	exception_watch_advance(&connection->watch, &sessions, now_ns);
 	if (!sessions.observe)
-		dotnet_client_end(client, DOTNET_STREAM_EXCEPTIONS, now_ns);
+		close_stream(connection, DOTNET_STREAM_EXCEPTIONS, now_ns);
 	if (!sessions.count && !managed->live_counts)
 		dotnet_client_end(client, DOTNET_STREAM_COUNTS, now_ns);
 	if (now_ns < connection->switch_ns || connection->watch.state == EXCEPTIONS_ALL)
