@@ -52,6 +52,11 @@ enum { SHN_UNDEF = 0, SHN_LORESERVE = 0xff00, SHN_XINDEX = 0xffff };
 #define RANK_UNDERSCORES 0x02u /* multiplied by 7 minus the number of leading underscores */
 #define RANK_GLOBAL      0x01u
 
+/* How large tables are sorted: digits of the address, from this number of functions on. */
+#define DIGIT_BITS        11u
+#define DIGIT_MASK        ((UINT64_C(1) << DIGIT_BITS) - 1)
+#define DIGIT_COUNT_LEAST 1000u
+
 struct function {
 	uint64_t begin;
 	uint32_t size;
@@ -249,13 +254,59 @@ static int compare_for_search(const void *a, const void *b)
 	return compare_functions(a, b);
 }
 
+/* Sorts by begin alone, in passes over the digits that differ. False: there is no memory for a copy. */
+static bool sort_by_begin(struct function *items, uint32_t count)
+{
+	cleanup(freep) struct function *copy = malloc((size_t)count * sizeof(*copy));
+	struct function *from = items;
+	struct function *to = copy;
+	uint64_t differing = 0;
+
+	if (!copy)
+		return false;
+	for (uint32_t i = 1; i < count; i++)
+		differing |= items[i].begin ^ items[0].begin;
+	for (unsigned shift = 0; shift < 64 && differing >> shift; shift += DIGIT_BITS) {
+		uint32_t places[1u << DIGIT_BITS] = { 0 };
+		uint32_t place = 0;
+		if (!(differing >> shift & DIGIT_MASK))
+			continue;
+		for (uint32_t i = 0; i < count; i++)
+			places[from[i].begin >> shift & DIGIT_MASK]++;
+		for (uint32_t digit = 0; digit <= DIGIT_MASK; digit++) {
+			uint32_t of = places[digit];
+			places[digit] = place;
+			place += of;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			to[places[from[i].begin >> shift & DIGIT_MASK]++] = from[i];
+		struct function *done = from;
+		from = to;
+		to = done;
+	}
+	if (from != items)
+		memcpy(items, from, (size_t)count * sizeof(*items));
+	return true;
+}
+
+/* `compare` orders by begin first. A large table is the main cost of its image. */
 static void sort(struct function *items, uint32_t count, int (*compare)(const void *, const void *))
 {
-	for (uint32_t i = 1; i < count; i++) {
-		if (compare(&items[i - 1], &items[i]) > 0) {
-			qsort(items, count, sizeof(*items), compare);
-			return;
-		}
+	uint32_t at = 1;
+
+	while (at < count && compare(&items[at - 1], &items[at]) <= 0)
+		at++;
+	if (at >= count)
+		return;
+	if (count < DIGIT_COUNT_LEAST || !sort_by_begin(items, count)) {
+		qsort(items, count, sizeof(*items), compare);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i = at) {
+		for (at = i + 1; at < count && items[at].begin == items[i].begin;)
+			at++;
+		if (at - i > 1)
+			qsort(items + i, at - i, sizeof(*items), compare);
 	}
 }
 

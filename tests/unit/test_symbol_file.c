@@ -311,6 +311,49 @@ static void test_libc(void **state)
 	symbol_file_close(file);
 }
 
+/* A table whose symbols are in no order: each of 1,200 functions has its name. */
+static void test_many(void **state)
+{
+	struct folder folder = { .asked = 0 };
+	struct symbol_file *file;
+	unsigned long long address;
+	char path[128];
+	char name[64];
+	unsigned count = 0;
+	uint64_t last = 0;
+	bool sorted = true;
+
+	(void)state;
+	snprintf(folder.path, sizeof(folder.path), "/tmp/test_symbol_file.XXXXXX");
+	if (!mkdtemp(folder.path) ||
+		system("for tool in cc nm awk; do command -v $tool || exit 1; done >/dev/null") !=
+			0)
+		skip();
+	run(folder.path,
+		"awk 'BEGIN { for (i = 0; i < 1200; i++) printf \"int f%d(int x) { return x + %d; }\\n\", i, i; "
+		"print \"int main(void) { return f7(1); }\" }' >many.c && cc -O0 -o many many.c && "
+		"nm -p many | awk '$2 == \"T\" && $3 ~ /^f[0-9]+$/ { print $1, $3 }' >names");
+	snprintf(path, sizeof(path), "%s/many", folder.path);
+	assert_int_equal(
+		symbol_file_open(open(path, O_RDONLY | O_CLOEXEC), path, NULL, &file, NULL), 0);
+	snprintf(path, sizeof(path), "%s/names", folder.path);
+	FILE *names = fopen(path, "r");
+	assert_non_null(names);
+	for (; fscanf(names, "%llx %63s", &address, name) == 2; count++) {
+		struct symbol_hit hit;
+		assert_true(symbol_file_find_vaddr(file, address, &hit));
+		assert_string_equal(hit.name, name);
+		assert_int_equal(hit.begin_vaddr, address);
+		sorted &= last < address;
+		last = address;
+	}
+	fclose(names);
+	assert_int_equal(count, 1200);
+	assert_false(sorted); /* as the linker writes them, in the order of its hash table */
+	symbol_file_close(file);
+	run(folder.path, "rm many many.c names && rmdir \"$PWD\"");
+}
+
 /* The owner truncates its file while it is read: names are missing, and no other harm is done. */
 static void test_cut_under_us(void **state)
 {
@@ -363,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_separate),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_cut_under_us),
 		cmocka_unit_test(test_refused),
 	};
