@@ -15,8 +15,8 @@ symbols() {
 
 # tiers FILE: prints address and tier of each compiled method in a recording.
 tiers() {
-	"$spoor" events "$1" --event ProcessSymbol --json >symbols.json 2>events.err || fail "events: $(cat events.err)"
-	value symbols.json '.fields | select(.Name | test("::.*\\[[A-Za-z0-9]*\\]")) | "\(.Start) \(.Name | sub(".*\\[(?<tier>[A-Za-z0-9]*)\\].*"; .tier))"' | sort -u
+	"$spoor" events "$1" --event ProcessSymbol --json >tiers.json 2>events.err
+	value tiers.json '.fields | select(.Name | test("::.*\\[[A-Za-z0-9]*\\]$")) | "\(.Start) \(.Name | capture("\\[(?<tier>[A-Za-z0-9]*)\\]$").tier)"' | sort -u
 }
 
 # Diagnostics switched off: the summary and the report give the source of the names, and the reason.
