@@ -1,5 +1,5 @@
 #!/bin/sh
-# layers_test.sh: violates each rule of layers.sh once, in a copy of the tree, and expects that layers.sh reports it. Violations that do not affect each other
+# layers_test.sh: violates each rule of layers.sh and comments.sh once, in a copy of the tree, and expects that it is reported. Violations that do not affect each other
 # share a copy and a run, because many copies take minutes on a busy machine.
 set -eu
 top=$(realpath "$(dirname "$0")/..")
@@ -74,6 +74,16 @@ echo '#include "lib/event/provider.h"' >>lib/event/stack_walk.h && echo '#includ
 echo '#include "gc/collector/collector_mark.h"' >>gc/collector/collector_object.h && echo '#include "gc/collector/collector_object.h"' >>gc/collector/collector_mark.h &&
 	expect 'an include cycle: gc/collector/.* -> gc/collector/'
 check
+
+# The rule of comments.sh.
+for line in '/* See no_such_function(). */' '/* no_such_function(&map, 1) */'; do
+	echo "$line" >>src/base/map.c
+	! sh "$top/tests/comments.sh" "$copy" >output 2>&1 && grep -q '^src/base/map.c:[0-9]*: a comment names no_such_function()' output || {
+		echo "not reported by comments.sh: $line"
+		failed=1
+	}
+	renew
+done
 
 [ $failed = 0 ] && echo "each violation was reported"
 exit $failed

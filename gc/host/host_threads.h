@@ -23,7 +23,7 @@ struct gc_host_thread {
 /* The attached thread that calls; NULL: it is not attached. */
 struct gc_host_thread *host_thread_current(void);
 
-/* For each thread; between host_threads_stop() and _continue(). */
+/* For each thread; between host_threads_stop() and host_threads_continue(). */
 struct gc_host_thread *host_threads_first(void);
 
 /* The slots EnablePreemptiveGC and DisablePreemptiveGC, for any thread. */

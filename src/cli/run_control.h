@@ -9,7 +9,8 @@
  *           requests = run_control_take(&control);        after each wait
  *   }
  *   ... close sessions and files ...
- *   code = listen_port_end(&port, &control, ...);         waits for the command (cli/listen_port.h)
+ *   code = listen_port_end(&port, &control, ...);         waits for the command (cli/listen_port.h);
+ *                                                         record has its own end
  *
  * Signals are caught by cli/interrupt.h, whose rules on a second and a third signal apply. One
  * struct run_control at a time, on the main thread.

@@ -2,7 +2,7 @@
  * The memory of a .NET process: reads numbers at addresses, with a sticky failure.
  *
  * The bytes come through a table of functions, so that tests can serve any. Whole pages are read and
- * kept for one pass, because most reads of a pass fall into few pages; clr_memory_pass() drops them.
+ * kept for one pass, because most reads of a pass fall into few pages; clr_pages_pass() drops them.
  * The page cache is shared by the processes of one caller. Not thread-safe.
  */
 #ifndef SPOOR_CODE_CLR_MEMORY_H

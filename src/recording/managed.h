@@ -4,7 +4,7 @@
  *
  * For every process passed to managed_watch(), a client (dotnet/runtime_client.h) opens a live and
  * a rundown session. Their streams are decoded (nettrace/nettrace_read.h) and the methods are added
- * (trace/clr.h) to the process's codemap in `names`. At most MANAGED_RUNDOWNS_MAX processes are in
+ * (trace/clr.h) to the process's codemap in `symbolizer`. At most MANAGED_RUNDOWNS_MAX processes are in
  * their rundown at a time; the others wait. A process without a diagnostics socket (it is starting)
  * is retried for 5 s.
  *

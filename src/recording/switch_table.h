@@ -3,7 +3,8 @@
  * each as a cswitch event when the thread is back on a CPU.
  *
  *   switch_table_begin()     once switches are recorded: which threads can run
- *   switch_table_out(), _in(), _waking(), _fork(), _exit()   in time order
+ *   switch_table_switch(), switch_table_waking(), switch_table_fork(), switch_table_exec(),
+ *   switch_table_exit()      in time order
  *   switch_table_flush()     at each flush of the file: writes the sums of short blocks
  *   switch_table_end()       once: the threads that live on
  *

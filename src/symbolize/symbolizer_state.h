@@ -106,7 +106,7 @@ struct symbolizer_hit_entry {
 	uint64_t time_ns; /* of the first sample */
 	uint32_t process;
 	uint32_t mapping; /* index in trace.mappings; 0: unknown */
-	uint8_t state;    /* enum hit_state in symbolizer.c: waiting, named, or the cause */
+	uint8_t state;    /* enum hit_state: waiting, named, or the cause */
 	uint8_t stub_tried;
 	/* tombstone: the code there was removed, and a new sample is looked up again */
 	bool gone;

@@ -3,8 +3,8 @@
  *
  * Built when a file has been read to its end, as names may follow their samples. Functions are
  * numbered: two addresses of one function give the same index. A method that the runtime compiled
- * several times has a function for each way (kind and tier); symbolmap_join_methods() makes one
- * that represents all of them.
+ * several times has a function for each way (kind and tier); method_join() (trace/method_join.h)
+ * makes one that represents all of them.
  */
 #ifndef SPOOR_TRACE_SYMBOLMAP_H
 #define SPOOR_TRACE_SYMBOLMAP_H

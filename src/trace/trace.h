@@ -2,8 +2,9 @@
  * The tables of a trace: what events refer to by index.
  *
  * A live session fills them from the kernel's records, a reader from the file's; analyses only
- * read. Item 0 of each is unused: index 0 means none. Only stacks are removed
- * (stack_table_reset()).
+ * read. Item 0 of each is unused: index 0 means none. A live session replaces the table of stacks
+ * when it is large, and reuses the rows of threads and processes that have ended
+ * (trace_reuse_thread()).
  */
 #ifndef SPOOR_TRACE_TRACE_H
 #define SPOOR_TRACE_TRACE_H

@@ -1,5 +1,5 @@
 /*
- * session.c with a real runtime: names of methods from before and after the start of a session, all
+ * dotnet/runtime_client.c with a real runtime: names of methods from before and after the start of a session, all
  * 64 slots free afterwards, a stopped process and a killed one. The target is a small program that
  * is built here; without an SDK the test is skipped.
  */

@@ -1,6 +1,6 @@
 /*
- * saved.c and pump.c: a complete and a truncated file on disk, the newest file of a folder, and a
- * file copied into another.
+ * saved.c: a complete and a truncated file on disk, the newest file of a folder, and a file whose
+ * events are copied into another.
  */
 #include "unit/test.h"
 
