@@ -1,26 +1,22 @@
 #!/bin/sh
 # clr_events.sh: holds src/trace/clr_events.def against the manifest that it was generated from: scripts/generate-clr-events makes the same bytes again, and the events are
 # those of the answer key (ClrEtwAll.events.tsv: id, version, symbol, level, keywords, number of parameters, and whether LTTng's tracepoint has fields or packed
-# bytes). Skipped without the manifest (in SPOOR_CORPUS, or in shared/corpus next to the repository).
+# bytes). Both are in tests/data/manifest. Skipped without python3.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
-corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
+manifests=$top/tests/data/manifest
 list=$top/src/trace/clr_events.def
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 LC_ALL=C
 export LC_ALL
 
-[ -r "$corpus/ClrEtwAll.man" ] || {
-	echo "skipped: no manifest of .NET at $corpus/ClrEtwAll.man"
-	exit 77
-}
 command -v python3 >/dev/null || {
 	echo "skipped: the generator needs python3"
 	exit 77
 }
 
-"$top/scripts/generate-clr-events" "$corpus/ClrEtwAll.man" >"$work/list"
+"$top/scripts/generate-clr-events" "$manifests/ClrEtwAll.man" >"$work/list"
 cmp "$work/list" "$list" || {
 	echo "FAILED: scripts/generate-clr-events makes another src/trace/clr_events.def"
 	exit 1
@@ -58,7 +54,7 @@ awk '
 			form = "packed"
 		print name[$1] "\t" $2 "\t" $3 "\t" $6 "\t" $4 "\t" $5 "\t" parameters "\t" form
 	}' "$list" | sort >"$work/ours"
-grep -v '^#' "$corpus/ClrEtwAll.events.tsv" | cut -f 1-6,9,10 | sort >"$work/key"
+grep -v '^#' "$manifests/ClrEtwAll.events.tsv" | cut -f 1-6,9,10 | sort >"$work/key"
 diff "$work/key" "$work/ours" >"$work/diff" || {
 	head -n 20 "$work/diff"
 	echo "FAILED: src/trace/clr_events.def has other events than ClrEtwAll.events.tsv"

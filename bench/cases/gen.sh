@@ -7,8 +7,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-manifest=${SPOOR_CORPUS:-$top/../shared/corpus}/ClrEtwAll.man
-[ -r "$manifest" ] || die "no manifest at $manifest: set SPOOR_CORPUS"
+manifest=$top/tests/data/manifest/ClrEtwAll.man
 build spoor
 rm -rf "$out/gen" "$out"/gen-*.figures
 

@@ -45,13 +45,15 @@ fires() {
 fires shop "$top/tests/data/manifest/shop.man"
 fires eventsource "$top/tests/data/manifest/eventsource.man"
 fires names "$top/tests/data/manifest/names.man"
-corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
-if [ -r "$corpus/ClrEtwAll.man" ]; then
-	for name in AdvancedProvider ETWClrProfiler UIforETW TplEventSource ClrEtwAll; do
-		fires $name "$corpus/$name.man"
-	done
-	# Names and numbers are those of the answer key.
-	python3 - ClrEtwAll/events.json "$corpus/ClrEtwAll.events.tsv" >out 2>err <<'END' || fail "other events than the answer key has"
+manifests=$top/tests/data/manifest
+for name in AdvancedProvider ETWClrProfiler TplEventSource ClrEtwAll; do
+	fires $name "$manifests/$name.man"
+done
+# Lines that end as on Windows.
+sed 's/$/\r/' "$manifests/ETWClrProfiler.man" >crlf.man
+fires crlf crlf.man
+# Names and numbers are those of the answer key.
+python3 - ClrEtwAll/events.json "$manifests/ClrEtwAll.events.tsv" >out 2>err <<'END' || fail "other events than the answer key has"
 import json, sys
 ours = set()
 for provider in json.load(open(sys.argv[1]))["providers"]:
@@ -68,12 +70,9 @@ for event in sorted(ours ^ key):
     print(event)
 sys.exit(ours != key or len(key) != 515)
 END
-	echo "ClrEtwAll: 515 events are those of the answer key"
-	"$spoor" gen -q "$corpus/NativeRuntimeEventSource.man" -o native --only libspoor 2>err || fail "the manifest that .NET prints is refused"
-	compiles native
-else
-	echo "left out: the manifests at $corpus"
-fi
+echo "ClrEtwAll: 515 events are those of the answer key"
+"$spoor" gen -q "$manifests/NativeRuntimeEventSource.man" -o native --only libspoor 2>err || fail "the manifest that .NET prints is refused"
+compiles native
 
 # A stack walk after each event that wants one, in sessions that enable both.
 fires stacks "$top/tests/data/manifest/stacks.man"

@@ -62,24 +62,19 @@ traces shop "$top/tests/data/manifest/shop.man"
 traces eventsource "$top/tests/data/manifest/eventsource.man"
 traces names "$top/tests/data/manifest/names.man"
 grep -q 'loglevel = 6;' "$scratch/home/shop/ust/uid"/*/64-bit/metadata || fail "no event of LTTng's level INFO"
-corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
-if [ -r "$corpus/ClrEtwAll.man" ]; then
-	traces AdvancedProvider "$corpus/AdvancedProvider.man"
-	traces UIforETW "$corpus/UIforETW.man"
-	traces ClrEtwAll "$corpus/ClrEtwAll.man"
-	# Names and form are those of the answer key, which has them from the library that .NET ships.
-	grep -v '^#' "$corpus/ClrEtwAll.events.tsv" | cut -f 1,4,10 | sed -E 's/^Microsoft-(Windows-)?//; s/\t/:/' | sort >key
-	sed -nE 's/^\[[^]]*\] \([^)]*\) [^ ]+ ([A-Za-z]+:[A-Za-z0-9_]+): .*__data__ = .*/\1\tpacked/p; t; s/^\[[^]]*\] \([^)]*\) [^ ]+ ([A-Za-z]+:[A-Za-z0-9_]+): .*/\1\tfields/p' ClrEtwAll.text |
-		sort >ours
-	diff key ours >out || fail "other tracepoints than the answer key has"
-	[ "$(wc -l <ours)" = 515 ] || fail "$(wc -l <ours) tracepoints, not 515"
-	# Spoor reads the trace as the runtime's events: provider, id, version, level, keywords, and the fields of the manifest.
-	"$spoor" events --json "$scratch/home/ClrEtwAll" >ClrEtwAll.spoor 2>err || fail "spoor does not read the trace"
-	python3 "$fire" compare spoor ClrEtwAll.program/expected.json ClrEtwAll.spoor >out || fail "spoor reads other values"
-	echo "ClrEtwAll: 515 tracepoints have the names and forms of the answer key"
-else
-	echo "left out: the manifests at $corpus"
-fi
+manifests=$top/tests/data/manifest
+traces AdvancedProvider "$manifests/AdvancedProvider.man"
+traces ClrEtwAll "$manifests/ClrEtwAll.man"
+# Names and form are those of the answer key, which has them from the library that .NET ships.
+grep -v '^#' "$manifests/ClrEtwAll.events.tsv" | cut -f 1,4,10 | sed -E 's/^Microsoft-(Windows-)?//; s/\t/:/' | sort >key
+sed -nE 's/^\[[^]]*\] \([^)]*\) [^ ]+ ([A-Za-z]+:[A-Za-z0-9_]+): .*__data__ = .*/\1\tpacked/p; t; s/^\[[^]]*\] \([^)]*\) [^ ]+ ([A-Za-z]+:[A-Za-z0-9_]+): .*/\1\tfields/p' ClrEtwAll.text |
+	sort >ours
+diff key ours >out || fail "other tracepoints than the answer key has"
+[ "$(wc -l <ours)" = 515 ] || fail "$(wc -l <ours) tracepoints, not 515"
+# Spoor reads the trace as the runtime's events: provider, id, version, level, keywords, and the fields of the manifest.
+"$spoor" events --json "$scratch/home/ClrEtwAll" >ClrEtwAll.spoor 2>err || fail "spoor does not read the trace"
+python3 "$fire" compare spoor ClrEtwAll.program/expected.json ClrEtwAll.spoor >out || fail "spoor reads other values"
+echo "ClrEtwAll: 515 tracepoints have the names and forms of the answer key"
 
 # The same code with the headers and the library of 2.12.
 old=${SPOOR_LTTNG_UST0:-$(dirname "$spoor")/gc-tests/lttng-ust0}
@@ -97,5 +92,5 @@ traces shop_old "$top/tests/data/manifest/shop.man"
 readelf -d shop_old.program/fire >needed
 has needed 'liblttng-ust\.so\.0'
 traces names_old "$top/tests/data/manifest/names.man"
-[ ! -r "$corpus/ClrEtwAll.man" ] || traces ClrEtwAll_old "$corpus/ClrEtwAll.man"
+traces ClrEtwAll_old "$manifests/ClrEtwAll.man"
 exit 0

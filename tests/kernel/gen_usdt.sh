@@ -44,14 +44,10 @@ probes() {
 probes shop "$top/tests/data/manifest/shop.man"
 probes eventsource "$top/tests/data/manifest/eventsource.man"
 probes names "$top/tests/data/manifest/names.man"
-corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
-if [ -r "$corpus/ClrEtwAll.man" ]; then
-	probes AdvancedProvider "$corpus/AdvancedProvider.man"
-	probes ClrEtwAll "$corpus/ClrEtwAll.man"
-	[ "$(wc -l <ours)" = 515 ] || fail "$(wc -l <ours) probes, not 515"
-else
-	echo "left out: the manifests at $corpus"
-fi
+manifests=$top/tests/data/manifest
+probes AdvancedProvider "$manifests/AdvancedProvider.man"
+probes ClrEtwAll "$manifests/ClrEtwAll.man"
+[ "$(wc -l <ours)" = 515 ] || fail "$(wc -l <ours) probes, not 515"
 
 [ "$(id -u)" = 0 ] && command -v bpftrace >/dev/null || {
 	echo "left out: reading the probes needs root and bpftrace"

@@ -43,15 +43,11 @@ fires() {
 fires shop "$top/tests/data/manifest/shop.man"
 fires eventsource "$top/tests/data/manifest/eventsource.man"
 fires names "$top/tests/data/manifest/names.man"
-corpus=${SPOOR_CORPUS:-$top/../shared/corpus}
-if [ -r "$corpus/ClrEtwAll.man" ]; then
-	for name in AdvancedProvider ETWClrProfiler UIforETW TplEventSource ClrEtwAll; do
-		fires $name "$corpus/$name.man"
-	done
-	[ "$(jq -s length ClrEtwAll.decoded)" = 515 ] || fail "$(jq -s length ClrEtwAll.decoded) events of .NET, not 515"
-else
-	echo "left out: the manifests at $corpus"
-fi
+manifests=$top/tests/data/manifest
+for name in AdvancedProvider ETWClrProfiler TplEventSource ClrEtwAll; do
+	fires $name "$manifests/$name.man"
+done
+[ "$(value_lines ClrEtwAll.decoded length)" = 515 ] || fail "$(value_lines ClrEtwAll.decoded length) events of .NET, not 515"
 
 # An activity of the thread.
 cat >main.c <<'END2'
