@@ -33,8 +33,8 @@ unsigned spoor_counter_stripe_take_(void)
 	static unsigned taken;
 
 	/*
-	 * A signal handler in between takes another number and is overwritten. That is harmless: a
-	 * stripe may have several threads, and the addition is atomic.
+	 * A signal handler that interrupts here takes another stripe, and this assignment replaces
+	 * it. That is harmless: a stripe may have several threads, and the addition is atomic.
 	 */
 	spoor_counter_stripe_ =
 		__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % SPOOR_COUNTER_STRIPES + 1;

@@ -179,7 +179,7 @@ static void note_interval(struct profile *profile, uint64_t time_ns)
 	interval->count++;
 }
 
-/* The average of the size that the median is of. */
+/* The mean of the times between samples in the bucket that has the median. */
 static uint64_t median_interval(const struct profile *profile)
 {
 	uint64_t count = 0;

@@ -52,7 +52,7 @@ static int print_dump(const struct stacks_values *values, struct thread_dump *du
 			out);
 	if (!dump->unsampled_reason)
 		return EXIT_DONE;
-	words_say("the runtime of %s (%u) tells no managed frames: %s",
+	words_say("no managed frames from the runtime of %s (%u): %s",
 		strtab_get(&dump->texts, dump->name), dump->pid,
 		strtab_get(&dump->texts, dump->unsampled_reason));
 	return dump->refused ? EXIT_MISSING : EXIT_FAILED;

@@ -22,7 +22,7 @@ void output_queue_open(struct output_queue *queue, int fd)
 	int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (own < 0)
-		return; /* another user's terminal: as it is, then */
+		return; /* another user's terminal cannot be reopened: the shared descriptor is used */
 	queue->fd = own;
 	queue->own = true;
 }

@@ -27,7 +27,7 @@ struct symbol_search {
 	const char *const *dirs; /* --symbol-path: searched before the roots */
 	size_t dir_count;
 	struct symbol_root dir_root; /* opens files in `dirs` */
-	/* opens a debug file by its build id, before all others; open_file NULL: no such store */
+	/* searched first: opens a debug file by its build id; open_file NULL: there is no store */
 	struct symbol_root store;
 };
 

@@ -415,7 +415,7 @@ static void each_line(const struct counters_view *view, const char *host, bool w
 		if (series->kind == COUNTER_HISTOGRAM) {
 			for (uint32_t k = 0; k < series->quantile_count; k++) {
 				if (!isfinite(series->quantiles[k].value))
-					continue; /* neither of them has a word for it */
+					continue; /* neither Graphite nor StatsD can express it */
 				/* "p99", "p99_9": a dot would part it. */
 				int len = snprintf(suffix, sizeof(suffix), ".p%g",
 					series->quantiles[k].quantile * 100);

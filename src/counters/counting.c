@@ -580,7 +580,8 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 		close_interval(counting, index, now);
 	if (counting->options.list && p->opened_ns && now >= p->opened_ns + LIST_WAIT_NS &&
 		!p->listed) {
-		(void)counters_close(&p->counters); /* what there is is listed, new or not */
+		/* all instruments are listed, also those without a value since the last interval */
+		(void)counters_close(&p->counters);
 		p->listed = true;
 	}
 	if (p->session.broken.error && state == EVENTPIPE_STREAMING)

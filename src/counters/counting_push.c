@@ -28,11 +28,11 @@ struct counting_push {
 	bool connected;
 	struct bytes queue;
 	size_t sent; /* of the queue */
-	/* where the first line that is not whole on the connection begins; <= sent */
+	/* begin of the first line that was not sent completely; at most `sent` */
 	size_t line;
 	uint64_t retry_ns; /* when to connect again */
 	uint64_t pause_ns;
-	uint64_t until_ns; /* by when a connection must stand */
+	uint64_t until_ns; /* deadline of the connect */
 	uint64_t dropped;
 	char problem[160];
 };

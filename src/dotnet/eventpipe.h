@@ -43,13 +43,20 @@ struct ipc_provider;
 struct ipc_process_info;
 struct poll_set;
 
-#define EVENTPIPE_ANSWER_NS      UINT64_C(5000000000)
-#define EVENTPIPE_SILENCE_NS     UINT64_C(5000000000)
-#define EVENTPIPE_END_NS         UINT64_C(10000000000)
-#define EVENTPIPE_RUNDOWN_NS     UINT64_C(30000000000)
-#define EVENTPIPE_VALUES_NS      UINT64_C(2000000000)
+/* until a request is answered, without a byte of the answer */
+#define EVENTPIPE_ANSWER_NS UINT64_C(5000000000)
+/* after a stop: until EVENTPIPE_PROGRESS_BYTES more have come */
+#define EVENTPIPE_SILENCE_NS UINT64_C(5000000000)
+/* after a stop: until the end of a stream without a rundown */
+#define EVENTPIPE_END_NS UINT64_C(10000000000)
+/* after a stop: until the end of a stream with a rundown */
+#define EVENTPIPE_RUNDOWN_NS UINT64_C(30000000000)
+/* after the opening: a StopTracing waits for the first values of counters at most until then */
+#define EVENTPIPE_VALUES_NS UINT64_C(2000000000)
+/* after a stop: fewer bytes are no progress; without a rundown also the most beyond the buffer */
 #define EVENTPIPE_PROGRESS_BYTES (16u << 10)
-#define EVENTPIPE_RUNDOWN_BYTES  (UINT64_C(256) << 20)
+/* after a stop: the most bytes of a rundown beyond those that the runtime can have buffered */
+#define EVENTPIPE_RUNDOWN_BYTES (UINT64_C(256) << 20)
 
 /* Sessions that share a queue send one request at a time. All zero is an empty queue. */
 struct eventpipe_queue {

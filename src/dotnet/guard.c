@@ -99,9 +99,9 @@ struct guard {
 	/* the guard's alone */
 	struct dotnet_target owner;
 	struct poll_set set;
-	struct guard_message message; /* that is being received, */
-	size_t message_got;
-	int message_fd; /* the descriptor that came with it; -1 none */
+	struct guard_message message; /* that is being received */
+	size_t message_got;           /* bytes of it so far */
+	int message_fd;               /* the descriptor that came with it; -1 none */
 };
 
 static struct guarded *find(struct guard *guard, uint32_t key)
@@ -392,8 +392,8 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 	pid_t owner = (pid_t)guard->owner.pid;
 	uint64_t beats = 0;
 	uint64_t cpu_ns = 0;
-	unsigned silent = 0; /* ticks without a beat, */
-	unsigned still = 0;  /* and without CPU time */
+	unsigned silent = 0; /* ticks without a beat */
+	unsigned still = 0;  /* ticks without a beat and without CPU time */
 
 	be_by_itself();
 	close_others(guard, owner_fd);

@@ -241,9 +241,9 @@ static int open_below(int folder, const char *path, uint64_t resolve)
 }
 
 /*
- * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to where the target
- * was when it started; where it is now is the best guess. *ret_hidden: the target's root may not be
- * looked into, and our own is used.
+ * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to the working
+ * directory at the target's start, which /proc does not show; the current one is used.
+ * *ret_hidden: the target's root may not be looked into, and our own is used.
  */
 static int open_directory(uint32_t pid, const char *directory, bool *ret_hidden)
 {

@@ -661,8 +661,8 @@ static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t reco
 {
 	uint64_t beats = 0;
 	uint64_t cpu_ns = 0;
-	unsigned silent = 0; /* ticks without a beat, */
-	unsigned still = 0;  /* and without CPU time */
+	unsigned silent = 0; /* ticks without a beat */
+	unsigned still = 0;  /* ticks without a beat and without CPU time */
 
 	while (!poll_one(pipe_fd, POLLIN, GUARD_TICK_MS)) {
 		uint64_t beats_before = beats;

@@ -102,7 +102,10 @@ void reverse_close(struct reverse *reverse);
 /* Why accept() fails now: a negative errno (-EMFILE, -ENFILE); 0: it does not. */
 int reverse_error(const struct reverse *reverse);
 
-/* Runtimes resumed immediately for lack of a place (REVERSE_PEERS_MAX), not returned. */
+/*
+ * Number of runtimes that were resumed immediately because the peer table (REVERSE_PEERS_MAX) was
+ * full. reverse_next() does not return them.
+ */
 uint64_t reverse_unplaced(const struct reverse *reverse);
 
 #endif

@@ -36,7 +36,7 @@ char *record_child_path(const struct record_child *child);
 /* Lets a waiting child exec. On failure it is reaped, pid is 0 and exec_code is set. */
 int record_child_go(struct record_child *child, struct diag *diag);
 
-/* Ends and reaps a child that waits; else nothing. */
+/* Kills and reaps a child that was not released yet. Does nothing for one that runs. */
 void record_child_cancel(struct record_child *child);
 
 #endif

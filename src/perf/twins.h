@@ -3,8 +3,8 @@
  *
  * Whether a thread that is started while its process is attached has inherited the event is
  * unknown: attaching it may count it twice, not attaching may lose it. So it is attached and noted
- * here. The first sample with the id of an inherited event proves it; then the thread's own event
- * on that CPU is stopped.
+ * here. A sample with the id of an inherited event proves that the thread inherited one; then the
+ * thread's own event on that CPU is stopped.
  */
 #ifndef SPOOR_PERF_TWINS_H
 #define SPOOR_PERF_TWINS_H

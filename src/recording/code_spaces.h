@@ -64,8 +64,9 @@ struct code_spaces {
 	void *user;
 	VEC(struct code_space) spaces; /* item 0 unused */
 	VEC(uint32_t) free;
-	VEC(uint32_t) ended;   /* dropped after the next pass, */
-	uint32_t ended_before; /* or after this one, if their number is lower */
+	VEC(uint32_t) ended; /* spaces to drop after the next pass */
+	/* items of `ended` with a lower index are dropped after the current pass already */
+	uint32_t ended_before;
 	struct map by_pid;
 	uint32_t mapping_count;
 	uint16_t last_number;

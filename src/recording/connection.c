@@ -23,7 +23,7 @@
 
 #define RETRY_NS    UINT64_C(50000000)
 #define RETRY_COUNT 100u
-/* The age at which most of a program's code is compiled. */
+/* After this time most of a program's code is compiled. */
 #define GROWN_UP_NS     UINT64_C(10000000000)
 #define FIRST_AGAIN_NS  UINT64_C(5000000000)
 #define NEXT_AGAIN_NS   UINT64_C(30000000000)

@@ -150,6 +150,7 @@ static void give_out(struct live *live, uint64_t until_ns)
 
 	reorder_window_sort(&live->window, until_ns);
 	while ((item = reorder_window_next(&live->window, &late_ns))) {
+		/* An item that no CPU's ring produced ends by `continue`: it is not noted below. */
 		switch ((enum pending_kind)item->kind) {
 		case PENDING_SAMPLE:
 			samples_write(&live->samples, item, late_ns);
@@ -193,10 +194,10 @@ static void give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_CODE:
 			memory_names_take(&live->memory, item);
-			continue; /* the CPU's ring did not produce it */
+			continue;
 		case PENDING_CODE_CHANGED:
 			note_code_change(live, item);
-			continue; /* the CPU's ring did not produce it */
+			continue;
 		case PENDING_SWITCH:
 			check_learned(live, item);
 			switch_table_switch(&live->switches, item, late_ns);
@@ -208,12 +209,12 @@ static void give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_SHARE:
 			samples_write_share(&live->samples, item, late_ns);
-			continue; /* the CPU's ring did not produce it */
+			continue;
 		case PENDING_LTTNG:
 			live_lttng_write(&live->lttng, item, late_ns);
 			free(item->side);
 			item->side = NULL;
-			continue; /* the CPU's ring did not produce it */
+			continue;
 		case PENDING_USDT:
 			live_usdt_write(&live->usdt, item, late_ns);
 			break;
@@ -222,7 +223,7 @@ static void give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_EVENT:
 			live_events_hand_over(&live->events, item, late_ns);
-			continue; /* the CPU's ring did not produce it */
+			continue;
 		}
 		samples_note(&live->samples, item);
 		free(item->side);

@@ -334,7 +334,7 @@ static void on_share(void *context, const struct clock_share *share)
 	struct pending *item = reorder_window_add(clocks->table->writer->window);
 
 	if (!item)
-		return; /* dropped, as a perf sample without memory is */
+		return; /* out of memory: the share is dropped; intake.c drops samples then, too */
 	item->kind = PENDING_SHARE;
 	item->time_ns = share->time_ns;
 	item->pid = (uint32_t)(share->thread >> 32);

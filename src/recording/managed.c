@@ -218,7 +218,7 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 		"spoor %s for %s: its sessions in %u .NET process%s were ended after 2 s, so that %s not held up",
 		state == 'T'   ? "was stopped"
 		: state == 't' ? "was held by a debugger"
-			       : "stood still",
+			       : "did not run",
 		TEXT_DURATION((double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9), ended,
 		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
 	if (!managed->pause_ns && !managed->stopping)

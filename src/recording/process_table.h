@@ -46,8 +46,8 @@ struct live_process {
 	uint64_t other_lives_ns;
 	/* events dropped because the file size limit was reached, since the last report */
 	uint64_t events_cut;
-	/* its runtime sends samples; live_clocks.c, also for the members below */
-	bool sampled;
+	/* Members of live_clocks.c from here on. */
+	bool sampled;       /* its runtime sends samples */
 	uint64_t comm_hash; /* of its program at the last check */
 	uint64_t exe_hash;
 	uint64_t looked_ns;   /* last reading of its mappings */

@@ -41,8 +41,9 @@ struct samples {
 	uint64_t count;    /* written */
 	uint64_t late;
 	uint64_t lost;
-	uint64_t unwound;                        /* written samples whose stack was unwound, */
-	uint64_t unwound_ends[UNWIND_END_COUNT]; /* by how that ended */
+	uint64_t unwound; /* written samples whose stack was unwound */
+	uint64_t unwound_ends
+		[UNWIND_END_COUNT]; /* of `unwound`, by the way that the unwinding ended */
 	/* dropped because the file size limit was reached, since the last report */
 	uint64_t cut;
 };

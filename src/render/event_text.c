@@ -41,7 +41,7 @@ struct walk {
 	unsigned inside;            /* arrays that are shown, with all that is in them */
 	unsigned silent;            /* more than 0: values are read and not shown */
 	size_t located;             /* bytes so far, against PAYLOAD_LOCATED_MAX */
-	const uint8_t *located_end; /* of the last ones; NULL: none */
+	const uint8_t *located_end; /* end of the payload that was located last; NULL: none */
 	struct payload_layout layout;
 	struct cursor payload; /* all of it */
 };

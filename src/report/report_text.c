@@ -27,9 +27,9 @@
 #define ROWS_DEFAULT        10u
 #define GROUP_ROWS_DEFAULT  40u
 #define EVENT_ROWS_BESIDE   12u
-#define PROCESS_ROWS_MAX    8u    /* the rest is added up in one line */
-#define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
-#define STACKLESS_SHARE_MIN 0.001 /* of a process, to get a line */
+#define PROCESS_ROWS_MAX    8u    /* processes beyond these are one line */
+#define PROCESS_SHARE_MIN   0.01  /* least share of a process in the table of processes */
+#define STACKLESS_SHARE_MIN 0.001 /* least share of stackless samples for a line about them */
 #define GROUP_COLUMNS_MIN   8u
 
 static void add_process_words(struct report_page *page, uint32_t index)

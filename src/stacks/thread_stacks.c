@@ -208,7 +208,7 @@ static struct frame_evidence evidence_of(const struct taking *t, uint32_t number
 	};
 }
 
-/* Some thread's frames may not be of the moment of /proc: one more sample could prove it. */
+/* Whether another sample could prove that a thread had its frames when /proc was read. */
 static bool needs_settling(const struct taking *t)
 {
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {

@@ -71,13 +71,13 @@ struct slot {
 /* One worker thread and the data that it shares with the worker. */
 struct clerk {
 	struct slot slots[SLOT_COUNT];
-	uint32_t next;           /* the thread's: number of the question that it begins next */
-	int asked_fd;            /* eventfds, non-blocking: there are questions, */
-	int done_fd;             /* and answers */
-	atomic_int state;        /* enum clerk_state */
-	atomic_int tid;          /* 0: has not started */
-	atomic_bool leave;       /* it must leave after the current question */
-	atomic_bool room_wanted; /* it must drop most of its tables */
+	uint32_t next;                   /* number of the next question; written by the thread */
+	int asked_fd;                    /* eventfd, non-blocking: there are questions */
+	int done_fd;                     /* eventfd, non-blocking: there are answers */
+	atomic_int state;                /* enum clerk_state */
+	atomic_int tid;                  /* 0: has not started */
+	atomic_bool leave;               /* it must leave after the current question */
+	atomic_bool room_wanted;         /* it must drop most of its tables */
 	atomic_uint_fast64_t size_bytes; /* of the tables */
 	struct name_tables *tables;      /* owned by the thread until it has left */
 	bool idle;                       /* starts at idle priority */

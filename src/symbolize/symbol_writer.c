@@ -252,7 +252,10 @@ int symbol_writer_code(struct symbolizer *symbolizer, const struct symbolizer_hi
 		bytes_text(&symbolizer->text, code->name);
 	else
 		codemap_symbol_text(&process->codemap, code, in_image, &symbolizer->text);
-	/* A symbol would name all samples there, also those that no read confirms. */
+	/*
+	 * A symbol names all samples at its address. Where code is reused that is wrong, so only
+	 * CodeAdded with its times is written.
+	 */
 	code->reused = code->exact || !first_time(symbolizer, mapping->id, code->begin);
 	if (!code->reused) {
 		bytes_reset(&symbolizer->payload);

@@ -20,8 +20,8 @@ struct event_counted {
 	bool unseen; /* not observed: their type is not known, and the payload is an empty text */
 	bool estimated; /* likewise, and their number is an estimate */
 	uint64_t count;
-	uint64_t first_ns; /* the first and the last of them */
-	uint64_t last_ns;
+	uint64_t first_ns; /* time of the first event */
+	uint64_t last_ns;  /* time of the last event */
 };
 
 /*

@@ -262,7 +262,7 @@ static void tell_wait(struct traced *traced)
 	struct tracing *tracing = traced->tracing;
 
 	session_writer_notice(&tracing->writer, traced->process, "late-counters", "",
-		"%s was asked for its EventCounters %s after its start: requested earlier, they can deadlock a runtime",
+		"EventCounters of %s were enabled %s after its start, because enabling them during the start can deadlock a runtime",
 		traced->name, TEXT_DURATION((double)LATE_PROVIDERS_NS / 1e9));
 }
 
@@ -446,7 +446,7 @@ void traced_advance(struct traced *traced, uint64_t now_ns)
 			traced_open_again(traced, now_ns);
 	} else if (guarded && !tracing_is_raw(tracing)) {
 		session_writer_notice(&tracing->writer, traced->process, "guard", "",
-			"spoor had stood still: its session in %s was ended, so that it was not held up, and is opened again",
+			"spoor did not run for 2 s, so the guard ended its session in %s. spoor opens a new one.",
 			traced->name);
 		open_session(traced, now_ns);
 	} else {

@@ -682,7 +682,7 @@ static void walks(void **state)
 	close_runtime();
 }
 
-static void what_it_says_when_it_cannot(void **state)
+static void a_range_that_cannot_be_reserved_is_named(void **state)
 {
 	struct collector c = { 0 };
 	bool known;
@@ -705,7 +705,7 @@ int main(void)
 		cmocka_unit_test(limits),
 		cmocka_unit_test(a_region_without_collections),
 		cmocka_unit_test(walks),
-		cmocka_unit_test(what_it_says_when_it_cannot),
+		cmocka_unit_test(a_range_that_cannot_be_reserved_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

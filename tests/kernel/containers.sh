@@ -103,7 +103,7 @@ code_of $stranger ./spoor ps --json -p "$inside"
 json out '.processes[0].reachable == false'
 code_of $stranger ./spoor stacks -p "$inside"
 [ $code != 0 ] || fail "a stranger sees stacks"
-has err ' tells no managed frames: '
+has err '^no managed frames from the runtime of '
 kill -9 "$inside"
 
 # A user namespace: root inside is the user 65534 outside.

@@ -116,7 +116,7 @@ wait $rounds || fail "an interrupt between rounds is no failure"
 code_of "$spoor" stacks -p $$
 expect_code 1 "a shell"
 has out '^no managed frames from the runtime: '
-has err " tells no managed frames: "
+has err "^no managed frames from the runtime of "
 code_of "$spoor" stacks -p 4194303
 expect_code 1 "a process that is not there"
 kill -STOP $idle

@@ -194,7 +194,7 @@ static void test_hostile(void **state)
 }
 
 /* A recording without looks. */
-static void test_none(void **state)
+static void test_recording_without_looks(void **state)
 {
 	struct fixture f;
 
@@ -210,7 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_looks),
 		cmocka_unit_test(test_uses), cmocka_unit_test(test_times),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_none) };
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_recording_without_looks) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,7 +300,7 @@ static ssize_t write_pages(int fd, const void *data, size_t size, off_t offset)
 	return (ssize_t)size;
 }
 
-static void test_every_instant(void **state)
+static void test_file_is_valid_after_each_write(void **state)
 {
 	struct diag diag = { 0 };
 	int fd = memfd_create("empty", MFD_CLOEXEC);
@@ -1043,7 +1043,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_byte_by_byte),
 		cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_every_instant),
+		cmocka_unit_test(test_file_is_valid_after_each_write),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_dev_full),
 		cmocka_unit_test(test_pipe),

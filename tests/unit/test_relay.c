@@ -238,7 +238,7 @@ static void test_bounded(void **state)
 }
 
 /* The slot of a closed stream is reused when none of its events wait. */
-static void test_places(void **state)
+static void test_slot_is_reused_when_no_event_waits(void **state)
 {
 	struct session s;
 	size_t size;
@@ -320,7 +320,7 @@ int main(void)
 		cmocka_unit_test(test_beside_samples),
 		cmocka_unit_test(test_pick),
 		cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_slot_is_reused_when_no_event_waits),
 		cmocka_unit_test(test_settled),
 	};
 

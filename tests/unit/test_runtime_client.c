@@ -456,7 +456,7 @@ static void test_old(void **state)
 	finish(&t);
 }
 
-static void test_liars(void **state)
+static void test_wrong_answers_are_refused(void **state)
 {
 	static const struct {
 		enum lie lie;
@@ -1137,7 +1137,7 @@ int main(void)
 		cmocka_unit_test(test_no_socket), /* first: it needs a process younger than 5 s */
 		cmocka_unit_test(test_polite),
 		cmocka_unit_test(test_old),
-		cmocka_unit_test(test_liars),
+		cmocka_unit_test(test_wrong_answers_are_refused),
 		cmocka_unit_test(test_bad_sessions),
 		cmocka_unit_test(test_rundown_refused),
 		cmocka_unit_test(test_no_method_events),

@@ -54,7 +54,7 @@ static double number(const struct fixture *f, enum fact fact)
 	return f->process->numbers[fact];
 }
 
-static void test_none(void **state)
+static void test_no_look_leaves_facts_unknown(void **state)
 {
 	struct fixture f;
 
@@ -222,7 +222,7 @@ static void test_finalizer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_no_look_leaves_facts_unknown),
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_locks),

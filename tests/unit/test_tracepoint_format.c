@@ -131,7 +131,7 @@ static const uint8_t *bytes_of(const struct format_field *field, const uint8_t *
 	return at ? found : NULL;
 }
 
-static void test_places(void **state)
+static void test_bytes_of_fields_stay_inside(void **state)
 {
 	const struct format_field inside = { .offset = 2, .size = 4 };
 	const struct format_field relative = {
@@ -163,7 +163,7 @@ int main(void)
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_bytes_of_fields_stay_inside),
 	};
 
 	return cmocka_run_group_tests_name("tracepoint_format", tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void expect_name(const struct symbolmap *names, uint32_t index, const cha
 			name ? name : "none");
 }
 
-static void test_places(void **state)
+static void test_causes_and_places_of_waits(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -164,7 +164,7 @@ static void test_places(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_places) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_causes_and_places_of_waits) };
 
 	return cmocka_run_group_tests_name("wait_place", tests, NULL, NULL);
 }
