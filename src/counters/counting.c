@@ -24,7 +24,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
-#include "dotnet/path_door.h"
+#include "dotnet/path_endpoint.h"
 #include "dotnet/reverse.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"
@@ -58,7 +58,7 @@ struct counted {
 	/* the pid is valid in our pid namespace: `target` is known */
 	bool seen;
 	struct dotnet_target target;
-	struct dotnet_door door;
+	struct dotnet_endpoint endpoint;
 	struct held_runtime held; /* zeros: it did not connect to Spoor's diagnostics port */
 	bool left;                /* reverse_forget() was called for its peer number */
 	uint64_t resumed_ns;      /* 0: not by us */
@@ -233,7 +233,7 @@ static int open_process(const struct counting *counting, struct counted *p)
 
 	options.providers = p->providers;
 	if (result == 0)
-		result = event_session_open(&p->session, &p->door, &options, &reading);
+		result = event_session_open(&p->session, &p->endpoint, &options, &reading);
 	if (result < 0)
 		return result;
 	p->state = COUNTING_OPENING;
@@ -275,24 +275,24 @@ static bool can_begin_early(const struct counting *counting, const struct target
 }
 
 /*
- * `seen`: its pid is valid in our pid namespace. `door` NULL: its own diagnostics socket. `held`
+ * `seen`: its pid is valid in our pid namespace. `endpoint` NULL: its own diagnostics socket. `held`
  * NULL: it did not connect to Spoor's port.
  */
 static int add(struct counting *counting, const struct target *target, bool seen,
-	const struct dotnet_door *door, const struct held_runtime *held, struct diag *diag)
+	const struct dotnet_endpoint *endpoint, const struct held_runtime *held, struct diag *diag)
 {
 	struct counted *p = calloc(1, sizeof(*p));
 	int result = p ? counters_init(&p->counters) : -ENOMEM;
 
 	if (result == 0 && seen)
-		result = dotnet_target_read(target->pid, &p->target, door ? NULL : diag);
+		result = dotnet_target_read(target->pid, &p->target, endpoint ? NULL : diag);
 	if (p)
 		p->seen = seen && result == 0;
-	if (door && result < 0 && result != -ENOMEM)
+	if (endpoint && result < 0 && result != -ENOMEM)
 		result = 0; /* the diagnostics connection works without it */
 	if (result == 0) {
 		p->pid = target->pid;
-		p->door = door ? *door : dotnet_target_door(&p->target);
+		p->endpoint = endpoint ? *endpoint : dotnet_target_endpoint(&p->target);
 		p->held = held ? *held : (struct held_runtime){ 0 };
 		text_set(p->name, "%s", target->name);
 		text_set(p->version, "%s", target->runtime_version);
@@ -333,12 +333,12 @@ int counting_add(struct counting *counting, const struct target *target, struct 
 
 int counting_add_path(struct counting *counting, const char *path, struct diag *diag)
 {
-	const struct dotnet_door door = path_door(path);
+	const struct dotnet_endpoint endpoint = path_endpoint(path);
 	struct port_peer peer;
 	int result = port_peer_ask(path, TARGET_DOTNET, &peer, diag);
 
 	if (result == 0)
-		result = add(counting, &peer.target, peer.seen, &door, NULL, diag);
+		result = add(counting, &peer.target, peer.seen, &endpoint, NULL, diag);
 	port_peer_done(&peer);
 	return result;
 }
@@ -362,7 +362,7 @@ static void take_newcomers(struct counting *counting)
 
 		port_peer_read(reverse_peer(counting->reverse, peer), TARGET_DOTNET, &newcomer);
 		/* Out of memory: the runtime is resumed at the end, without having been counted. */
-		(void)add(counting, &newcomer.target, newcomer.seen, &held.door, &held, NULL);
+		(void)add(counting, &newcomer.target, newcomer.seen, &held.endpoint, &held, NULL);
 		port_peer_done(&newcomer);
 	}
 	if (counting->stopping)
@@ -387,7 +387,8 @@ static void leave_place(const struct counting *counting, struct counted *p, uint
 		return;
 	if (!counting->stopping)
 		begin_resume(counting, p, now); /* once more, if its connection was lost */
-	if (held_runtime_is_resuming(&p->held) || (p->held.waits && p->door.state(p->door.context)))
+	if (held_runtime_is_resuming(&p->held) ||
+		(p->held.waits && p->endpoint.state(p->endpoint.context)))
 		return;
 	p->held.waits = false;
 	p->left = true;

@@ -39,7 +39,7 @@ static int explain(const struct exchange *exchange, uint32_t pid, const struct p
 			return diag_set(diag, -EINTR,
 				"process %u has not answered yet; what it was asked for may still be done",
 				pid);
-		char state = exchange->door.state(exchange->door.context);
+		char state = exchange->endpoint.state(exchange->endpoint.context);
 		if (proc_state_is_stopped(state))
 			return explain_stop(pid, diag);
 		return diag_set(diag, -ETIMEDOUT,
@@ -61,9 +61,9 @@ int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_
 
 	if (result < 0)
 		return result;
-	const struct dotnet_door door = dotnet_target_door(&port);
+	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(&port);
 
-	result = exchange_begin(&exchange, &door, request, clock_monotonic_ns(), 0, diag);
+	result = exchange_begin(&exchange, &endpoint, request, clock_monotonic_ns(), 0, diag);
 	if (result < 0)
 		return result;
 	/* exchange.state, read below, has the result */

@@ -61,7 +61,7 @@ enum stream_state {
 };
 
 struct eventpipe {
-	struct dotnet_door door;
+	struct dotnet_endpoint endpoint;
 	struct eventpipe_options options;
 	struct eventpipe_handler handler;
 	struct exchange exchange;
@@ -147,21 +147,21 @@ static void give_session_up(struct eventpipe *pipe)
 		session_enter(pipe, SESSION_OVER);
 }
 
-static char door_state(const struct eventpipe *pipe)
+static char endpoint_state(const struct eventpipe *pipe)
 {
-	return pipe->door.state(pipe->door.context);
+	return pipe->endpoint.state(pipe->endpoint.context);
 }
 
 static bool peer_is_alive(const struct eventpipe *pipe)
 {
-	char state = door_state(pipe);
+	char state = endpoint_state(pipe);
 
 	return state && !proc_state_has_ended(state);
 }
 
 static bool peer_is_stopped(const struct eventpipe *pipe)
 {
-	char state = door_state(pipe);
+	char state = endpoint_state(pipe);
 
 	return proc_state_is_stopped(state);
 }
@@ -185,7 +185,7 @@ static bool asks_for_values(const struct ipc_provider *provider)
 					      strstr(provider->arguments, "RefreshInterval="));
 }
 
-int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
+int eventpipe_new(const struct dotnet_endpoint *endpoint, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe)
 {
 	struct eventpipe *pipe = calloc(1, sizeof(*pipe));
@@ -198,7 +198,7 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 
 	if (!pipe)
 		return -ENOMEM;
-	pipe->door = *door;
+	pipe->endpoint = *endpoint;
 	pipe->options = *options;
 	pipe->handler = *handler;
 	pipe->step = options->no_info ? STEP_COLLECT : STEP_INFO;
@@ -251,8 +251,8 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 {
 	struct diag diag = { 0 };
 
-	if (exchange_begin(&pipe->exchange, &pipe->door, request, now_ns, pipe->options.appear_ns,
-		    &diag) < 0) {
+	if (exchange_begin(&pipe->exchange, &pipe->endpoint, request, now_ns,
+		    pipe->options.appear_ns, &diag) < 0) {
 		/* No memory, or invalid providers: nothing was sent. */
 		set_reason(pipe, REASON_KIND_ERROR, diag.text);
 		pipe->step = STEP_DONE;
@@ -618,7 +618,7 @@ static void send_stop(struct eventpipe *pipe)
 	struct bytes out = { 0 };
 
 	if (ipc_encode(&request, &out, NULL) == 0) {
-		int fd = pipe->door.connect(pipe->door.context, NULL);
+		int fd = pipe->endpoint.connect(pipe->endpoint.context, NULL);
 		if (fd >= 0) {
 			/* If it fails, the next event that cannot be written ends the session. */
 			(void)send(fd, out.data, out.len, MSG_NOSIGNAL);

@@ -1,7 +1,7 @@
 /*
  * One EventPipe session of one process: opened with given providers, streamed, stopped.
  *
- *   eventpipe_new(&door, &options, &handler, now_ns, &pipe);
+ *   eventpipe_new(&endpoint, &options, &handler, now_ns, &pipe);
  *   each turn:  eventpipe_await(pipe, &set); poll_set_wait(&set);
  *               eventpipe_advance(pipe, now_ns);     more often does no harm
  *   at the end: eventpipe_stop(pipe, now_ns);  the same turns, until EVENTPIPE_ENDED
@@ -121,8 +121,8 @@ struct eventpipe_handler {
 	void *user;
 };
 
-/* The door is copied, its context borrowed. -ENOMEM; other failures show in the state. */
-int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
+/* The endpoint is copied, its context borrowed. -ENOMEM; other failures show in the state. */
+int eventpipe_new(const struct dotnet_endpoint *endpoint, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe);
 
 /* Adds the descriptors to wait for, and the time to call eventpipe_advance() at the latest. */

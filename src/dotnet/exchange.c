@@ -37,9 +37,9 @@ static char target_state(void *context)
 	return dotnet_target_state(context);
 }
 
-struct dotnet_door dotnet_target_door(const struct dotnet_target *target)
+struct dotnet_endpoint dotnet_target_endpoint(const struct dotnet_target *target)
 {
-	return (struct dotnet_door){
+	return (struct dotnet_endpoint){
 		.connect = target_connect,
 		.connect_told = target_connect_told,
 		.state = target_state,
@@ -47,7 +47,7 @@ struct dotnet_door dotnet_target_door(const struct dotnet_target *target)
 	};
 }
 
-int exchange_begin(struct exchange *exchange, const struct dotnet_door *door,
+int exchange_begin(struct exchange *exchange, const struct dotnet_endpoint *endpoint,
 	const struct ipc_request *request, uint64_t now_ns, uint64_t appear_ns, struct diag *diag)
 {
 	exchange_done(exchange);
@@ -57,7 +57,7 @@ int exchange_begin(struct exchange *exchange, const struct dotnet_door *door,
 		return r;
 	exchange->state = EXCHANGE_WAITING;
 	exchange->command = request->command;
-	exchange->door = *door;
+	exchange->endpoint = *endpoint;
 	exchange->progress_ns = now_ns;
 	exchange->retry_ns = now_ns;
 	exchange->appear_ns = appear_ns;
@@ -102,10 +102,10 @@ static void guard_socket(void *context, int fd)
 
 static int connect_guarded(struct exchange *exchange, struct diag *diag)
 {
-	const struct dotnet_door *door = &exchange->door;
-	int fd = door->connect_told
-			 ? door->connect_told(door->context, guard_socket, exchange, diag)
-			 : door->connect(door->context, diag);
+	const struct dotnet_endpoint *endpoint = &exchange->endpoint;
+	int fd = endpoint->connect_told
+			 ? endpoint->connect_told(endpoint->context, guard_socket, exchange, diag)
+			 : endpoint->connect(endpoint->context, diag);
 
 	if (fd >= 0) {
 		guard_socket(exchange, fd);
@@ -120,7 +120,7 @@ static int connect_guarded(struct exchange *exchange, struct diag *diag)
 static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 {
 	struct diag diag = { 0 };
-	char state = exchange->door.state(exchange->door.context);
+	char state = exchange->endpoint.state(exchange->endpoint.context);
 
 	if (now_ns < exchange->retry_ns)
 		return false;

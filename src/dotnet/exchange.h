@@ -1,8 +1,8 @@
 /*
  * One request to a .NET process and its reply, on a separate connection, without ever blocking.
  *
- *   struct dotnet_door door = dotnet_target_door(&target); struct exchange exchange = { 0 };
- *   exchange_begin(&exchange, &door, &request, now_ns, &diag);
+ *   struct dotnet_endpoint endpoint = dotnet_target_endpoint(&target); struct exchange exchange = { 0 };
+ *   exchange_begin(&exchange, &endpoint, &request, now_ns, &diag);
  *   each turn:  exchange_await(&exchange, &set); poll_set_wait(&set);
  *               if (exchange_advance(&exchange, now_ns) == EXCHANGE_ANSWERED) ... exchange.ok, exchange.payload ...
  *   exchange_done(&exchange);
@@ -30,7 +30,7 @@ struct poll_set;
 struct pollfd;
 
 /* How to connect to a runtime: a diagnostics socket, a named one, or Spoor's listen port. */
-struct dotnet_door {
+struct dotnet_endpoint {
 	/* Non-blocking. -EAGAIN: try again. A missing socket is final only after appear_ns. */
 	int (*connect)(void *context, struct diag *diag);
 	/* State from /proc/PID/stat; 0: it has exited, '?': unknown. */
@@ -45,7 +45,7 @@ struct dotnet_door {
 };
 
 /* The diagnostics socket of a process. The target is borrowed. */
-struct dotnet_door dotnet_target_door(const struct dotnet_target *target);
+struct dotnet_endpoint dotnet_target_endpoint(const struct dotnet_target *target);
 
 enum exchange_state {
 	EXCHANGE_NONE,    /* nothing was begun, or exchange_done() was called */
@@ -72,7 +72,7 @@ struct exchange {
 	enum ipc_command command;
 	/* A descriptor that is sent after the request, with one byte; 0: none. Set after exchange_begin(). Borrowed. */
 	int pass_fd;
-	struct dotnet_door door;
+	struct dotnet_endpoint endpoint;
 	int fd;           /* -1: none */
 	bool ok;          /* the answer is a success */
 	uint32_t error;   /* else the HRESULT */
@@ -94,7 +94,7 @@ struct exchange {
  * `appear_ns` its absence is no failure (0: it is). -EINVAL, -ENOMEM as ipc_encode(). `exchange` is
  * all zero or was ended by exchange_done().
  */
-int exchange_begin(struct exchange *exchange, const struct dotnet_door *door,
+int exchange_begin(struct exchange *exchange, const struct dotnet_endpoint *endpoint,
 	const struct ipc_request *request, uint64_t now_ns, uint64_t appear_ns, struct diag *diag);
 
 /* Takes all steps that need no waiting. */

@@ -9,7 +9,7 @@ struct held_runtime held_runtime_of(struct reverse *reverse, uint32_t peer)
 	return (struct held_runtime){
 		.reverse = reverse,
 		.peer = peer,
-		.door = reverse_door(reverse, peer),
+		.endpoint = reverse_endpoint(reverse, peer),
 		.waits = true,
 	};
 }
@@ -20,7 +20,7 @@ void held_runtime_resume(struct held_runtime *held, uint64_t now_ns)
 
 	if (!held->waits || held_runtime_is_resuming(held))
 		return;
-	if (exchange_begin(&held->resume, &held->door, &request, now_ns, 0, NULL) < 0)
+	if (exchange_begin(&held->resume, &held->endpoint, &request, now_ns, 0, NULL) < 0)
 		/* no memory: the release of the whole port is its last chance */
 		held->waits = false;
 	else
@@ -35,7 +35,8 @@ void held_runtime_advance(struct held_runtime *held, uint64_t now_ns)
 	if (!exchange_is_over(&held->resume))
 		return;
 	/* The connection was lost: the runtime connects again, and is resumed again. */
-	held->waits = held->resume.state == EXCHANGE_FAILED && held->door.state(held->door.context);
+	held->waits = held->resume.state == EXCHANGE_FAILED &&
+		      held->endpoint.state(held->endpoint.context);
 	exchange_done(&held->resume);
 }
 

@@ -24,7 +24,7 @@ struct reverse;
 struct held_runtime {
 	struct reverse *reverse; /* NULL: the runtime did not connect to Spoor's port */
 	uint32_t peer;
-	struct dotnet_door door; /* the connection that it waits at */
+	struct dotnet_endpoint endpoint; /* the connection that it waits at */
 	bool waits;
 	struct exchange resume;
 };

@@ -26,7 +26,7 @@
 #include "base/vec.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
-#include "dotnet/path_door.h"
+#include "dotnet/path_endpoint.h"
 #include "machine/descriptors.h"
 #include "machine/rights.h"
 
@@ -88,7 +88,7 @@ struct reverse {
 	bool counts_missed;       /* in the helper: the recorder is stopped or hangs */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	VEC(struct connection) waiting;
-	/* pointers, because each struct dotnet_door has one to its peer */
+	/* pointers, because each struct dotnet_endpoint has one to its peer */
 	VEC(struct peer *) peers;
 	uint32_t seen;      /* runtimes so far */
 	uint32_t not_given; /* how many peers */
@@ -112,7 +112,7 @@ static void remove_stale(const struct sockaddr_un *address)
 static int listen_at(const char *path, struct reverse **ret_reverse, struct diag *diag)
 {
 	struct sockaddr_un address;
-	int r = path_door_address(path, &address, diag);
+	int r = path_endpoint_address(path, &address, diag);
 
 	if (r < 0)
 		return r;
@@ -450,9 +450,9 @@ static int peer_connect(void *context, struct diag *diag)
 	return -EAGAIN; /* the runtime connects again once it has replied to the previous request */
 }
 
-struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer)
+struct dotnet_endpoint reverse_endpoint(struct reverse *reverse, uint32_t peer)
 {
-	return (struct dotnet_door){
+	return (struct dotnet_endpoint){
 		.connect = peer_connect,
 		.state = peer_state,
 		.context = reverse->peers.items[peer],
@@ -499,12 +499,12 @@ static void release_held(struct reverse *reverse)
 	reverse_advance(reverse);
 	for (int peer = find_held(reverse); peer >= 0; peer = find_held(reverse)) {
 		struct exchange exchange = { 0 };
-		struct dotnet_door door = reverse_door(reverse, (uint32_t)peer);
+		struct dotnet_endpoint endpoint = reverse_endpoint(reverse, (uint32_t)peer);
 		uint64_t now_ns = clock_monotonic_ns();
 		reverse_resumed(reverse, (uint32_t)peer);
 		reverse_forget(reverse, (uint32_t)peer);
 		count_missed(reverse, reverse->peers.items[peer]->facts.cookie);
-		if (exchange_begin(&exchange, &door, &request, now_ns, 0, NULL) == 0)
+		if (exchange_begin(&exchange, &endpoint, &request, now_ns, 0, NULL) == 0)
 			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS,
 				NULL); /* it is resumed, or its process has exited */
 		exchange_done(&exchange);

@@ -4,12 +4,12 @@
  *
  *   reverse_listen(path, &reverse, &diag);
  *   each turn:  reverse_await(reverse, &set), poll_set_wait(&set), reverse_advance(reverse);
- *   while (reverse_next(reverse, &peer)) ...        a runtime that was not seen before: send requests through reverse_door(reverse, peer)
+ *   while (reverse_next(reverse, &peer)) ...        a runtime that was not seen before: send requests through reverse_endpoint(reverse, peer)
  *   reverse_close(reverse);                         also removes the socket's file
  *
  * A runtime connects and sends an advertisement (34 bytes: its cookie and pid), waits for one
  * request, and connects again once it has replied: one connection, one exchange. So the connect
- * function of reverse_door() returns the connection that waits, or -EAGAIN.
+ * function of reverse_endpoint() returns the connection that waits, or -EAGAIN.
  */
 #ifndef SPOOR_DOTNET_REVERSE_H
 #define SPOOR_DOTNET_REVERSE_H
@@ -54,7 +54,7 @@ bool reverse_next(struct reverse *reverse, uint32_t *ret_peer);
 const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t peer);
 
 /* Lives as long as the port. */
-struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer);
+struct dotnet_endpoint reverse_endpoint(struct reverse *reverse, uint32_t peer);
 
 /* The caller has resumed this runtime. */
 void reverse_resumed(struct reverse *reverse, uint32_t peer);

@@ -161,7 +161,7 @@ static void read_target_again(struct dotnet_client *client)
 	client->target = target;
 }
 
-static int door_connect_told(void *context, dotnet_socket_fn *made, void *made_context,
+static int endpoint_connect_told(void *context, dotnet_socket_fn *made, void *made_context,
 	struct diag *diag)
 {
 	struct dotnet_client *client = context;
@@ -179,12 +179,12 @@ static int door_connect_told(void *context, dotnet_socket_fn *made, void *made_c
 	return -EAGAIN; /* it is tried again */
 }
 
-static int door_connect(void *context, struct diag *diag)
+static int endpoint_connect(void *context, struct diag *diag)
 {
-	return door_connect_told(context, NULL, NULL, diag);
+	return endpoint_connect_told(context, NULL, NULL, diag);
 }
 
-static char door_state(void *context)
+static char endpoint_state(void *context)
 {
 	return dotnet_target_state(&((const struct dotnet_client *)context)->target);
 }
@@ -227,9 +227,9 @@ static bool may_open(const struct dotnet_client *client)
 static void open_next(struct dotnet_client *client, uint64_t now_ns)
 {
 	struct session *session = &client->sessions[client->step];
-	const struct dotnet_door door = { .connect = door_connect,
-		.connect_told = door_connect_told,
-		.state = door_state,
+	const struct dotnet_endpoint endpoint = { .connect = endpoint_connect,
+		.connect_told = endpoint_connect_told,
+		.state = endpoint_state,
 		.context = client };
 	struct eventpipe_options options =
 		session_requests_options(&client->requests, session->stream);
@@ -240,7 +240,7 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 	options.guard = client->guard;
 	options.target = &client->target;
 
-	if (eventpipe_new(&door, &options, &handler, now_ns, &session->pipe) < 0) {
+	if (eventpipe_new(&endpoint, &options, &handler, now_ns, &session->pipe) < 0) {
 		session->pipe = NULL;
 		set_known_reason(client, REASON_NO_MEMORY);
 		client->step = STEP_DONE;

@@ -74,7 +74,7 @@ int forward_run(const struct forward_options *options, void (*opened)(void *user
 	struct forward_result *ret_result, struct diag *diag)
 {
 	struct running f = { .options = options, .result = ret_result };
-	const struct dotnet_door door = dotnet_target_door(options->target);
+	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(options->target);
 	const struct eventpipe_options pipe = {
 		.providers = options->providers,
 		.provider_count = options->provider_count,
@@ -92,7 +92,7 @@ int forward_run(const struct forward_options *options, void (*opened)(void *user
 	bool is_wanted = true, is_open = false;
 
 	*ret_result = (struct forward_result){ 0 };
-	int result = event_session_open(&f.session, &door, &pipe, &reading);
+	int result = event_session_open(&f.session, &endpoint, &pipe, &reading);
 	if (result < 0)
 		return diag_set(diag, result, "cannot forward events: %m");
 	while (is_wanted && !event_session_is_over(&f.session) && clock_monotonic_ns() < end_ns) {

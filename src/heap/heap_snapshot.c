@@ -88,7 +88,7 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 static int open_session(struct taking *t, struct event_session *session, uint64_t keywords,
 	uint8_t level, uint32_t buffer_mb, uint64_t rundown, struct ipc_provider *provider)
 {
-	const struct dotnet_door door = dotnet_target_door(t->options->target);
+	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(t->options->target);
 	const struct eventpipe_options options = {
 		.providers = provider,
 		.provider_count = 1,
@@ -109,7 +109,7 @@ static int open_session(struct taking *t, struct event_session *session, uint64_
 	*provider = (struct ipc_provider){
 		.keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME
 	};
-	return event_session_open(session, &door, &options, &reading);
+	return event_session_open(session, &endpoint, &options, &reading);
 }
 
 /* One turn: waits a limited time for a session or the watched descriptor, then advances both. */

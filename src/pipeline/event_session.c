@@ -26,7 +26,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	return 0;
 }
 
-int event_session_open(struct event_session *session, const struct dotnet_door *door,
+int event_session_open(struct event_session *session, const struct dotnet_endpoint *endpoint,
 	const struct eventpipe_options *options, const struct event_reading *reading)
 {
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };
@@ -42,7 +42,7 @@ int event_session_open(struct event_session *session, const struct dotnet_door *
 		if (!session->decoder)
 			return -ENOMEM;
 	}
-	return eventpipe_new(door, options, &handler, clock_monotonic_ns(), &session->pipe);
+	return eventpipe_new(endpoint, options, &handler, clock_monotonic_ns(), &session->pipe);
 }
 
 void event_session_await(const struct event_session *session, struct poll_set *set)

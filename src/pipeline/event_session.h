@@ -1,7 +1,7 @@
 /*
  * One EventPipe session whose events its feature takes itself, one by one in the order of arrival.
  *
- *   event_session_open(&session, &door, &options, &reading);
+ *   event_session_open(&session, &endpoint, &options, &reading);
  *   each turn:  event_session_await(&session, &set); poll_set_wait(&set);
  *               guard_beat(guard, now_ns); event_session_advance(&session, now_ns);
  *   at the end: event_session_stop(&session, now_ns);  the same turns, until event_session_is_over()
@@ -54,7 +54,7 @@ struct event_session {
  * `options` is as for eventpipe_new(). A session that was opened before is closed first, with its
  * tables; `broken` and `bytes` stay. -ENOMEM. All other failures show in the state of the pipe.
  */
-int event_session_open(struct event_session *session, const struct dotnet_door *door,
+int event_session_open(struct event_session *session, const struct dotnet_endpoint *endpoint,
 	const struct eventpipe_options *options, const struct event_reading *reading);
 
 void event_session_await(const struct event_session *session, struct poll_set *set);

@@ -137,10 +137,10 @@ void live_dotnet_events_begin(struct live_dotnet_events *dotnet, uint32_t proces
 		.provider_count = dotnet->provider_count };
 	int result =
 		dotnet_target_read(trace->processes.items[process].pid, &session->target, &diag);
-	struct dotnet_door door = dotnet_target_door(&session->target);
+	struct dotnet_endpoint endpoint = dotnet_target_endpoint(&session->target);
 
 	if (result == 0)
-		result = exchange_begin(&session->exchange, &door, &request, now_ns, 0, &diag);
+		result = exchange_begin(&session->exchange, &endpoint, &request, now_ns, 0, &diag);
 	if (result < 0 || !vec_add(&dotnet->sessions, session)) {
 		session_free(session);
 		return; /* it has just ended, or memory has run out */
@@ -202,11 +202,11 @@ void live_dotnet_events_stop(struct live_dotnet_events *dotnet)
 		struct user_session *session = dotnet->sessions.items[i];
 		const struct ipc_request request = { .command = IPC_STOP_TRACING,
 			.session_id = session->session_id };
-		struct dotnet_door door = dotnet_target_door(&session->target);
+		struct dotnet_endpoint endpoint = dotnet_target_endpoint(&session->target);
 		stops[i].fd = -1;
 		if (session->session_id)
 			/* a failure is one to stop, below */
-			(void)exchange_begin(&stops[i], &door, &request, now_ns, 0, NULL);
+			(void)exchange_begin(&stops[i], &endpoint, &request, now_ns, 0, NULL);
 	}
 	if (stops)
 		(void)exchange_run(stops, count, now_ns + STOP_NS, NULL);

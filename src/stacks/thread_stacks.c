@@ -467,7 +467,7 @@ static int open_pipe(struct taking *t)
 	t->providers[1] = (struct ipc_provider){
 		.name = PROVIDER_CLR_NAME, .keywords = KEYWORD_CONTENTION, .level = 4
 	};
-	const struct dotnet_door door = dotnet_target_door(&t->port);
+	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(&t->port);
 	const struct eventpipe_options options = {
 		.providers = t->providers,
 		.provider_count = t->port.borrows ? 1 : 2,
@@ -480,7 +480,7 @@ static int open_pipe(struct taking *t)
 		.take = seen_take_event, .user = t, .name = "the threads' stacks"
 	};
 
-	return event_session_open(&t->session, &door, &options, &reading);
+	return event_session_open(&t->session, &endpoint, &options, &reading);
 }
 
 /*

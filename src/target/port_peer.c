@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
-#include "dotnet/path_door.h"
+#include "dotnet/path_endpoint.h"
 #include "dotnet/reverse.h"
 
 /* A process that /proc does not show: the only facts are those that its runtime sent. */
@@ -51,11 +51,11 @@ void port_peer_read(const struct reverse_peer *facts, unsigned details, struct p
 
 int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer, struct diag *diag)
 {
-	const struct dotnet_door door = path_door(path);
+	const struct dotnet_endpoint endpoint = path_endpoint(path);
 	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
 	struct exchange exchange = { 0 };
 	struct ipc_process_info info;
-	int result = exchange_begin(&exchange, &door, &request, clock_monotonic_ns(), 0, diag);
+	int result = exchange_begin(&exchange, &endpoint, &request, clock_monotonic_ns(), 0, diag);
 
 	*ret_peer = (struct port_peer){ .name = "dotnet" };
 	if (result < 0)

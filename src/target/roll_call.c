@@ -58,10 +58,10 @@ struct question {
 
 static int ask(struct exchange *exchange, struct question *question, uint64_t now_ns)
 {
-	const struct dotnet_door door = dotnet_target_door(&question->port);
+	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(&question->port);
 	const struct ipc_request request = { .command = question->command };
 
-	return exchange_begin(exchange, &door, &request, now_ns, 0, NULL);
+	return exchange_begin(exchange, &endpoint, &request, now_ns, 0, NULL);
 }
 
 /* True when an older version of the request is to be tried. */

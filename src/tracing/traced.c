@@ -223,7 +223,7 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->lost_told = 0;
 	traced_set_reason(traced, "", "");
 	traced->asked_ns = now_ns;
-	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
+	if (eventpipe_new(&traced->endpoint, &options, &handler, now_ns, &traced->pipe) < 0) {
 		traced_set_reason(traced, reason_word(REASON_KIND_ERROR),
 			"no memory for its session");
 		traced_enter(traced, TRACED_FAILED);
@@ -272,7 +272,7 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 
 	if (!traced_is_waiting(traced) || tracing->phase == PHASE_PAUSING)
 		return;
-	char state = traced->door.state(traced->door.context);
+	char state = traced->endpoint.state(traced->endpoint.context);
 
 	if (tracing->phase == PHASE_ENDING || !state || proc_state_has_ended(state)) {
 		if (!traced->earlier) /* which reports the reason */
@@ -369,9 +369,9 @@ static void close_session(struct traced *traced)
 }
 
 /* True if the process still exists, so that a session can be opened. */
-static bool door_is_open(const struct traced *traced)
+static bool endpoint_is_open(const struct traced *traced)
 {
-	char state = traced->door.state(traced->door.context);
+	char state = traced->endpoint.state(traced->endpoint.context);
 
 	return state && !proc_state_has_ended(state);
 }
@@ -379,7 +379,7 @@ static bool door_is_open(const struct traced *traced)
 /* Opens the session of a pause that is over. */
 void traced_open_again(struct traced *traced, uint64_t now_ns)
 {
-	if (door_is_open(traced))
+	if (endpoint_is_open(traced))
 		open_session(traced, now_ns);
 	else
 		enter_end(traced);
@@ -399,7 +399,8 @@ static void leave_place(struct traced *traced, uint64_t now_ns)
 		return;
 	if (traced->tracing->phase != PHASE_ENDING)
 		traced_begin_resume(traced, now_ns); /* again, if the earlier connection was lost */
-	if (held_runtime_is_resuming(&traced->held) || (traced->held.waits && door_is_open(traced)))
+	if (held_runtime_is_resuming(&traced->held) ||
+		(traced->held.waits && endpoint_is_open(traced)))
 		return;
 	held_runtime_done(&traced->held);
 }
@@ -497,9 +498,9 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 		waiting->seen = traced->seen;
 		waiting->port = traced->port;
 		waiting->has_port = traced->has_port;
-		waiting->door = traced->door;
-		if (waiting->door.context == &traced->port)
-			waiting->door = dotnet_target_door(&waiting->port);
+		waiting->endpoint = traced->endpoint;
+		if (waiting->endpoint.context == &traced->port)
+			waiting->endpoint = dotnet_target_endpoint(&waiting->port);
 		waiting->process = traced->process;
 		waiting->peer = traced->peer;
 		waiting->runtime_told = true; /* the first session reports it */
@@ -534,7 +535,7 @@ static void write_process(struct tracing *tracing, uint32_t process, const struc
 
 /* `seen`: its pid is in the recorder's pid namespace, so the guard can connect to it. */
 int traced_add(struct tracing *tracing, const struct target *target, bool seen,
-	const struct dotnet_door *door, int peer, struct diag *diag)
+	const struct dotnet_endpoint *endpoint, int peer, struct diag *diag)
 {
 	struct traced *traced = new_traced(tracing, target->name, target->pid);
 
@@ -548,9 +549,9 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
 	traced->peer = peer;
 	if (peer >= 0)
 		traced->held = held_runtime_of(tracing->reverse, (uint32_t)peer);
-	traced->door = door ? *door : dotnet_target_door(&traced->port);
+	traced->endpoint = endpoint ? *endpoint : dotnet_target_endpoint(&traced->port);
 	write_process(tracing, traced->process, target, seen);
-	if (!door && !traced->has_port) {
+	if (!endpoint && !traced->has_port) {
 		traced_set_reason(traced, reason_word(REASON_KIND_ENDED),
 			"it ended before it could be traced");
 		traced_enter(traced, TRACED_FAILED);
@@ -579,7 +580,7 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
  */
 bool traced_still_ends(const struct traced *traced)
 {
-	char state = traced->pipe ? traced->door.state(traced->door.context) : 0;
+	char state = traced->pipe ? traced->endpoint.state(traced->endpoint.context) : 0;
 
 	return traced->pipe && !proc_state_is_stopped(state);
 }

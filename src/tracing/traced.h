@@ -2,7 +2,7 @@
  * The session of a trace in one process, and the trace that it belongs to: shared by tracing.c and
  * traced.c, and by no other file.
  *
- *   traced_add(tracing, &target, seen, door, peer, &diag);
+ *   traced_add(tracing, &target, seen, endpoint, peer, &diag);
  *   each turn:  traced_advance(traced, now_ns);
  *   at the end: eventpipe_stop(traced->pipe), and traced_advance() until it is over
  */
@@ -70,7 +70,7 @@ struct traced {
 	bool seen; /* its pid is in the recorder's pid namespace */
 	struct dotnet_target port;
 	bool has_port; /* the guard can connect to it */
-	struct dotnet_door door;
+	struct dotnet_endpoint endpoint;
 	struct eventpipe *pipe;           /* in TRACED_OPEN and TRACED_PAUSING */
 	uint32_t process;                 /* index in the trace */
 	int stream;                       /* number in the relay; -1: none yet */
@@ -126,11 +126,11 @@ bool tracing_is_raw(const struct tracing *tracing);
 
 /*
  * Adds a process. `seen`: its pid is in the recorder's pid namespace, so the guard can connect to it.
- * `door` NULL: its own socket. `peer`: its index in the listen port; -1: none. A process without a
+ * `endpoint` NULL: its own socket. `peer`: its index in the listen port; -1: none. A process without a
  * session is in TRACED_FAILED.
  */
 int traced_add(struct tracing *tracing, const struct target *target, bool seen,
-	const struct dotnet_door *door, int peer, struct diag *diag);
+	const struct dotnet_endpoint *endpoint, int peer, struct diag *diag);
 
 /* The one place where the state changes. */
 void traced_enter(struct traced *traced, enum traced_state state);

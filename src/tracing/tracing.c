@@ -25,7 +25,7 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
-#include "dotnet/path_door.h"
+#include "dotnet/path_endpoint.h"
 #include "dotnet/reverse.h"
 #include "machine/descriptors.h"
 #include "machine/scheduling.h"
@@ -237,12 +237,12 @@ int tracing_add(struct tracing *tracing, const struct target *target, struct dia
 
 int tracing_add_path(struct tracing *tracing, const char *path, struct diag *diag)
 {
-	const struct dotnet_door door = path_door(path);
+	const struct dotnet_endpoint endpoint = path_endpoint(path);
 	struct port_peer peer;
 	int r = port_peer_ask(path, TARGET_PLACE, &peer, diag);
 
 	if (r == 0)
-		r = traced_add(tracing, &peer.target, peer.seen, &door, -1, diag);
+		r = traced_add(tracing, &peer.target, peer.seen, &endpoint, -1, diag);
 	port_peer_done(&peer);
 	return r;
 }
@@ -261,12 +261,13 @@ static void take_newcomers(struct tracing *tracing)
 		return;
 	reverse_advance(tracing->reverse);
 	while (tracing->phase == PHASE_RUNNING && reverse_next(tracing->reverse, &peer)) {
-		const struct dotnet_door door = reverse_door(tracing->reverse, peer);
+		const struct dotnet_endpoint endpoint = reverse_endpoint(tracing->reverse, peer);
 		struct port_peer newcomer;
 
 		port_peer_read(reverse_peer(tracing->reverse, peer), TARGET_PLACE, &newcomer);
 		/* Without memory the runtime is not traced; it is resumed at the end. */
-		(void)traced_add(tracing, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
+		(void)traced_add(tracing, &newcomer.target, newcomer.seen, &endpoint, (int)peer,
+			NULL);
 		port_peer_done(&newcomer);
 	}
 	if (tracing->phase == PHASE_ENDING)

@@ -135,7 +135,7 @@ static void take(void *user, const struct schema *schema, const struct event *ev
 static void run(struct taken *taken, const uint8_t *data, size_t size, bool ignored)
 {
 	struct runtime runtime = { .stream = -1, .data = data, .size = size };
-	const struct dotnet_door door = {
+	const struct dotnet_endpoint endpoint = {
 		.connect = runtime_connect, .state = runtime_state, .context = &runtime
 	};
 	const struct ipc_provider provider = { .name = "P" };
@@ -149,7 +149,7 @@ static void run(struct taken *taken, const uint8_t *data, size_t size, bool igno
 	uint64_t bytes = taken->session.bytes;
 	uint64_t now_ns = 1000;
 
-	assert_int_equal(event_session_open(&taken->session, &door, &options, &reading), 0);
+	assert_int_equal(event_session_open(&taken->session, &endpoint, &options, &reading), 0);
 	for (bool stopped = false; !event_session_is_over(&taken->session);) {
 		poll_set_begin(&set, UINT64_MAX);
 		event_session_await(&taken->session, &set);

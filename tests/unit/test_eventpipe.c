@@ -187,7 +187,7 @@ static void begin(struct fixture *fixture, const struct eventpipe_options *more)
 		.bytes = on_bytes,
 		.user = &fixture->received,
 	};
-	const struct dotnet_door door = {
+	const struct dotnet_endpoint endpoint = {
 		.connect = peer_connect, .state = peer_state, .context = &fixture->peer
 	};
 	struct eventpipe_options options = more ? *more : (struct eventpipe_options){ 0 };
@@ -201,8 +201,8 @@ static void begin(struct fixture *fixture, const struct eventpipe_options *more)
 	options.providers = &fixture->provider;
 	options.provider_count = 1;
 	options.buffer_mb = 1;
-	assert_int_equal(eventpipe_new(&door, &options, &handler, fixture->now_ns, &fixture->pipe),
-		0);
+	assert_int_equal(
+		eventpipe_new(&endpoint, &options, &handler, fixture->now_ns, &fixture->pipe), 0);
 }
 
 static enum eventpipe_state turns(struct fixture *fixture, unsigned count, uint64_t step_ns)
@@ -512,7 +512,7 @@ static void test_environment(void **state)
 {
 	struct bytes message = { 0 };
 	struct peer peer = { .stream = -1, .state = 'S' };
-	const struct dotnet_door door = {
+	const struct dotnet_endpoint endpoint = {
 		.connect = peer_connect, .state = peer_state, .context = &peer
 	};
 	const struct ipc_request request = { .command = IPC_PROCESS_ENVIRONMENT };
@@ -522,7 +522,7 @@ static void test_environment(void **state)
 	(void)state;
 	bytes_u32(&variables, 1);
 	put_text(&variables, "A=1");
-	assert_int_equal(exchange_begin(&exchange, &door, &request, 1, 0, NULL), 0);
+	assert_int_equal(exchange_begin(&exchange, &endpoint, &request, 1, 0, NULL), 0);
 	assert_int_equal(exchange_advance(&exchange, 1), EXCHANGE_HEADER);
 	bytes_add(&message, "DOTNET_IPC_V1", 14);
 	bytes_u16(&message, 26);

@@ -34,13 +34,13 @@ static char peer_state(void *context)
 
 static void begin(struct exchange *exchange, struct peer *peer)
 {
-	const struct dotnet_door door = {
+	const struct dotnet_endpoint endpoint = {
 		.connect = peer_connect, .state = peer_state, .context = peer
 	};
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
 	struct diag diag = { 0 };
 
-	assert_int_equal(exchange_begin(exchange, &door, &request, 1, 0, &diag), 0);
+	assert_int_equal(exchange_begin(exchange, &endpoint, &request, 1, 0, &diag), 0);
 	(void)exchange_advance(exchange, 1);
 }
 
@@ -100,7 +100,7 @@ static char any_state(void *context)
 static void test_guarded_socket(void **state)
 {
 	struct exchange exchange = { 0 };
-	const struct dotnet_door door = {
+	const struct dotnet_endpoint endpoint = {
 		.connect_told = refused_connect, .state = any_state, .context = &exchange
 	};
 	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
@@ -108,7 +108,7 @@ static void test_guarded_socket(void **state)
 
 	(void)state;
 	assert_int_equal(guard_start(&guard, NULL), 0);
-	assert_int_equal(exchange_begin(&exchange, &door, &request, 1, 0, NULL), 0);
+	assert_int_equal(exchange_begin(&exchange, &endpoint, &request, 1, 0, NULL), 0);
 	exchange.guard = guard;
 	assert_int_equal(exchange_advance(&exchange, 1), EXCHANGE_FAILED);
 	assert_int_equal(exchange.failure, -ECONNREFUSED);
@@ -141,12 +141,12 @@ static void test_answers(void **state)
 /* A descriptor follows the request, with one byte. */
 static void test_descriptor(void **state)
 {
-	const struct dotnet_door door = {
+	const struct dotnet_endpoint endpoint = {
 		.connect = peer_connect, .state = peer_state, .context = NULL
 	};
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
 	struct peer peer = { .fd = -1, .state = 'S' };
-	struct dotnet_door own = door;
+	struct dotnet_endpoint own = endpoint;
 	struct exchange exchange = { .fd = -1 };
 	union {
 		struct cmsghdr header;

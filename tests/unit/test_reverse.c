@@ -16,7 +16,7 @@
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "dotnet/ipc.h"
-#include "dotnet/path_door.h"
+#include "dotnet/path_endpoint.h"
 #include "dotnet/reverse.h"
 
 static char folder[] = "/tmp/spoor-reverse-XXXXXX";
@@ -72,19 +72,19 @@ static void test_connects_again(void **state)
 	assert_int_equal(reverse_peer(reverse, peer)->pid, getpid());
 
 	/* Its connection is returned one time. Then the runtime connects again with the same id. */
-	struct dotnet_door door = reverse_door(reverse, peer);
-	int ours = door.connect(door.context, NULL);
+	struct dotnet_endpoint endpoint = reverse_endpoint(reverse, peer);
+	int ours = endpoint.connect(endpoint.context, NULL);
 
 	assert_true(ours >= 0);
-	assert_int_equal(door.connect(door.context, NULL), -EAGAIN);
-	assert_true(door.state(door.context) != 0);
+	assert_int_equal(endpoint.connect(endpoint.context, NULL), -EAGAIN);
+	assert_true(endpoint.state(endpoint.context) != 0);
 	close(ours);
 	close(fd);
 	fd = runtime_connect();
 	advertise(fd, 'a', 42, false);
 	reverse_advance(reverse);
 	assert_false(reverse_next(reverse, &peer));
-	ours = door.connect(door.context, NULL);
+	ours = endpoint.connect(endpoint.context, NULL);
 	assert_true(ours >= 0);
 	close(ours);
 	close(fd);
@@ -354,17 +354,17 @@ static void test_path_too_long(void **state)
 {
 	char name[200];
 	struct reverse *reverse;
-	struct dotnet_door door;
+	struct dotnet_endpoint endpoint;
 
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(reverse_listen(name, &reverse, NULL), -ENAMETOOLONG);
 	assert_int_equal(reverse_listen("", &reverse, NULL), -ENAMETOOLONG);
-	door = path_door(name);
-	assert_int_equal(door.connect(door.context, NULL), -ENAMETOOLONG);
-	door = path_door(path);
-	assert_int_equal(door.connect(door.context, NULL), -ENOENT);
+	endpoint = path_endpoint(name);
+	assert_int_equal(endpoint.connect(endpoint.context, NULL), -ENAMETOOLONG);
+	endpoint = path_endpoint(path);
+	assert_int_equal(endpoint.connect(endpoint.context, NULL), -ENOENT);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* See path_door.h. */
-#include "dotnet/path_door.h"
+/* See path_endpoint.h. */
+#include "dotnet/path_endpoint.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/diag.h"
 #include "machine/rights.h"
 
-int path_door_address(const char *path, struct sockaddr_un *address, struct diag *diag)
+int path_endpoint_address(const char *path, struct sockaddr_un *address, struct diag *diag)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (!*path || strlen(path) >= sizeof(address->sun_path))
@@ -25,7 +25,7 @@ static int path_connect(void *context, struct diag *diag)
 {
 	const char *path = context;
 	struct sockaddr_un address;
-	int r = path_door_address(path, &address, diag);
+	int r = path_endpoint_address(path, &address, diag);
 
 	if (r < 0)
 		return r;
@@ -45,9 +45,9 @@ static char unknown_state(void *context)
 	return '?';
 }
 
-struct dotnet_door path_door(const char *path)
+struct dotnet_endpoint path_endpoint(const char *path)
 {
-	return (struct dotnet_door){
+	return (struct dotnet_endpoint){
 		.connect = path_connect,
 		.state = unknown_state,
 		.context = (void *)(uintptr_t)path, /* only read */
