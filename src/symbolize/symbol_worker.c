@@ -52,7 +52,7 @@
 #define IOPRIO_IDLE        (3 << IOPRIO_CLASS_SHIFT)
 #define IOPRIO_NONE        0
 
-enum clerk_state {
+enum worker_thread_state {
 	CLERK_SERVES,
 	CLERK_LEFT,      /* touches nothing any more; the worker frees it */
 	CLERK_ABANDONED, /* no worker uses it; it frees itself */
@@ -69,12 +69,12 @@ struct slot {
 };
 
 /* One worker thread and the data that it shares with the worker. */
-struct clerk {
+struct worker_thread {
 	struct slot slots[SLOT_COUNT];
 	uint32_t next;                   /* number of the next question; written by the thread */
 	int asked_fd;                    /* eventfd, non-blocking: there are questions */
 	int done_fd;                     /* eventfd, non-blocking: there are answers */
-	atomic_int state;                /* enum clerk_state */
+	atomic_int state;                /* enum worker_thread_state */
 	atomic_int tid;                  /* 0: has not started */
 	atomic_bool leave;               /* it must leave after the current question */
 	atomic_bool room_wanted;         /* it must drop most of its tables */
@@ -93,7 +93,7 @@ struct symbol_worker {
 	struct name_tables *tables; /* while no worker uses them */
 	/* empty tables, used after a worker was abandoned with its own */
 	struct name_tables *spare;
-	struct clerk *clerk; /* NULL: none now */
+	struct worker_thread *worker_thread; /* NULL: none now */
 	uint32_t queued;
 	/* numbers of questions, whose slots are their remainders: those from `taken` to `sent` are in flight */
 	uint32_t sent;
@@ -113,9 +113,9 @@ struct symbol_worker {
 	bool raise_forbidden;
 };
 
-static struct slot *slot_of(struct clerk *clerk, uint32_t number)
+static struct slot *slot_of(struct worker_thread *worker_thread, uint32_t number)
 {
-	return &clerk->slots[number & (SLOT_COUNT - 1)];
+	return &worker_thread->slots[number & (SLOT_COUNT - 1)];
 }
 
 static bool slot_change(struct slot *slot, int from, int to)
@@ -149,14 +149,14 @@ static void free_answers(struct name_answer *first)
 /* ---- the worker thread ---- */
 
 /* Frees a worker that no thread uses any more; the slots have nothing but answers to be freed. */
-static void free_clerk(struct clerk *clerk)
+static void free_worker_thread(struct worker_thread *worker_thread)
 {
 	for (uint32_t i = 0; i < SLOT_COUNT; i++)
-		free_answers(clerk->slots[i].spent);
-	closep(&clerk->asked_fd);
-	closep(&clerk->done_fd);
-	name_tables_free(clerk->tables);
-	free(clerk);
+		free_answers(worker_thread->slots[i].spent);
+	closep(&worker_thread->asked_fd);
+	closep(&worker_thread->done_fd);
+	name_tables_free(worker_thread->tables);
+	free(worker_thread);
 }
 
 /* The answer, to which the question belongs from now on. NULL without memory. */
@@ -190,37 +190,37 @@ static void become_idle(void)
 }
 
 /* Answers the next question; false: there is none. */
-static bool answer_next(struct clerk *clerk)
+static bool answer_next(struct worker_thread *worker_thread)
 {
-	struct slot *slot = slot_of(clerk, clerk->next);
+	struct slot *slot = slot_of(worker_thread, worker_thread->next);
 
 	if (!slot_change(slot, SLOT_ASKED, SLOT_WORKED))
 		return false;
-	clerk->next++;
+	worker_thread->next++;
 	free_answers(TAKE(slot->spent)); /* this thread allocated them */
-	slot->answer = look_up(clerk->tables, slot->question);
+	slot->answer = look_up(worker_thread->tables, slot->question);
 	if (!slot_change(slot, SLOT_WORKED, SLOT_ANSWERED))
 		free_both(slot->question, slot->answer);
 	return true;
 }
 
-static void serve(struct clerk *clerk)
+static void serve(struct worker_thread *worker_thread)
 {
 	uint64_t begin_ns = clock_monotonic_ns();
 	bool silent = false; /* there are answers that the caller was not woken for */
 
-	if (atomic_exchange(&clerk->room_wanted, false))
-		name_tables_make_room(clerk->tables);
-	while (!atomic_load(&clerk->leave) && answer_next(clerk)) {
+	if (atomic_exchange(&worker_thread->room_wanted, false))
+		name_tables_make_room(worker_thread->tables);
+	while (!atomic_load(&worker_thread->leave) && answer_next(worker_thread)) {
 		silent = clock_monotonic_ns() < begin_ns + BATCH_NS;
 		if (silent)
 			continue;
-		notify(clerk->done_fd);
+		notify(worker_thread->done_fd);
 		begin_ns = clock_monotonic_ns();
 	}
-	atomic_store(&clerk->size_bytes, name_tables_size_bytes(clerk->tables));
+	atomic_store(&worker_thread->size_bytes, name_tables_size_bytes(worker_thread->tables));
 	if (silent)
-		notify(clerk->done_fd);
+		notify(worker_thread->done_fd);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -248,22 +248,22 @@ static void count_abandoned(int change)
 }
 #endif
 
-static void *clerk_main(void *argument)
+static void *worker_thread_main(void *argument)
 {
-	struct clerk *clerk = argument;
+	struct worker_thread *worker_thread = argument;
 
-	if (clerk->idle)
+	if (worker_thread->idle)
 		become_idle();
-	atomic_store(&clerk->tid, (int)syscall(SYS_gettid));
-	while (!atomic_load(&clerk->leave)) {
-		take_notice(clerk->asked_fd);
-		serve(clerk);
+	atomic_store(&worker_thread->tid, (int)syscall(SYS_gettid));
+	while (!atomic_load(&worker_thread->leave)) {
+		take_notice(worker_thread->asked_fd);
+		serve(worker_thread);
 		/* after a wake-up without questions the loop polls again */
-		if (!atomic_load(&clerk->leave))
-			(void)poll_one(clerk->asked_fd, POLLIN, -1);
+		if (!atomic_load(&worker_thread->leave))
+			(void)poll_one(worker_thread->asked_fd, POLLIN, -1);
 	}
-	if (atomic_exchange(&clerk->state, CLERK_LEFT) == CLERK_ABANDONED) {
-		free_clerk(clerk);
+	if (atomic_exchange(&worker_thread->state, CLERK_LEFT) == CLERK_ABANDONED) {
+		free_worker_thread(worker_thread);
 		count_abandoned(-1);
 	}
 	return NULL;
@@ -313,21 +313,21 @@ static void take_slot(struct symbol_worker *worker, struct slot *slot)
 /* Takes the answers, and puts as many questions into slots as are free. */
 static void transfer(struct symbol_worker *worker)
 {
-	struct clerk *clerk = worker->clerk;
+	struct worker_thread *worker_thread = worker->worker_thread;
 	uint32_t before = worker->sent;
 
-	if (!clerk)
+	if (!worker_thread)
 		return;
 	if (worker->taken != worker->sent)
-		take_notice(clerk->done_fd);
+		take_notice(worker_thread->done_fd);
 	for (; worker->taken != worker->sent; worker->taken++) {
-		struct slot *slot = slot_of(clerk, worker->taken);
+		struct slot *slot = slot_of(worker_thread, worker->taken);
 		if (atomic_load(&slot->state) != SLOT_ANSWERED)
 			break;
 		take_slot(worker, slot);
 	}
 	for (; worker->first && worker->sent - worker->taken < SLOT_COUNT; worker->sent++) {
-		struct slot *slot = slot_of(clerk, worker->sent);
+		struct slot *slot = slot_of(worker_thread, worker->sent);
 		slot->question = worker->first;
 		worker->first = slot->question->next;
 		if (!worker->first)
@@ -337,65 +337,65 @@ static void transfer(struct symbol_worker *worker)
 		atomic_store(&slot->state, SLOT_ASKED);
 	}
 	if (worker->sent != before)
-		notify(clerk->asked_fd);
+		notify(worker_thread->asked_fd);
 }
 
-static struct clerk *new_clerk(struct symbol_worker *worker)
+static struct worker_thread *new_worker_thread(struct symbol_worker *worker)
 {
-	struct clerk *clerk = calloc(1, sizeof(*clerk));
+	struct worker_thread *worker_thread = calloc(1, sizeof(*worker_thread));
 
-	if (!clerk)
+	if (!worker_thread)
 		return NULL;
-	clerk->asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	clerk->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (clerk->asked_fd < 0 || clerk->done_fd < 0) {
-		free_clerk(clerk);
+	worker_thread->asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	worker_thread->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (worker_thread->asked_fd < 0 || worker_thread->done_fd < 0) {
+		free_worker_thread(worker_thread);
 		return NULL;
 	}
-	clerk->idle = !worker->hurried && !worker->raised;
-	clerk->replaced = worker->raised;
-	clerk->tables = worker->tables;
-	return clerk;
+	worker_thread->idle = !worker->hurried && !worker->raised;
+	worker_thread->replaced = worker->raised;
+	worker_thread->tables = worker->tables;
+	return worker_thread;
 }
 
-/* Starts a worker thread. If no thread can be created, worker->clerk stays NULL. */
+/* Starts a worker thread. If no thread can be created, worker->worker_thread stays NULL. */
 static void employ(struct symbol_worker *worker)
 {
-	struct clerk *clerk = worker->tables ? new_clerk(worker) : NULL;
+	struct worker_thread *worker_thread = worker->tables ? new_worker_thread(worker) : NULL;
 	pthread_attr_t detached;
 	pthread_t thread;
 	sigset_t all;
 	sigset_t before;
 
-	if (!clerk)
+	if (!worker_thread)
 		return;
 	/* Signals are handled by the caller's thread. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	(void)pthread_attr_init(&detached);
 	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(&thread, &detached, clerk_main, clerk);
+	int error = pthread_create(&thread, &detached, worker_thread_main, worker_thread);
 
 	(void)pthread_attr_destroy(&detached);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error) {
-		clerk->tables = NULL;
-		free_clerk(clerk);
+		worker_thread->tables = NULL;
+		free_worker_thread(worker_thread);
 		return;
 	}
 	worker->tables = NULL;
-	worker->clerk = clerk;
+	worker->worker_thread = worker_thread;
 	worker->sent = worker->taken = 0;
 }
 
 /* True if the thread only waits for a CPU. One that hangs in reading a file would hang again. */
-static bool is_starved(const struct clerk *clerk)
+static bool is_starved(const struct worker_thread *worker_thread)
 {
 	struct proc_process thread = { 0 };
 	char path[64];
 	char text[512];
 
-	text_set(path, "/proc/self/task/%d/stat", atomic_load(&clerk->tid));
+	text_set(path, "/proc/self/task/%d/stat", atomic_load(&worker_thread->tid));
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
@@ -430,25 +430,27 @@ static void empty_slot(struct symbol_worker *worker, struct slot *slot, bool aga
  */
 static void dismiss(struct symbol_worker *worker, uint64_t bound_ns)
 {
-	struct clerk *clerk = worker->clerk;
+	struct worker_thread *worker_thread = worker->worker_thread;
 	uint64_t until_ns = clock_monotonic_ns() + bound_ns;
 
-	if (!clerk)
+	if (!worker_thread)
 		return;
-	atomic_store(&clerk->leave, true);
-	notify(clerk->asked_fd);
-	while (atomic_load(&clerk->state) == CLERK_SERVES && clock_monotonic_ns() < until_ns)
+	atomic_store(&worker_thread->leave, true);
+	notify(worker_thread->asked_fd);
+	while (atomic_load(&worker_thread->state) == CLERK_SERVES &&
+		clock_monotonic_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
-	bool starved = atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk);
+	bool starved =
+		atomic_load(&worker_thread->state) == CLERK_SERVES && is_starved(worker_thread);
 
 	for (; worker->taken != worker->sent; worker->taken++)
-		empty_slot(worker, slot_of(clerk, worker->taken), starved);
-	worker->clerk = NULL;
+		empty_slot(worker, slot_of(worker_thread, worker->taken), starved);
+	worker->worker_thread = NULL;
 	count_abandoned(1);
-	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
+	if (atomic_exchange(&worker_thread->state, CLERK_ABANDONED) == CLERK_LEFT) {
 		count_abandoned(-1);
-		worker->tables = TAKE(clerk->tables);
-		free_clerk(clerk);
+		worker->tables = TAKE(worker_thread->tables);
+		free_worker_thread(worker_thread);
 	} else {
 		worker->tables = worker->spare;
 		worker->spare = NULL;
@@ -464,9 +466,9 @@ static void answer_here(struct symbol_worker *worker, struct name_question *ques
 	put_ready(worker, answer);
 }
 
-static bool raise_clerk(struct symbol_worker *worker)
+static bool start_worker_thread(struct symbol_worker *worker)
 {
-	int tid = atomic_load(&worker->clerk->tid);
+	int tid = atomic_load(&worker->worker_thread->tid);
 
 	if (!tid || worker->raise_forbidden ||
 		sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){ 0 }) < 0)
@@ -477,13 +479,13 @@ static bool raise_clerk(struct symbol_worker *worker)
 }
 
 /* The thread's CPU time; 0 if the kernel does not account it. */
-static uint64_t clerk_cpu_ns(const struct clerk *clerk)
+static uint64_t thread_cpu_ns(const struct worker_thread *worker_thread)
 {
 	char path[64];
 	char text[128];
 	uint64_t cpu_ns = 0;
 
-	text_set(path, "/proc/self/task/%d/schedstat", atomic_load(&clerk->tid));
+	text_set(path, "/proc/self/task/%d/schedstat", atomic_load(&worker_thread->tid));
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
@@ -498,9 +500,9 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
 static void replace(struct symbol_worker *worker, uint64_t waited_ns)
 {
 	/* Without a thread id it has not run at all. */
-	if (atomic_load(&worker->clerk->tid) &&
-		(clerk_cpu_ns(worker->clerk) - worker->watched_cpu_ns >= waited_ns / 2 ||
-			!is_starved(worker->clerk)))
+	if (atomic_load(&worker->worker_thread->tid) &&
+		(thread_cpu_ns(worker->worker_thread) - worker->watched_cpu_ns >= waited_ns / 2 ||
+			!is_starved(worker->worker_thread)))
 		return;
 	if (!worker->spare)
 		worker->spare = name_tables_new(worker->box, worker->symbol_paths);
@@ -515,9 +517,9 @@ static void replace(struct symbol_worker *worker, uint64_t waited_ns)
 /* Returns the thread to idle priority when all questions are answered. */
 static void lower(struct symbol_worker *worker)
 {
-	int tid = atomic_load(&worker->clerk->tid);
+	int tid = atomic_load(&worker->worker_thread->tid);
 
-	if (worker->raise_forbidden || worker->clerk->replaced)
+	if (worker->raise_forbidden || worker->worker_thread->replaced)
 		return;
 	worker->raised = false;
 	(void)sched_setscheduler(tid, SCHED_IDLE, &(struct sched_param){ 0 });
@@ -539,12 +541,12 @@ static void watch(struct symbol_worker *worker)
 	if (!worker->watched || worker->answered >= worker->watched) {
 		worker->watched = worker->asked;
 		worker->watched_ns = now;
-		worker->watched_cpu_ns = clerk_cpu_ns(worker->clerk);
+		worker->watched_cpu_ns = thread_cpu_ns(worker->worker_thread);
 		return;
 	}
 	if (worker->raised || worker->hurried || now < worker->watched_ns + WAIT_MAX_NS)
 		return;
-	worker->raised = raise_clerk(worker);
+	worker->raised = start_worker_thread(worker);
 	if (!worker->raised)
 		replace(worker, now - worker->watched_ns);
 }
@@ -552,7 +554,7 @@ static void watch(struct symbol_worker *worker)
 static void exchange(struct symbol_worker *worker)
 {
 	transfer(worker);
-	if (worker->clerk)
+	if (worker->worker_thread)
 		watch(worker);
 }
 
@@ -586,9 +588,9 @@ void symbol_worker_open_kernel(struct symbol_worker *worker)
 void symbol_worker_ask(struct symbol_worker *worker, struct name_question *question)
 {
 	worker->asked++;
-	if (!worker->clerk)
+	if (!worker->worker_thread)
 		employ(worker);
-	if (worker->clerk)
+	if (worker->worker_thread)
 		queue(worker, question);
 	else if (worker->tables)
 		/* no thread can be created: answer in the caller's thread */
@@ -630,20 +632,21 @@ bool symbol_worker_wait(struct symbol_worker *worker, uint64_t until_ns)
 	for (;;) {
 		exchange(worker);
 		uint64_t now = clock_monotonic_ns();
-		if (!symbol_worker_open_count(worker) || !worker->clerk || now >= until_ns)
+		if (!symbol_worker_open_count(worker) || !worker->worker_thread || now >= until_ns)
 			break;
 		/* the loop above checks the cause */
-		(void)poll_one(worker->clerk->done_fd, POLLIN, clock_left_ms(until_ns, now));
+		(void)poll_one(worker->worker_thread->done_fd, POLLIN,
+			clock_left_ms(until_ns, now));
 	}
 	return !symbol_worker_open_count(worker);
 }
 
 void symbol_worker_hurry(struct symbol_worker *worker)
 {
-	if (worker->hurried || !worker->clerk || !symbol_worker_open_count(worker))
+	if (worker->hurried || !worker->worker_thread || !symbol_worker_open_count(worker))
 		return;
 	worker->hurried = true;
-	if (raise_clerk(worker))
+	if (start_worker_thread(worker))
 		return;
 	dismiss(worker, LEAVE_BOUND_NS);
 	employ(worker);
@@ -652,19 +655,19 @@ void symbol_worker_hurry(struct symbol_worker *worker)
 
 void symbol_worker_make_room(struct symbol_worker *worker)
 {
-	if (!worker->clerk) {
+	if (!worker->worker_thread) {
 		if (worker->tables)
 			name_tables_make_room(worker->tables);
 		return;
 	}
-	atomic_store(&worker->clerk->room_wanted, true);
-	notify(worker->clerk->asked_fd);
+	atomic_store(&worker->worker_thread->room_wanted, true);
+	notify(worker->worker_thread->asked_fd);
 }
 
 uint64_t symbol_worker_size_bytes(const struct symbol_worker *worker)
 {
-	if (worker->clerk)
-		return atomic_load(&worker->clerk->size_bytes);
+	if (worker->worker_thread)
+		return atomic_load(&worker->worker_thread->size_bytes);
 	return worker->tables ? name_tables_size_bytes(worker->tables) : 0;
 }
 
@@ -672,9 +675,9 @@ void symbol_worker_free(struct symbol_worker *worker)
 {
 	if (!worker)
 		return;
-	if (worker->clerk)
+	if (worker->worker_thread)
 		/* so that it leaves within LEAVE_BOUND_NS; otherwise it is abandoned */
-		(void)raise_clerk(worker);
+		(void)start_worker_thread(worker);
 	dismiss(worker, LEAVE_BOUND_NS);
 	free_list(worker);
 	for (struct name_answer *answer; (answer = symbol_worker_take(worker));)
