@@ -527,9 +527,9 @@ bool dotnet_client_is_prepared(const struct dotnet_client *client)
 	return client->state != DOTNET_ASKING || client->step > STEP_ALLOCATIONS;
 }
 
-void dotnet_client_untold(struct dotnet_client *client)
+void dotnet_client_skip_methods(struct dotnet_client *client)
 {
-	client->requests.untold = true;
+	client->requests.without_methods = true;
 }
 
 void dotnet_client_from_start(struct dotnet_client *client)

@@ -84,7 +84,7 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
 /*
  * The providers that the live session requests beside the method events: borrowed until the client
  * is freed. Before its first turn. Methods need level 5 of the runtime's own provider (but see
- * dotnet_client_untold()). Where the level given here is lower, the other events of level 5 are
+ * dotnet_client_skip_methods()). Where the level given here is lower, the other events of level 5 are
  * left out by the runtime if it can (.NET 10), else they arrive and the caller must ignore them.
  */
 void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
@@ -135,7 +135,7 @@ void dotnet_client_valued(struct dotnet_client *client, enum dotnet_stream strea
  * collector, whether they are sent or not. At level 4 it still reports, by name, which methods made
  * at run time (LCG) were freed, and which modules were loaded and unloaded. Before its first turn.
  */
-void dotnet_client_untold(struct dotnet_client *client);
+void dotnet_client_skip_methods(struct dotnet_client *client);
 
 /*
  * The runtime waits before its first instruction until it is resumed. So its live session reports

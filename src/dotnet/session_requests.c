@@ -9,14 +9,14 @@
 #include "dotnet/providers.h"
 #include "trace/clr.h"
 
-#define BUFFER_MB        16u /* in the target, taken on demand */
-#define LIVE_KEYWORDS    (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
-#define UNTOLD_LEVEL     4u /* freed methods, modules */
-#define METHODS_LEVEL    5u /* method loads come at no lower one */
-#define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
-#define SAMPLE_LEVEL     4u
-#define COUNTERS_LEVEL   4u
-#define RUNTIME_COUNTERS "System.Runtime"
+#define BUFFER_MB             16u /* in the target, taken on demand */
+#define LIVE_KEYWORDS         (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
+#define WITHOUT_METHODS_LEVEL 4u /* freed methods, modules */
+#define METHODS_LEVEL         5u /* method loads come at no lower one */
+#define RUNDOWN_KEYWORDS      (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
+#define SAMPLE_LEVEL          4u
+#define COUNTERS_LEVEL        4u
+#define RUNTIME_COUNTERS      "System.Runtime"
 /* With less than a second the runtime sends the first values at once, not after that time. */
 #define COUNTERS_ARGUMENTS "EventCounterIntervalSec=0.5"
 
@@ -41,7 +41,7 @@ static const uint32_t verbose_ids[] = {
 /* The level of the runtime's own provider: for methods, and at least that of the caller. */
 static uint32_t live_level(const struct session_requests *requests)
 {
-	uint32_t level = requests->untold ? UNTOLD_LEVEL : METHODS_LEVEL;
+	uint32_t level = requests->without_methods ? WITHOUT_METHODS_LEVEL : METHODS_LEVEL;
 
 	for (uint32_t i = 0; i < requests->wanted_count; i++)
 		if (requests->wanted[i].level > level &&

@@ -206,7 +206,7 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 			? METHODS_QUIET
 			: METHODS_ANNOUNCED;
 	if (connection->methods == METHODS_QUIET)
-		dotnet_client_untold(connection->client);
+		dotnet_client_skip_methods(connection->client);
 	if (connection->held.waits)
 		dotnet_client_from_start(connection->client);
 	connection->valued = false;
@@ -292,10 +292,10 @@ static void connection_end_rundown(struct connection *connection)
 	connection_enter(connection, CONNECTION_NAMED);
 	if (!process)
 		return;
-	process->untold = connection->methods == METHODS_QUIET ||
-			  connection->methods == METHODS_WANTED ||
-			  connection->methods == METHODS_REFUSED;
-	process->untold_hit = false;
+	process->needs_rundown_for_new_methods = connection->methods == METHODS_QUIET ||
+						 connection->methods == METHODS_WANTED ||
+						 connection->methods == METHODS_REFUSED;
+	process->has_unresolved_samples = false;
 	process->rundown_ns = connection->rundown_ns;
 	codemap_trim(&process->codemap);
 	connection_give_back(connection->managed);

@@ -246,10 +246,10 @@ static bool ask_again(struct connection *connection, uint64_t now_ns)
 		if (dotnet_client_methods(connection->client)) {
 			connection->methods = METHODS_ASKED;
 			connection_note_reported(connection, DOTNET_STREAM_METHODS, 0);
-			process->untold_hit = true;
+			process->has_unresolved_samples = true;
 		}
 		connection->again_ns = now_ns;
-	} else if (process->untold_hit && now_ns >= connection->again_ns) {
+	} else if (process->has_unresolved_samples && now_ns >= connection->again_ns) {
 		connection_begin_rundown(connection, now_ns);
 	}
 	return connection->state == CONNECTION_AGAIN;
@@ -298,12 +298,12 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 	}
 }
 
-static bool is_hit_untold(const struct connection *connection)
+static bool has_unresolved(const struct connection *connection)
 {
 	const struct symbolizer_process *process =
 		symbolizer_process(connection->managed->symbolizer, connection->process);
 
-	return process && process->untold_hit;
+	return process && process->has_unresolved_samples;
 }
 
 bool managed_names_rest(struct managed *managed, uint64_t now_ns)
@@ -318,7 +318,7 @@ bool managed_names_rest(struct managed *managed, uint64_t now_ns)
 		some |= connection->state == CONNECTION_AGAIN;
 		some |= connection->client && exception_watch_waits(&connection->watch, now_ns);
 		if (connection->state != CONNECTION_NAMED || connection->rested ||
-			!is_hit_untold(connection))
+			!has_unresolved(connection))
 			continue;
 		some = true;
 		if (running >= MANAGED_RUNDOWNS_MAX)

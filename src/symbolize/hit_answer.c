@@ -392,8 +392,9 @@ static uint8_t answer_jit(struct symbolizer *symbolizer, struct symbolizer_hit_e
 		return HIT_WAITING;
 	if (hit->stub && (settled || last || own->managed == MANAGED_REFUSED))
 		return write_stub(symbolizer, hit) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
-	if (!last && own->untold && !hit->stub && hit->time_ns >= own->rundown_ns)
-		own->untold_hit = true;
+	if (!last && own->needs_rundown_for_new_methods && !hit->stub &&
+		hit->time_ns >= own->rundown_ns)
+		own->has_unresolved_samples = true;
 	if (!last)
 		return own->managed == MANAGED_REFUSED ? UNNAMED_NOT_ASKED : HIT_WAITING;
 	if (own->managed != MANAGED_KNOWN)

@@ -51,9 +51,9 @@ struct symbolizer_process {
 	uint32_t changes_seen; /* codemap.changes when removed bodies were last searched */
 	uint8_t managed;       /* enum managed_state */
 	/* its runtime does not report new methods; another rundown does */
-	bool untold;
+	bool needs_rundown_for_new_methods;
 	/* samples fell into code that the last rundown did not report, so another one is needed */
-	bool untold_hit;
+	bool has_unresolved_samples;
 	uint64_t rundown_ns; /* begin of the last rundown */
 	/* its runtime has sent all load and unload events until then; UINT64_MAX: no more come */
 	uint64_t reported_ns;

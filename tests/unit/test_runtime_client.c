@@ -542,7 +542,7 @@ static void test_no_method_events(void **state)
 
 	(void)state;
 	begin(&t);
-	dotnet_client_untold(t.client);
+	dotnet_client_skip_methods(t.client);
 	assert_false(dotnet_client_rundown(t.client)); /* the first method was not reported yet */
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
@@ -582,7 +582,7 @@ static void test_method_events_requested(void **state)
 
 	(void)state;
 	begin(&t);
-	dotnet_client_untold(t.client);
+	dotnet_client_skip_methods(t.client);
 	dotnet_client_ask(t.client, &wanted, 1);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
@@ -802,7 +802,7 @@ static void test_exact_requests(void **state)
 		begin(&t);
 		t.peer.newest_collect = cases[i].newest;
 		if (what & UNTOLD)
-			dotnet_client_untold(t.client);
+			dotnet_client_skip_methods(t.client);
 		if (what & SAMPLED)
 			dotnet_client_sample(t.client);
 		if (what & FROM_START)

@@ -309,20 +309,20 @@ static void test_second_rundown(void **state)
 
 	own->managed = MANAGED_KNOWN;
 	own->rundown_ns = 500;
-	own->untold = true;
+	own->needs_rundown_for_new_methods = true;
 	hit(f, before, 1, 400);
 	assert_int_equal(symbolizer_resolve(&f->symbolizer, 600), 0);
-	assert_false(own->untold_hit);
+	assert_false(own->has_unresolved_samples);
 	hit(f, after, 1, 550);
 	assert_int_equal(symbolizer_resolve(&f->symbolizer, 600), 0);
-	assert_true(own->untold_hit);
+	assert_true(own->has_unresolved_samples);
 	own->codemap.since_ns = 500;
 	add_method(f, "Late", JIT_BEGIN + 0x100, 0x40, 0);
 	assert_int_equal(codemap_find(&own->codemap, JIT_BEGIN + 0x100, 550)->from_ns, 500);
 	own->rundown_ns = 700;
-	own->untold_hit = false;
+	own->has_unresolved_samples = false;
 	assert_int_equal(symbolizer_resolve(&f->symbolizer, 800), 0);
-	assert_false(own->untold_hit);
+	assert_false(own->has_unresolved_samples);
 	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_METHOD], 1);
 }
