@@ -17,7 +17,7 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "machine/rights.h"
-#include "target/roll_call.h"
+#include "target/runtime_info.h"
 #include "target/targets.h"
 
 #define ANSWER_NS   UINT64_C(1000000000)
@@ -388,7 +388,7 @@ static int list_processes(const struct ps_values *values, struct target_choice *
 	choice->query.details = TARGET_REACH | TARGET_PLACE;
 	if (targets_choose(&choice->query, &targets, &diag) < 0)
 		return words_fail(&diag);
-	if (roll_call(&targets, ANSWER_NS) < 0) {
+	if (runtime_info(&targets, ANSWER_NS) < 0) {
 		targets_done(&targets);
 		return words_fail(&diag);
 	}

@@ -82,10 +82,10 @@ struct target {
 	const char *command_line;  /* arguments with blanks between them */
 	const char *short_command; /* the same, shortened by command_line_shorten() */
 	const char *runtime_path;  /* of libcoreclr.so, as the target sees it */
-	/* from its path; roll_call() replaces it by the runtime's own answer */
+	/* from its path; runtime_info() replaces it by the runtime's own answer */
 	const char *runtime_version;
-	const char *architecture; /* "x64": roll_call() */
-	const char *remedy;       /* a command that helps: roll_call() */
+	const char *architecture; /* "x64": runtime_info() */
+	const char *remedy;       /* a command that helps: runtime_info() */
 	const char *reason;       /* why it is not reachable: a sentence part */
 	int reach_error;          /* the same as a negative errno */
 	/* enum reason of dotnet/reason.h; 0 where only reach_error is known */

@@ -1,7 +1,7 @@
-/* roll_call.c with a runtime that this test simulates: one that answers, and one that does not. */
+/* runtime_info.c with a runtime that this test simulates: one that answers, and one that does not. */
 #include "unit/fake_runtime.h"
 
-#include "target/roll_call.h"
+#include "target/runtime_info.h"
 #include "target/targets.h"
 
 static struct target *add_self(struct targets *targets)
@@ -30,7 +30,7 @@ static void test_answer(void **state)
 	fake_runtime_start(&runtime, NULL);
 	struct target *target = add_self(&targets);
 
-	assert_int_equal(roll_call(&targets, UINT64_C(120000000000)), 0);
+	assert_int_equal(runtime_info(&targets, UINT64_C(120000000000)), 0);
 	assert_true(target->reachable);
 	assert_string_equal(target->runtime_version, "10.0.12");
 	assert_string_equal(target->architecture, "x64");
@@ -48,7 +48,7 @@ static void test_silence(void **state)
 	fake_runtime_start(&runtime, NULL);
 	struct target *target = add_self(&targets);
 
-	assert_int_equal(roll_call(&targets, 100000000), 0);
+	assert_int_equal(runtime_info(&targets, 100000000), 0);
 	assert_false(target->reachable);
 	assert_true(*target->reason);
 	assert_string_equal(target->runtime_version, "");
@@ -63,5 +63,5 @@ int main(void)
 		cmocka_unit_test(test_silence),
 	};
 
-	return cmocka_run_group_tests_name("roll_call", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("runtime_info", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Sends ProcessInfo to chosen .NET processes: version, architecture, why one does not answer. */
-#ifndef SPOOR_TARGET_ROLL_CALL_H
-#define SPOOR_TARGET_ROLL_CALL_H
+#ifndef SPOOR_TARGET_RUNTIME_INFO_H
+#define SPOOR_TARGET_RUNTIME_INFO_H
 
 #include <stdint.h>
 
@@ -14,6 +14,6 @@ struct targets;
  * not, the reason becomes as exact as its environment variables allow, and `remedy` is a command to
  * type. The targets were chosen with TARGET_REACH. -ENOMEM, or 0.
  */
-int roll_call(struct targets *targets, uint64_t bound_ns);
+int runtime_info(struct targets *targets, uint64_t bound_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* See roll_call.h. */
-#include "target/roll_call.h"
+/* See runtime_info.h. */
+#include "target/runtime_info.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -206,7 +206,7 @@ static void explain(struct targets *targets, struct target *target)
 	}
 }
 
-int roll_call(struct targets *targets, uint64_t bound_ns)
+int runtime_info(struct targets *targets, uint64_t bound_ns)
 {
 	cleanup(freep) struct question *questions =
 		calloc(targets->list.count + 1, sizeof(*questions));
