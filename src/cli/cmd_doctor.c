@@ -19,7 +19,7 @@
 #include "perf/capability.h"
 #include "perf/io_probe.h"
 #include "target/dotnet_needs.h"
-#include "target/survey.h"
+#include "target/reachability.h"
 
 #define OPTIONS_VERB doctor
 #define OPTIONS_LIST "cli/doctor_options.def"
@@ -43,48 +43,49 @@ struct grant {
 /* The .NET processes as one row more. */
 static void look_for_dotnet(struct capability *row)
 {
-	struct survey survey;
+	struct reachability reachability;
 
 	*row = (struct capability){ .key = "dotnet_names",
 		.what = ".NET names, from the runtimes",
 		.answer = CAPABILITY_YES };
-	if (survey_dotnet(&survey, NULL) < 0) {
+	if (reachability_count(&reachability, NULL) < 0) {
 		row->answer = CAPABILITY_NO;
 		text_set(row->reason, "/proc cannot be read");
 		return;
 	}
 	cleanup(bytes_done) struct bytes reason = { 0 };
 
-	if (!survey.found && survey.hidden)
+	if (!reachability.found && reachability.hidden)
 		bytes_text(&reason, "no .NET process runs now that this user may look into");
-	else if (!survey.found)
+	else if (!reachability.found)
 		bytes_text(&reason, "no .NET process runs now");
 	else
-		bytes_printf(&reason, "%u of %u .NET processes", survey.reachable, survey.found);
-	if (survey.refused_pid) {
-		bytes_printf(&reason, "; %u: ", survey.refused_pid);
-		text_add_safe_z(&reason, survey.reason);
+		bytes_printf(&reason, "%u of %u .NET processes", reachability.reachable,
+			reachability.found);
+	if (reachability.refused_pid) {
+		bytes_printf(&reason, "; %u: ", reachability.refused_pid);
+		text_add_safe_z(&reason, reachability.reason);
 	}
-	if (survey.hidden) {
-		bytes_printf(&reason, "; %u %s not be looked into", survey.hidden,
-			survey.hidden == 1 ? "process may" : "processes may");
-		if (survey.likely)
-			bytes_printf(&reason, ", %u of them .NET by %s", survey.likely,
-				survey.likely == 1 ? "its command or socket"
-						   : "their commands or sockets");
+	if (reachability.hidden) {
+		bytes_printf(&reason, "; %u %s not be looked into", reachability.hidden,
+			reachability.hidden == 1 ? "process may" : "processes may");
+		if (reachability.likely)
+			bytes_printf(&reason, ", %u of them .NET by %s", reachability.likely,
+				reachability.likely == 1 ? "its command or socket"
+							 : "their commands or sockets");
 	}
 	struct rights rights;
 
 	/* Another user's socket needs both: to search its folder, and to connect (a write). */
 	rights_read(&rights);
-	if ((survey.refused_pid || survey.hidden) &&
+	if ((reachability.refused_pid || reachability.hidden) &&
 		(rights.effective & (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE)) !=
 			(RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE))
 		text_set(row->remedy,
 			"other users' processes need CAP_SYS_PTRACE and CAP_DAC_OVERRIDE: %s",
 			geteuid() ? "sudo, or a spoor for one group"
 				  : "--cap-add, or run it on the host");
-	if (survey.refused_pid || survey.hidden)
+	if (reachability.refused_pid || reachability.hidden)
 		row->answer = CAPABILITY_LIMITED;
 	text_set(row->reason, "%s", bytes_z(&reason));
 }

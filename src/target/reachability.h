@@ -2,14 +2,14 @@
  * Counts the .NET processes of the machine, and those whose diagnostics socket takes connections.
  * Nothing is sent to them.
  */
-#ifndef SPOOR_TARGET_SURVEY_H
-#define SPOOR_TARGET_SURVEY_H
+#ifndef SPOOR_TARGET_REACHABILITY_H
+#define SPOOR_TARGET_REACHABILITY_H
 
 #include <stdint.h>
 
 struct diag;
 
-struct survey {
+struct reachability {
 	uint32_t found; /* processes with signs of .NET whose mappings this user may read */
 	/* other processes that look like .NET by their arguments or socket */
 	uint32_t likely;
@@ -19,6 +19,6 @@ struct survey {
 	char reason[256];     /* why it is not */
 };
 
-int survey_dotnet(struct survey *ret_survey, struct diag *diag);
+int reachability_count(struct reachability *ret_reachability, struct diag *diag);
 
 #endif

@@ -1,5 +1,5 @@
-/* See survey.h. */
-#include "target/survey.h"
+/* See reachability.h. */
+#include "target/reachability.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "target/targets.h"
 
-int survey_dotnet(struct survey *ret_survey, struct diag *diag)
+int reachability_count(struct reachability *ret_reachability, struct diag *diag)
 {
 	const struct target_query query = {
 		.all = true, .dotnet_only = true, .details = TARGET_REACH
@@ -15,23 +15,23 @@ int survey_dotnet(struct survey *ret_survey, struct diag *diag)
 	struct targets targets;
 	int result = targets_choose(&query, &targets, diag);
 
-	*ret_survey = (struct survey){ 0 };
+	*ret_reachability = (struct reachability){ 0 };
 	if (result < 0)
 		return result;
-	ret_survey->hidden = targets.hidden_count;
+	ret_reachability->hidden = targets.hidden_count;
 	vec_each(target, &targets.list) {
 		if (target->kind == DOTNET_UNKNOWN) { /* one of the hidden */
-			ret_survey->likely++;
+			ret_reachability->likely++;
 			continue;
 		}
-		ret_survey->found++;
+		ret_reachability->found++;
 		if (target->reachable) {
-			ret_survey->reachable++;
-		} else if (!ret_survey->refused_pid) {
-			ret_survey->refused_pid = target->pid;
+			ret_reachability->reachable++;
+		} else if (!ret_reachability->refused_pid) {
+			ret_reachability->refused_pid = target->pid;
 			(void)text_make_safe(target->reason, strlen(target->reason),
-				ret_survey->reason,
-				sizeof(ret_survey->reason)); /* a cut end is fine */
+				ret_reachability->reason,
+				sizeof(ret_reachability->reason)); /* a cut end is fine */
 		}
 	}
 	targets_done(&targets);
