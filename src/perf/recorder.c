@@ -93,7 +93,7 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
-		/* for the detection of inherited events (twins.h) */
+		/* for the detection of inherited events (inherited_events.h) */
 		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
 		recorder->attr.enable_on_exec =
 			recorder->options.scope == RECORD_CHILD && !recorder->options.late_start;

@@ -56,7 +56,7 @@ void recorder_events_close(struct recorder *recorder)
 	for (uint32_t i = 0; i < recorder->events.count; i++)
 		closep(&recorder->events.items[i].fd); /* no data is lost if this fails */
 	vec_reset(&recorder->events);
-	twins_done(&recorder->twins);
+	inherited_events_done(&recorder->inherited_events);
 }
 
 /* Takes ownership of the descriptor: it is closed if it cannot be stored. */
@@ -83,7 +83,7 @@ static int add_ring(struct recorder *recorder, int fd, int32_t cpu)
 		return r < 0 ? r : -ENOMEM;
 	}
 	ring->scratch = recorder->scratch;
-	ring->twins = recorder->machine ? NULL : &recorder->twins;
+	ring->inherited_events = recorder->machine ? NULL : &recorder->inherited_events;
 	return 0;
 }
 
@@ -419,7 +419,7 @@ static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 		if (r < 0)
 			return r;
 		if (doubtful && event_read_id(fd, &id) == 0 &&
-			!twins_add(&recorder->twins, tid, ring->cpu, id, fd))
+			!inherited_events_add(&recorder->inherited_events, tid, ring->cpu, id, fd))
 			return -ENOMEM;
 	}
 	return 0;

@@ -14,7 +14,7 @@
 #include "machine/box.h"
 #include "machine/rights.h"
 #include "perf/recorder_options.h"
-#include "perf/twins.h"
+#include "perf/inherited_events.h"
 
 struct sched_probe;
 struct usdt_probe;
@@ -47,7 +47,7 @@ struct recorder {
 	VEC(uint16_t) tracepoints; /* ids, of recorder_add_tracepoint() */
 	struct cpu_list cpus;      /* the CPUs that have a ring */
 	struct cpu_list online;    /* as of the last recorder_follow_cpus() */
-	struct twins twins;
+	struct inherited_events inherited_events;
 	struct sched_probe *probe; /* NULL: sched_switch has its own events */
 	struct usdt_probe *usdt;   /* NULL: no USDT probes are recorded */
 	uint8_t *scratch;

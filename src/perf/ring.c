@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "perf/twins.h"
+#include "perf/inherited_events.h"
 
 #define RELEASE_EVERY 8u /* fraction of a ring */
 
@@ -77,7 +77,8 @@ static bool next_record(struct ring *ring, const uint8_t **ret_record, uint32_t 
 bool ring_next(struct ring *ring, const uint8_t **ret_record, uint32_t *ret_size)
 {
 	while (next_record(ring, ret_record, ret_size))
-		if (!ring->twins || !twins_drop(ring->twins, ring->cpu, *ret_record, *ret_size))
+		if (!ring->inherited_events || !inherited_events_drop(ring->inherited_events,
+						       ring->cpu, *ret_record, *ret_size))
 			return true;
 	return false;
 }

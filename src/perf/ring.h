@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct perf_event_mmap_page;
-struct twins;
+struct inherited_events;
 
 #define RING_RECORD_MAX 65536u
 
@@ -31,7 +31,7 @@ struct ring {
 	/* RING_RECORD_MAX bytes, for records that wrap; shared by the rings of a recorder */
 	uint8_t *scratch;
 	/* detects duplicate samples, which are omitted; NULL: none. Borrowed */
-	struct twins *twins;
+	struct inherited_events *inherited_events;
 	int fd; /* to poll; -1 after it hung up; borrowed from the recorder */
 	int32_t cpu;
 };

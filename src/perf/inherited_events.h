@@ -6,8 +6,8 @@
  * here. A sample with the id of an inherited event proves that the thread inherited one; then the
  * thread's own event on that CPU is stopped.
  */
-#ifndef SPOOR_PERF_TWINS_H
-#define SPOOR_PERF_TWINS_H
+#ifndef SPOOR_PERF_INHERITED_EVENTS_H
+#define SPOOR_PERF_INHERITED_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,17 +23,19 @@ struct twin {
 	bool inherited; /* proved: samples with own_id are duplicates */
 };
 
-struct twins {
+struct inherited_events {
 	VEC(struct twin) items; /* item 0 has value 1 in the index */
 	struct map index;       /* (tid, cpu) */
 };
 
 /* False if memory runs out. */
-bool twins_add(struct twins *twins, uint32_t tid, int32_t cpu, uint64_t own_id, int fd);
+bool inherited_events_add(struct inherited_events *inherited_events, uint32_t tid, int32_t cpu,
+	uint64_t own_id, int fd);
 
 /* Whether to drop this sample as a duplicate. It begins with header, id, pid, tid. */
-bool twins_drop(struct twins *twins, int32_t cpu, const uint8_t *record, uint32_t size);
+bool inherited_events_drop(struct inherited_events *inherited_events, int32_t cpu,
+	const uint8_t *record, uint32_t size);
 
-void twins_done(struct twins *twins);
+void inherited_events_done(struct inherited_events *inherited_events);
 
 #endif
