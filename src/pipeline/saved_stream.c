@@ -73,7 +73,7 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
  * Passes ready items to the callback until at most `least_bytes` wait. After the callback has
  * failed, the rest is freed without a call.
  */
-static int give_out(struct window *window, size_t least_bytes)
+static int release_until(struct window *window, size_t least_bytes)
 {
 	struct pending *item;
 	uint64_t late_ns; /* unused: the event's own time is shown */
@@ -100,11 +100,11 @@ static int look(struct window *window, uint64_t sorted_ns)
 	window->look_bytes = window->bytes + LOOK_BYTES;
 	if (sorted_ns) {
 		reorder_window_sort(&window->order, sorted_ns);
-		r = give_out(window, 0);
+		r = release_until(window, 0);
 	}
 	if (r == 0 && window->bytes > SAVED_STREAM_WINDOW_MAX) {
 		reorder_window_sort(&window->order, UINT64_MAX);
-		r = give_out(window, SAVED_STREAM_WINDOW_MAX / 2);
+		r = release_until(window, SAVED_STREAM_WINDOW_MAX / 2);
 	}
 	return r;
 }
@@ -157,7 +157,7 @@ static int stream(struct input *in, const char *path, struct trace *trace,
 
 	if (!window.failed) {
 		reorder_window_sort(&window.order, UINT64_MAX);
-		int given = give_out(&window, 0);
+		int given = release_until(&window, 0);
 		if (r == 0)
 			r = given;
 	}

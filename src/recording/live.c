@@ -142,7 +142,7 @@ static void note_code_change(const struct live *live, const struct pending *item
 		live->table.rows.items[process].code_ns = item->time_ns;
 }
 
-static void give_out(struct live *live, uint64_t until_ns)
+static void release_until(struct live *live, uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
@@ -231,7 +231,7 @@ static void give_out(struct live *live, uint64_t until_ns)
 		if (++count % DRAIN_EVERY == 0)
 			drain_switches(live);
 	}
-	live->give_out_ns = clock_monotonic_ns();
+	live->released_ns = clock_monotonic_ns();
 }
 
 static uint64_t table_bytes(const struct live *live)
@@ -291,14 +291,14 @@ static void advance_port(struct live *live, uint64_t now_ns)
 								: now_ns - LIVE_PORT_SKEW_NS;
 
 	if (live_port_take(&live->port, until_ns, now_ns))
-		give_out(live, until_ns);
+		release_until(live, until_ns);
 	live_port_judge(&live->port, until_ns, now_ns);
 }
 
 static void flush(struct live *live, uint64_t until_ns)
 {
 	removed_code_queue(&live->table);
-	give_out(live, until_ns);
+	release_until(live, until_ns);
 	if (live->switches.table)
 		switch_table_flush(&live->switches);
 	io_recording_flush(&live->io, false);
@@ -630,8 +630,8 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		live->flush_ns = now_ns;
 		/* the result is checked below */
 		(void)output_limit_check(&live->writer.limit, session_writer_bytes(&live->writer));
-	} else if (live_events_press(&live->events, live->give_out_ns, now_ns)) {
-		give_out(live, limit_ns(live, now_ns));
+	} else if (live_events_press(&live->events, live->released_ns, now_ns)) {
+		release_until(live, limit_ns(live, now_ns));
 	}
 	machine_changes_check(&live->changes, now_ns);
 	throttling_tell(&live->throttling, now_ns);
@@ -744,12 +744,12 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live_lttng_stop(&live->lttng);
 	end_managed(live, fds, fd_count);
 	while (live_lttng_finish(&live->lttng))
-		give_out(live, live->lttng.last_ns);
+		release_until(live, live->lttng.last_ns);
 	if (live->cpu_clocks)
 		live_clocks_finish(live->cpu_clocks);
 	live_looks_finish(&live->looks);
 	removed_code_queue(&live->table);
-	give_out(live, UINT64_MAX);
+	release_until(live, UINT64_MAX);
 	io_recording_flush(&live->io, true);
 	if (live->window.watermark_ns < live->writer.end_ns)
 		live->window.watermark_ns = live->writer.end_ns;

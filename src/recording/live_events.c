@@ -119,10 +119,10 @@ uint64_t live_events_limit_ns(const struct live_events *events, uint64_t settled
 	return limit_ns < now_ns - BEHIND_MAX_NS ? now_ns - BEHIND_MAX_NS : limit_ns;
 }
 
-bool live_events_press(const struct live_events *events, uint64_t give_out_ns, uint64_t now_ns)
+bool live_events_press(const struct live_events *events, uint64_t released_ns, uint64_t now_ns)
 {
 	return events->relay && relay_pending_bytes(events->relay) > WAITING_MUCH &&
-	       now_ns >= give_out_ns + GIVE_OUT_NS;
+	       now_ns >= released_ns + GIVE_OUT_NS;
 }
 
 static void tell_loss(struct live_events *events, uint32_t process, const char *source,

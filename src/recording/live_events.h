@@ -40,10 +40,10 @@ uint64_t live_events_limit_ns(const struct live_events *events, uint64_t settled
 	uint64_t now_ns);
 
 /*
- * Back-pressure: so many bytes wait that the window, last released at `give_out_ns`, should be
+ * Back-pressure: so many bytes wait that the window, last released at `released_ns`, should be
  * released before the next flush.
  */
-bool live_events_press(const struct live_events *events, uint64_t give_out_ns, uint64_t now_ns);
+bool live_events_press(const struct live_events *events, uint64_t released_ns, uint64_t now_ns);
 
 /* Writes the losses and the counts of unwritten events since the last call as events. */
 void live_events_tell_losses(struct live_events *events);

@@ -64,7 +64,7 @@ struct live {
 	bool room_wanted;     /* the tables were too large at the last flush */
 	bool files_said;      /* skipped symbol files were reported */
 	uint64_t flush_ns;    /* of the last flush */
-	uint64_t give_out_ns; /* when the reorder window was last released */
+	uint64_t released_ns; /* when the reorder window was last released */
 	/* CPU time of the command and the children it waited for; 0: unknown */
 	uint64_t command_ns;
 	uint64_t unsampled_ns; /* estimated CPU time of the command that no sample covers */

@@ -173,7 +173,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 
 	if (!size) {
 		traced->stream_state = r < 0 ? TRACED_STREAM_CUT : TRACED_STREAM_ENDED;
-		tracing->give_out_ns = 0; /* no event waits for this stream any more */
+		tracing->released_ns = 0; /* no event waits for this stream any more */
 	}
 	if (r < 0 && size)
 		text_set(traced->reason, "%s", diag.text);

@@ -109,8 +109,8 @@ struct tracing {
 	uint64_t first_open_ns;
 	uint64_t due_open_ns;
 	uint64_t flush_ns;
-	uint64_t give_out_ns;
-	size_t give_out_bytes; /* the window is released early when more bytes than this wait */
+	uint64_t released_ns;
+	size_t released_bytes; /* the window is released early when more bytes than this wait */
 	uint64_t events;
 	uint64_t late;
 	uint64_t raw_bytes;

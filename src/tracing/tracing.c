@@ -147,7 +147,7 @@ static void hand_over_clock(struct tracing *tracing, const struct pending *item)
 			.cpu = EVENT_CPU_UNKNOWN });
 }
 
-static void give_out(struct tracing *tracing, uint64_t until_ns)
+static void release_until(struct tracing *tracing, uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
@@ -159,10 +159,10 @@ static void give_out(struct tracing *tracing, uint64_t until_ns)
 		else
 			hand_over(tracing, item, late_ns);
 	}
-	tracing->give_out_ns = clock_monotonic_ns();
-	tracing->give_out_bytes = 2 * relay_pending_bytes(tracing->relay);
-	if (tracing->give_out_bytes < GIVE_OUT_BYTES)
-		tracing->give_out_bytes = GIVE_OUT_BYTES;
+	tracing->released_ns = clock_monotonic_ns();
+	tracing->released_bytes = 2 * relay_pending_bytes(tracing->relay);
+	if (tracing->released_bytes < GIVE_OUT_BYTES)
+		tracing->released_bytes = GIVE_OUT_BYTES;
 }
 
 static void flush(struct tracing *tracing)
@@ -286,7 +286,7 @@ int tracing_new(const struct tracing_options *options, struct tracing **ret_trac
 		return diag_set(diag, -ENOMEM, "cannot trace: %m");
 	}
 	tracing->options = *options;
-	tracing->give_out_bytes = GIVE_OUT_BYTES;
+	tracing->released_bytes = GIVE_OUT_BYTES;
 	int r = session_writer_init(&tracing->writer, &tracing->trace, &tracing->window);
 
 	if (r == 0)
@@ -324,7 +324,7 @@ int tracing_start(struct tracing *tracing, struct diag *diag)
 	scheduling_wait_ones_turn(); /* unread events stay in the runtime's buffer */
 	tracing->writer.begin_ns = clock_monotonic_ns();
 	tracing->flush_ns = tracing->writer.begin_ns;
-	tracing->give_out_ns = tracing->writer.begin_ns;
+	tracing->released_ns = tracing->writer.begin_ns;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		traced_advance(tracing->list.items[i], clock_monotonic_ns());
 	return session_writer_error(&tracing->writer, diag);
@@ -370,7 +370,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 {
 	bool waiting = tracing->window.items.count > tracing->window.taken;
 
-	uint64_t due_ns = waiting ? tracing->give_out_ns + GIVE_OUT_NS : UINT64_MAX;
+	uint64_t due_ns = waiting ? tracing->released_ns + GIVE_OUT_NS : UINT64_MAX;
 
 	wait_for(tracing, fds, fd_count, until_ns < due_ns ? until_ns : due_ns);
 	uint64_t now_ns = clock_monotonic_ns();
@@ -384,9 +384,9 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 		traced_advance(tracing->list.items[i], now_ns);
 	if (!tracing_is_raw(tracing)) {
 		now_ns = clock_monotonic_ns();
-		if (now_ns >= tracing->give_out_ns + GIVE_OUT_NS ||
-			relay_pending_bytes(tracing->relay) > tracing->give_out_bytes)
-			give_out(tracing, limit_of(tracing, now_ns));
+		if (now_ns >= tracing->released_ns + GIVE_OUT_NS ||
+			relay_pending_bytes(tracing->relay) > tracing->released_bytes)
+			release_until(tracing, limit_of(tracing, now_ns));
 		if (now_ns >= tracing->flush_ns + SESSION_FLUSH_NS)
 			flush(tracing);
 	}
@@ -441,7 +441,7 @@ int tracing_flush(struct tracing *tracing, struct diag *diag)
 {
 	if (tracing_is_raw(tracing))
 		return 0;
-	give_out(tracing, limit_of(tracing, clock_monotonic_ns()));
+	release_until(tracing, limit_of(tracing, clock_monotonic_ns()));
 	flush(tracing);
 	return session_writer_error(&tracing->writer, diag);
 }
@@ -525,7 +525,7 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 	}
 	if (tracing_is_raw(tracing))
 		return 0;
-	give_out(tracing, UINT64_MAX);
+	release_until(tracing, UINT64_MAX);
 	if (!tracing->writer.sink)
 		return 0;
 	for (uint32_t i = 0; i < tracing->list.count; i++)

@@ -26,7 +26,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void give_out(struct relay *relay, struct reorder_window *window, struct sink *sink,
+static void release_until(struct relay *relay, struct reorder_window *window, struct sink *sink,
 	uint64_t until_ns)
 {
 	struct pending *item;
@@ -82,13 +82,13 @@ int main(int argc, char **argv)
 		if (relay_bytes(relay, stream, piece, size, &diag) < 0)
 			die(diag.text);
 		/* Only the times in the stream release events, not a clock, so no event is late. */
-		give_out(relay, &window, sink, relay_limit_ns(relay, 0));
+		release_until(relay, &window, sink, relay_limit_ns(relay, 0));
 		if (nettrace_sink.flush(sink, &diag) < 0)
 			die(diag.text);
 	}
 	if (relay_bytes(relay, stream, NULL, 0, &diag) < 0)
 		die(diag.text);
-	give_out(relay, &window, sink, UINT64_MAX);
+	release_until(relay, &window, sink, UINT64_MAX);
 	if (nettrace_sink.end(sink, &diag) < 0)
 		die(diag.text);
 	relay_free(relay);
