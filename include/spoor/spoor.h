@@ -306,7 +306,10 @@ enum spoor_policy {
 	 * end writes them
 	 */
 	SPOOR_OVERWRITE_OLDEST,
-	/* the firing thread waits for room, for at most block_ms; then the event is lost */
+	/*
+	 * the firing thread waits for room while the sink takes something, and for at most block_ms
+	 * while it takes nothing; then events are lost until the sink takes something again
+	 */
 	SPOOR_BLOCK,
 };
 

@@ -152,6 +152,21 @@ static uint64_t longest_block_ns(uint64_t sessions)
 	return longest;
 }
 
+/* Until when a thread waits for sinks that are full: block_ms after they last took something. */
+static uint64_t stall_end_ns(uint64_t stalled)
+{
+	uint64_t latest = 0;
+
+	for (uint64_t left = stalled; left; left &= left - 1) {
+		int slot = __builtin_ctzll(left);
+		uint64_t ns = __atomic_load_n(&pipe_hot.taken_ns[slot], __ATOMIC_RELAXED) +
+			      __atomic_load_n(&pipe_hot.block_ns[slot], __ATOMIC_RELAXED);
+		if (ns > latest)
+			latest = ns;
+	}
+	return latest;
+}
+
 struct firing {
 	struct spoor_event *event;
 	uint64_t only; /* mask of sessions that may get it */
@@ -268,13 +283,14 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 		uint64_t given_up = stalled & __atomic_load_n(&pipe_hot.given_up, __ATOMIC_RELAXED);
 		bool may_wait = !nested && !loop_is_self();
 		if (stalled & ~given_up && may_wait) {
-			uint64_t now = platform_now_ns();
+			uint64_t end_ns = stall_end_ns(stalled);
 			if (!deadline)
-				deadline = now + longest_block_ns(stalled);
-			bool again = wait_outside(firing, wanted, deadline);
+				deadline = platform_now_ns() + longest_block_ns(stalled);
+			bool again =
+				wait_outside(firing, wanted, end_ns > deadline ? end_ns : deadline);
 			state = firing->state;
 			ring = firing->ring;
-			if (again)
+			if (again || stall_end_ns(stalled) > platform_now_ns())
 				continue;
 			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
 			wanted = sessions_read(firing);

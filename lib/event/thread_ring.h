@@ -221,9 +221,14 @@ struct pipe_hot {
 	uint64_t stacks;   /* slots whose sessions record stacks */
 	uint64_t blocking; /* slots of sessions with SPOOR_BLOCK */
 	uint64_t stalled;  /* of `blocking`: the sink is full */
-	/* of `stalled`: a thread has waited for block_ns; the others do not wait */
+	/*
+	 * of `stalled`: a thread has waited in vain; the others do not wait until the sink takes
+	 * something
+	 */
 	uint64_t given_up;
 	uint64_t block_ns[SESSIONS_MAX];
+	/* of `stalled`: when the sink was last seen to take something, or became full */
+	uint64_t taken_ns[SESSIONS_MAX];
 	/* futex word: changes when blocked threads should look for room again */
 	uint32_t room_word;
 	uint32_t asleep;  /* 1: the next event wakes the loop thread */

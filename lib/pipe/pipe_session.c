@@ -391,26 +391,37 @@ static void report_losses(struct session *session)
 	}
 }
 
-/* Back-pressure of a session with SPOOR_BLOCK: firing threads wait while its sink is full. */
-static void update_stall(struct session *session)
+static uint64_t progress_of(const struct session *session)
+{
+	const struct sink *sink = session->sink;
+
+	return sink->ops->progress ? sink->ops->progress(sink) : 0;
+}
+
+/*
+ * Back-pressure of a session with SPOOR_BLOCK: firing threads wait while its sink is full. As long
+ * as the sink takes something, they do not give up.
+ */
+static void update_stall(struct session *session, uint64_t now_ns)
 {
 	uint64_t bit = UINT64_C(1) << session->slot;
 	bool was = (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) & bit) != 0;
 	bool is = status_of(session) == SESSION_RUNNING && session->sink->ops->full &&
 		  session->sink->ops->full(session->sink);
 
-	if (session->config.options.policy != SPOOR_BLOCK || was == is)
+	if (session->config.options.policy != SPOOR_BLOCK)
+		return;
+	uint64_t progress = is ? progress_of(session) : 0;
+	if (is && (!was || progress != session->stall_progress)) {
+		session->stall_progress = progress;
+		__atomic_store_n(&pipe_hot.taken_ns[session->slot], now_ns, __ATOMIC_RELAXED);
+		flags_set(&pipe_hot.given_up, bit, false);
+	}
+	if (was == is)
 		return;
 	flags_set(&pipe_hot.given_up, bit, false);
 	flags_set(&pipe_hot.stalled, bit, is);
 	slow_path_slot(session->slot, is || session->config.options.stacks);
-}
-
-static uint64_t progress_of(const struct session *session)
-{
-	const struct sink *sink = session->sink;
-
-	return sink->ops->progress ? sink->ops->progress(sink) : 0;
 }
 
 /* Has the session's end not progressed for END_MAX_NS? */
@@ -478,7 +489,7 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 	if (status < SESSION_STARTING || status == SESSION_ENDED)
 		return UINT64_MAX;
 	report_losses(session);
-	update_stall(session);
+	update_stall(session, now_ns);
 	if (status >= SESSION_CLEARED)
 		return stop_turn(session, pass);
 

@@ -71,8 +71,9 @@ struct session {
 	uint64_t cleared_ns;
 	/* at its end a thread was inside a record that it began before */
 	bool slot_held;
-	uint64_t end_since_ns; /* time of the last progress of its end */
-	uint64_t end_progress; /* what sink_ops.progress() returned then */
+	uint64_t stall_progress; /* what sink_ops.progress() returned when it was last seen full */
+	uint64_t end_since_ns;   /* time of the last progress of its end */
+	uint64_t end_progress;   /* what sink_ops.progress() returned then */
 	int failure; /* first error of the sink in this pass; session_turn() stops the session */
 	int error;   /* why it has stopped; 0: no error */
 

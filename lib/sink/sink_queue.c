@@ -45,7 +45,7 @@ struct queue_sink {
 	bool abandoned;
 	uint64_t delivered; /* of an abandoned queue */
 	uint64_t taken;     /* events of the chunks that the reader has taken */
-	uint64_t claimed;   /* of these: passed to the function; atomic */
+	uint64_t claimed;   /* of these: passed to the function or the program; atomic */
 	struct store_chunk *first, *last;
 	size_t bytes; /* of chunks in the queue, until they are read; atomic for reading */
 
@@ -440,6 +440,7 @@ int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *r
 		pthread_mutex_unlock(&queue->lock);
 		return ended ? -ESHUTDOWN : 0;
 	}
+	__atomic_store_n(&queue->claimed, queue->claimed + 1, __ATOMIC_RELAXED);
 	view_of(queue, &event, &view);
 	memcpy(ret_event, &view, ret_event->size < sizeof(view) ? ret_event->size : sizeof(view));
 	return 1;
