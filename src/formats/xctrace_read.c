@@ -349,6 +349,7 @@ static void XMLCALL element_end(void *context, const char *name)
 		/* A row without a thread is of another table. */
 		if (s->row.tid && !vec_add(&s->rows, s->row))
 			fail(s, -ENOMEM);
+		s->row.count = 0;
 		return;
 	}
 	if (kind == XML_STACK && !element->reference)
@@ -533,12 +534,24 @@ int xctrace_source_open(struct input *in, struct trace *trace, struct source **r
 	return 0;
 }
 
+/* Forgets the rows that were returned. The frames of a row that is open stay. */
+static void drop_rows(struct source *s)
+{
+	const uint32_t kept = s->row.count;
+
+	if (kept)
+		memmove(s->row_frames.items, &s->row_frames.items[s->row.first],
+			kept * sizeof(*s->row_frames.items));
+	s->row.first = 0;
+	s->row_frames.count = kept;
+	s->rows.count = 0;
+	s->row_next = 0;
+}
+
 /* Parses until there is a row, or the file ends. */
 static int parse_more(struct source *s, struct diag *diag)
 {
-	s->rows.count = 0;
-	s->row_frames.count = 0;
-	s->row_next = 0;
+	drop_rows(s);
 	while (!s->rows.count && !s->ended) {
 		void *buffer = XML_GetBuffer(s->parser, (int)PARSE_BYTES);
 		if (!buffer)
