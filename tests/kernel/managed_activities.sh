@@ -33,7 +33,7 @@ get /partner 2
 get /secure 4
 stop
 "$spoor" report -v x.nettrace >report || fail "report"
-has report "^opened in .*; activities, 16 MB, with stacks; rundown"
+has report "^opened in .*; activities, 16 MB, with stacks; exceptions .*; rundown"
 "$spoor" report --requests --json x.nettrace >requests.json || fail "report --requests"
 json requests.json '.processes[0] | .request_count == 11 and .unfinished_count == 0'
 json requests.json '.processes[0].routes[] | select(.route == "GET /delay") | .count == 3 and .total_ns >= 2390000000'

@@ -55,7 +55,8 @@ refused "trace"
 [ ! -e own/x.nettrace ] || fail "a trace is left"
 code_of nobody ./capable counters -p $burner --count 1
 refused "counters"
-socket=$(ls "${TMPDIR:-/tmp}/dotnet-diagnostic-$burner-"*)
+# the newest: an earlier process of that number may have left one
+socket=$(ls -t "${TMPDIR:-/tmp}/dotnet-diagnostic-$burner-"* | head -n 1)
 code_of nobody ./capable trace --diagnostic-port "$socket,connect" --duration 1s -o own/x.nettrace
 [ $code = 3 ] || fail "root's socket was reached by its path"
 code_of nobody ./capable trace --diagnostic-port "$PWD/secret/port" --duration 1s -o own/x.nettrace

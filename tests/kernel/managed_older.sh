@@ -80,7 +80,7 @@ for version in 8.0 9.0; do
 	expect_code 0 "$what, diagnose"
 	json out '.processes[0] | any(.findings[]; .kind == "sync-over-async" and .method == "Starved.Block") and .not_judged == []'
 	"$spoor" report -v old.nettrace >report || fail "$what: report -v"
-	has report '^opened in .*; activities, 16 MB, with stacks; rundown'
+	has report '^opened in .*; activities, 16 MB, with stacks; exceptions .*; rundown'
 	kill -9 $starving
 
 	begin_old posed threads 100000

@@ -40,7 +40,7 @@ for version in 8.0 9.0; do
 	has older.nettrace.err ' \.NET events in .*nothing lost'
 	"$spoor" report -v older.nettrace >report
 	"$spoor" report --json older.nettrace >json
-	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB'
+	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x100003403d:[45], 16 MB.*; exceptions Microsoft-Windows-DotNETRuntime:0x200000000:2, 16 MB'
 	has report '^ +200  Microsoft-Windows-DotNETRuntime/Exception/Start'
 	collected=$(sed -n 's/.*collected \([0-9]*\).*/\1/p' ready.old_pid)
 	has report "^ +$collected  Microsoft-Windows-DotNETRuntime/GC/SuspendEEStart"

@@ -61,7 +61,8 @@ has err 'has ended: its managed code has no names|there is no'
 
 # The tool for the methods, of a process without a runtime.
 cc -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wshadow -Werror "$top/macos/dotnet_rundown.c" -o tools/dotnet-rundown 2>err || fail "dotnet_rundown.c does not compile"
-code_of tools/dotnet-rundown $pid none.nettrace
+mkdir sockets # /tmp may have one that an earlier process of that number has left
+TMPDIR=$PWD/sockets code_of tools/dotnet-rundown $pid none.nettrace
 expect_code 1 "no runtime"
 has err 'no diagnostics socket'
 [ ! -e none.nettrace ] || fail "a file is left"
