@@ -198,11 +198,12 @@ static inline uint8_t *spoor_generated_put_uuids(uint8_t *at, const uint8_t *end
 /* ---- Texts in ETW's layout ---- */
 
 /*
- * The next character of UTF-8 that ends with a zero; what is none is U+FFFD for each byte. The text is
- * not at its end.
+ * The next character of UTF-8, which ends at `text_end`, or before it with a zero; NULL: with a zero. What
+ * is none is U+FFFD for each byte. The text is not at its end.
  */
-static inline uint32_t spoor_generated_character(const char **at)
+static inline uint32_t spoor_generated_character(const char **at, const char *text_end)
 {
+	const unsigned char *end = (const unsigned char *)text_end;
 	const unsigned char *text = (const unsigned char *)*at;
 	const uint32_t first = text[0];
 	const unsigned more = first < 0x80                     ? 0u
@@ -218,7 +219,7 @@ static inline uint32_t spoor_generated_character(const char **at)
 	if (more == 4)
 		return 0xfffd;
 	for (unsigned i = 1; i <= more; i++) {
-		if ((text[i] & 0xc0) != 0x80)
+		if ((end && text + i == end) || (text[i] & 0xc0) != 0x80)
 			return 0xfffd;
 		c = c << 6 | (text[i] & 0x3f);
 	}
@@ -235,7 +236,7 @@ static inline size_t spoor_generated_units(const char *text)
 	size_t units = 0;
 
 	while (text && *text && units < SPOOR_TEXT_MAX)
-		units += spoor_generated_character(&text) > 0xffff ? 2u : 1u;
+		units += spoor_generated_character(&text, NULL) > 0xffff ? 2u : 1u;
 	return units;
 }
 
@@ -245,20 +246,24 @@ static inline size_t spoor_generated_etw_text16_size(const char *text, size_t le
 					       : 2 * spoor_generated_count(length);
 }
 
-/* A whole text and its zero; with a length exactly so many units, zeros at the end. */
+/*
+ * A whole text and its zero; with a length exactly so many units, zeros at the end. The length counts
+ * the bytes of the text, which has at most as many units.
+ */
 static inline uint8_t *spoor_generated_put_etw_text16(uint8_t *at, const uint8_t *end,
 	const char *text, size_t length)
 {
 	const bool whole = length == SPOOR_GENERATED_WHOLE;
 	size_t room = (size_t)(end - at) / 2;
 	const size_t limit = whole ? SPOOR_TEXT_MAX + 1 : spoor_generated_count(length);
+	const char *text_end = whole || !text ? NULL : text + limit;
 
 	if (whole && room)
 		room--;
 	if (room > limit)
 		room = limit;
-	while (text && *text && room) {
-		uint32_t c = spoor_generated_character(&text);
+	while (text && room && text != text_end && *text) {
+		uint32_t c = spoor_generated_character(&text, text_end);
 		if (c > 0xffff && room < 2)
 			break;
 		if (c > 0xffff) {
