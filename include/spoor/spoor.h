@@ -595,8 +595,10 @@ struct spoor_writer {
  */
 SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char *name,
 	enum spoor_level level, uint64_t keywords, struct spoor_writer *ret_writer);
+/* Not an error: no session and no tool of a logger has enabled the event. */
+#define SPOOR_NOT_ENABLED 1
 /*
- * Writes the event. 0; -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC:
+ * Writes the event. 0; SPOOR_NOT_ENABLED; -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC:
  * the source has too many kinds of event; -ENOTSUP: it was written for sessions, but the tools of a
  * logger (<spoor/logger.h>) cannot have this kind of event, such as one with too long a name. A second
  * call, also after spoor_source_cancel(), is -EINVAL and has no effect.

@@ -514,6 +514,8 @@ int spoor_source_end(struct spoor_writer *writer)
 		if (is_new)
 			registry_announce();
 		if (r == 0) {
+			if (!__atomic_load_n(&kind->event.sessions, __ATOMIC_RELAXED))
+				r = SPOOR_NOT_ENABLED;
 			spoor_fire(&kind->event, writer->payload, writer->payload_size);
 			if (announcing && registry_is_refused(&kind->event))
 				r = -ENOTSUP;

@@ -366,16 +366,16 @@ static bool write_clr_fields(struct refire *refire, struct spoor_writer *w,
 
 static void write_origin(struct spoor_writer *w, const struct origin *origin)
 {
+	struct spoor_guid ids[2] = { 0 };
+
 	spoor_write_u32(w, "origin_pid", origin->pid);
 	spoor_write_u64(w, "origin_tid", origin->thread_id);
 	spoor_write_u64(w, "origin_time_ns", origin->time_ns);
-	if (origin->activity) {
-		struct spoor_guid guid;
-		memcpy(guid.bytes, origin->activity, sizeof(guid.bytes));
-		spoor_write_guid(w, "origin_activity_id", &guid);
-		memcpy(guid.bytes, origin->activity + sizeof(guid.bytes), sizeof(guid.bytes));
-		spoor_write_guid(w, "origin_related_activity_id", &guid);
-	}
+	/* All events have them, with zeros: an event that has them at times would be two kinds of event. */
+	if (origin->activity)
+		memcpy(ids, origin->activity, sizeof(ids));
+	spoor_write_guid(w, "origin_activity_id", &ids[0]);
+	spoor_write_guid(w, "origin_related_activity_id", &ids[1]);
 }
 
 /* The payload as JSON: {"fields":{...}}. False: no memory. */
@@ -493,6 +493,8 @@ static void fire_typed(struct refire *refire, const struct trace *trace,
 		refire->kinds.items[event->schema_index] = KIND_REFUSED;
 	if (result < 0)
 		refire->counts.failed++;
+	else if (result == SPOOR_NOT_ENABLED)
+		refire->counts.unheard++;
 	else
 		refire->counts.fired++;
 }

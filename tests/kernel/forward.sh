@@ -41,6 +41,8 @@ json_lines arrays 'all(.[]; (.Payload | fromjson) == {"fields": {"payload": "0x0
 # Where it comes from.
 "$spoor" events --json f.nettrace >events.json
 json_lines events.json 'map(select(.event == "Warned")) | length > 20 and all(.[]; .fields.origin_pid == ($a | tonumber) and .fields.origin_tid > 0 and .fields.origin_activity_id == "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0" and .level == 3)' $app
+# One kind of event, whether it has an activity or not.
+json_lines events.json 'map(select(.provider == "Forwarded-Types")) | all(.[]; .fields | has("origin_activity_id")) and any(.[]; .fields.origin_activity_id == "00000000-0000-0000-0000-000000000000")'
 json_lines events.json 'map(select(.event == "Warned") | .fields.number) | . == [range(.[0]; .[0] + length)]'
 until_true no_session $app || fail "a session is left"
 

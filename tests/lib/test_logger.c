@@ -227,7 +227,7 @@ static void events_made_at_run_time_have_probes(void **state)
 		assert_int_equal(spoor_source_begin(source, "first", SPOOR_INFO, 0, &w), i == 0);
 		if (i == 0) {
 			spoor_write_i16(&w, "number", -3);
-			assert_int_equal(spoor_source_end(&w), 0);
+			assert_int_equal(spoor_source_end(&w), SPOOR_NOT_ENABLED);
 		}
 	}
 	assert_true(probe_in_process("made_here", "first", &probe));
