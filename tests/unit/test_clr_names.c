@@ -242,28 +242,26 @@ static void check_tiers(enum clr_version version)
 
 static void test_tiers(void **state)
 {
-	struct clr_images images = { .size_bytes = 0 };
-	struct clr_process process;
-	struct clr_names *names;
+	struct opened o = { .images.size_bytes = 0 };
+	struct clr_process *process = &o.process;
 
 	(void)state;
 	check_tiers(CLR_VERSION_10);
 	check_tiers(CLR_VERSION_9);
 	/* A description with other distances has no place for the tier. */
-	clr_process_init(&process, CLR_VERSION_10, TINY);
-	char *flags = strstr((char *)process.block + CLR_JSON,
+	clr_process_init(process, CLR_VERSION_10, TINY);
+	char *flags = strstr((char *)process->block + CLR_JSON,
 		"\"NativeCodeVersionNode\":{\"Flags\":[52");
 	assert_non_null(flags);
 	*strstr(flags, "52") = '6';
-	uint64_t method = CLR_CHUNK + process.at.chunk_bytes + process.at.method_align;
-	clr_process_pointer(&process, method + process.at.method_data, DATA);
-	clr_process_pointer(&process, DATA + process.at.data_state, STATE);
-	clr_process_pointer(&process, STATE + process.at.state_node, FIRST);
-	clr_process_pointer(&process, FIRST + process.at.node_code, CLR_METHOD_CODE);
-	clr_process_pointer(&process, FIRST + process.at.node_method, method);
-	clr_process_put(&process, FIRST + process.at.node_next + 12, 1, 4);
-	assert_int_equal(clr_process_open(&process, &images, &names), 0);
-	struct opened o = { .process = process, .images = images, .names = names };
+	uint64_t method = CLR_CHUNK + process->at.chunk_bytes + process->at.method_align;
+	clr_process_pointer(process, method + process->at.method_data, DATA);
+	clr_process_pointer(process, DATA + process->at.data_state, STATE);
+	clr_process_pointer(process, STATE + process->at.state_node, FIRST);
+	clr_process_pointer(process, FIRST + process->at.node_code, CLR_METHOD_CODE);
+	clr_process_pointer(process, FIRST + process->at.node_method, method);
+	clr_process_put(process, FIRST + process->at.node_next + 12, 1, 4);
+	assert_int_equal(clr_process_open(process, &o.images, &o.names), 0);
 	assert_int_equal(tier_at(&o, CLR_METHOD_CODE, CODE_JIT), TIER_UNKNOWN);
 	close_it(&o);
 }
