@@ -318,9 +318,14 @@ static void left_while_it_waits(bool stops_itself)
 	waiting = NULL;
 	assert_int_equal(
 		pthread_create(&thread, NULL, fire_until_left, stops_itself ? session : NULL), 0);
-	while (!(state = __atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) ||
-		!__atomic_load_n(&state->wait_count, __ATOMIC_RELAXED))
-		usleep(1000);
+	/* It waits for the sink, which is full: a wait for room in its ring would end soon. */
+	unsigned long long before;
+	do {
+		before = __atomic_load_n(&begun, __ATOMIC_RELAXED);
+		usleep(50000);
+	} while (!(state = __atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) ||
+		 !__atomic_load_n(&state->wait_count, __ATOMIC_RELAXED) ||
+		 __atomic_load_n(&begun, __ATOMIC_RELAXED) != before);
 	assert_int_equal(pthread_kill(thread, SIGUSR2), 0);
 	while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE))
 		usleep(1000);
