@@ -21,7 +21,7 @@ awk -v foreign="$foreign" '
 		while (match(text, /[A-Za-z_][A-Za-z_0-9]*\(/)) {
 			name = substr(text, RSTART, RLENGTH - 1)
 			text = substr(text, RSTART + RLENGTH)
-			# A part in capitals stands for any name: cmd_NAME(), payload_X().
+			# A part in capitals is any name: cmd_NAME(), payload_X().
 			if (name ~ /(^|_)(X|NAME|PREFIX|ACMESHOP)(_|$)/)
 				continue
 			# name() or name_of_function(argument, not name(2) of a manual page

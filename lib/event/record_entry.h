@@ -10,7 +10,7 @@
  * `noted`: the sessions that the event is for, from the moment at which the thread has read them, and
  * `noted_at`: the position of its record, until that is published. An event that is left before its
  * record is published counts as lost for them; an event that is left before that moment was never
- * fired. Whoever clears a bit, the thread or the loop thread, counts the loss. So a thread that leaves
+ * fired. The thread or the loop thread clears a bit, and then counts the loss. So a thread that leaves
  * a position without a record has no noted session there.
  */
 #ifndef SPOOR_LIB_EVENT_RECORD_ENTRY_H

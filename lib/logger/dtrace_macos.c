@@ -81,7 +81,7 @@ static int dtrace_open(void)
 	return 0;
 }
 
-/* The probes are the program's, and are there until it ends. */
+/* The probes are the program's, and exist until it ends. */
 static void dtrace_close(void)
 {
 }

@@ -36,7 +36,7 @@ uint64_t pass_pace_next_ns(struct pass_pace *pace, uint64_t now_ns, bool quiet, 
 	bool rests = idle_ns >= clamp_ns(burst_ns, REST_AFTER_MIN_NS, REST_AFTER_MAX_NS) &&
 		     sessions_ns > IDLE_NS && quiet;
 
-	/* At once: while this thread rests, each event takes the slow path. */
+	/* Immediately: while this thread rests, each event takes the slow path. */
 	if (!rests)
 		slow_path_work();
 	if (again || pace->most_drained > DRAINED_MUCH || pace->behind || pace->prepares)

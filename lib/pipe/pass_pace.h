@@ -1,5 +1,5 @@
 /*
- * When the next pass over the rings follows: at once while there is much to do, soon while events
+ * When the next pass over the rings follows: immediately while there is much to do, soon while events
  * come, else when the next event wakes the loop thread. All zero: no event has come. Loop thread.
  */
 #ifndef SPOOR_LIB_PIPE_PASS_PACE_H

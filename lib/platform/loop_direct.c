@@ -18,7 +18,7 @@
 struct post {
 	void (*function)(void *context);
 	void *context;
-	bool *done; /* NULL: nobody waits */
+	bool *done; /* NULL: no thread waits */
 	struct post *next;
 };
 

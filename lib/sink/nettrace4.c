@@ -33,7 +33,7 @@
 #define STACKS_MAX      16384u
 #define STACK_BYTES_MAX (4u << 20)
 #define POINT_BYTES     (10u << 20)
-/* payloads of nettrace4_records(); each byte of a text becomes two, and eight are written at once */
+/* payloads of nettrace4_records(); each byte of a text becomes two, and eight are written together */
 #define PLAIN_MAX        (8u << 10)
 #define PLAIN_ROOM(size) (2u * (size) + 32u)
 

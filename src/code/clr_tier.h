@@ -4,7 +4,7 @@
  * 9 has them at the same places; 8 has them in a table that is not read.
  *
  * A version gives a tier only if its method and its code are the ones in question. The first code of a
- * method has no version of its own: it is known to be of tier 0 when the runtime has made a later one
+ * method has no version record: it is of tier 0 when the runtime has made a later one
  * because of it. Other code has no tier here: first code that has not been replaced so far, and methods
  * without tiers.
  */

@@ -18,7 +18,7 @@
 #define DWARF_FORMS 0x2du
 /* Codes from 1 on that `quick` has; larger ones are of two bytes too, and rare. */
 #define DWARF_QUICK 512u
-/* Stands for a size that varies, also in a sum; attributes have less. */
+/* A size that varies, also in a sum; attributes have less. */
 #define DWARF_SIZE_LARGE 0x8000u
 
 enum dwarf_step_kind {

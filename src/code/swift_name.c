@@ -1,7 +1,7 @@
 /*
  * See swift_name.h. A mangled name is a list of operators in postfix order: identifiers, types and
  * contexts are pushed on a stack, and operators take them from there. Of the path, the stack has the
- * text; of types, only that something is there.
+ * text; of types, only that there is one.
  */
 #include "code/swift_name.h"
 
@@ -121,7 +121,7 @@ static void note_words(struct parser *p, const char *text, uint32_t len)
 	}
 }
 
-/* A length, then the text; after "0" letters that stand for words come first. The result is in p->text. */
+/* A length, then the text; after "0" letters that select words come first. The result is in p->text. */
 static bool identifier(struct parser *p)
 {
 	bool words = next_if(p, '0');
@@ -530,7 +530,7 @@ static const struct ending endings[] = {
 	{ "ir", ".subscript.read", false, false },
 };
 
-/* The ending at p->at, which moves past it; NULL: something else is there. */
+/* The ending at p->at, which moves past it; NULL: it is something else. */
 static const struct ending *take_ending(struct parser *p, const struct path *path)
 {
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
@@ -605,7 +605,7 @@ static bool take_closure(struct parser *p, struct bytes *before)
 	return true;
 }
 
-/* A part of the function that is code of its own. */
+/* A part of the function with separate code. */
 static bool take_part(struct parser *p, struct bytes *before)
 {
 	uint32_t number;

@@ -173,7 +173,7 @@ bool dotnet_client_rundown(struct dotnet_client *client);
 bool dotnet_client_methods(struct dotnet_client *client);
 
 /*
- * DOTNET_STREAM_SETTLE is opened and closed at once: while a session of the runtime's provider is open,
+ * DOTNET_STREAM_SETTLE is opened and closed immediately: while a session of the runtime's provider is open,
  * the end of another one leaves its events enabled inside the runtime (.NET 10), where they cost as much as
  * before, until the next session begins.
  *

@@ -17,7 +17,7 @@
 #define SAMPLE_LEVEL          4u
 #define COUNTERS_LEVEL        4u
 #define RUNTIME_COUNTERS      "System.Runtime"
-/* With less than a second the runtime sends the first values at once, not after that time. */
+/* With less than a second the runtime sends the first values immediately, not after that time. */
 #define COUNTERS_ARGUMENTS "EventCounterIntervalSec=0.5"
 
 /* Events of level 5 of the runtime's own provider that are not needed for method names. */

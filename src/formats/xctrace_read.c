@@ -142,7 +142,7 @@ static uint32_t text_index(struct source *s, const char *text, size_t size)
 	return index;
 }
 
-/* What is before the last `mark`, as "Main Thread" of "Main Thread 0x12aa (shop, pid: 581)". */
+/* The text before the last `mark`, as "Main Thread" of "Main Thread 0x12aa (shop, pid: 581)". */
 static uint32_t text_before(struct source *s, const char *text, const char *mark)
 {
 	size_t size = strlen(text);
@@ -188,7 +188,7 @@ static void attributes_read(struct source *s, struct open_element *element, cons
 		} else if (thing->kind == XML_FRAME && strcmp(name, "addr") == 0) {
 			thing->value = number_of(value);
 		} else if (thing->kind == XML_FRAME && strcmp(name, "name") == 0) {
-			/* The address stands for a name that is not known. */
+			/* A frame without a name has its address as name. */
 			bool is_name = strncmp(value, "0x", 2) != 0 &&
 				       strcmp(value, "<deduplicated_symbol>") != 0;
 			thing->name = is_name ? text_index(s, value, strlen(value)) : 0;
@@ -365,7 +365,7 @@ static void XMLCALL element_end(void *context, const char *name)
 	s->text_size = 0;
 }
 
-/* A file of ours has no entities: none is expanded. */
+/* An export has no entities: none is expanded. */
 static void XMLCALL entity_declared(void *context, const char *name, int is_parameter,
 	const char *value, int value_size, const char *base, const char *system, const char *public,
 	const char *notation)

@@ -118,7 +118,7 @@ struct managed {
 	uint64_t activity_max;    /* events of activities of a process; 0: no session for them */
 	uint32_t exception_rate;  /* exceptions a second of a process; 0: all are observed */
 	uint32_t allocation_rate; /* sampled allocations a second, likewise */
-	uint64_t end_ns;          /* of the recording; 0: it goes on */
+	uint64_t end_ns;          /* of the recording; 0: it has not ended */
 	bool live_counts;         /* the live session has the values of the runtime's counters */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;

@@ -1,7 +1,7 @@
 /*
  * When the sampled allocations of a process are observed: all the time, or, above a rate, in short
  * windows, so that their stacks cost it little. The times between are written to the file, and readers
- * scale what was observed.
+ * scale the observed events.
  *
  *   event_windows_begin(&windows, now_ns)
  *   event_windows_event(&windows, time_ns)            for each event that was observed

@@ -75,7 +75,7 @@ void exception_watch_value(struct exception_watch *watch, uint64_t time_ns, uint
 		return;
 	/*
 	 * Each value counts since the one before. The interval that it states is that of the thread that
-	 * reads the counters, and this may have had no CPU for a while.
+	 * reads the counters, and this thread may have had no CPU meanwhile.
 	 */
 	bool follows = watch->last_ns && now_ns < watch->value_ns + FRESH_NS;
 	uint64_t from_ns = follows ? watch->last_ns : time_ns - interval_ns;
@@ -245,7 +245,7 @@ bool exception_watch_has_gaps(const struct exception_watch *watch)
 	return watch->intervals.count || watch->tail.count;
 }
 
-/* What was thrown after the last value is not known, so the last rate stands for it. */
+/* The number after the last value is not known, so it is computed from the last rate. */
 static void estimate_tail(struct exception_watch *watch)
 {
 	uint64_t from_ns = watch->last_ns;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of each member of session_options.def: 0 means that the options do not have it. */
+/* Of each member of session_options.def: 0 means that the options lack it. */
 enum session_value {
 	SESSION_UNKNOWN,
 #define SESSION_VALUE(member, enumerator, word) enumerator,
@@ -25,7 +25,7 @@ struct session_options {
 #include "trace/session_options.def"
 };
 
-/* The word of a value, as the options have it; NULL: SESSION_UNKNOWN. */
+/* The word of a value in the options; NULL: SESSION_UNKNOWN. */
 const char *session_value_word(enum session_value value);
 
 /*

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ps, trace, heap and stacks find and query a program in a container, from the host, from a sidecar and from inside, for the users who may.
+# ps, trace, heap and stacks find and query a program in a container, from the host, from a sidecar and from inside, for users with the rights.
 # The containers are namespaces made here and by runc; the users are root, the program's user, and one without the right.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"

@@ -137,7 +137,7 @@ static void trigger(struct fixture *f, uint64_t at_ms, uint32_t reason, uint64_t
 	bytes_done(&payload);
 }
 
-/* Who induces collections is known by the stacks of the events, not by the samples. */
+/* The method that induces collections comes from the stacks of the events, not from the samples. */
 static void test_triggers(void **state)
 {
 	struct fixture f;

@@ -56,7 +56,7 @@ static void test_below_rate(void **state)
 	assert_int_equal(f.observed, 50000);
 }
 
-/* What was observed, scaled by the time, is what there was. */
+/* The observed events, scaled by the time, are as many as there were. */
 static void test_windows(void **state)
 {
 	struct fixture f = begin(500);

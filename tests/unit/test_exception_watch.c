@@ -6,7 +6,7 @@
 #define MS UINT64_C(1000000)
 #define S  UINT64_C(1000000000)
 
-/* A process that throws, with its counter, and the sessions as they are opened and closed at once. */
+/* A process that throws, with its counter, and the sessions as they are opened and closed. */
 struct fixture {
 	struct exception_watch watch;
 	struct exception_sessions sessions;
@@ -176,7 +176,7 @@ static void test_value_after_end(void **state)
 	exception_watch_done(&f.watch);
 }
 
-/* A runtime without the counter is observed as a whole after some seconds, for good. */
+/* A runtime without the counter is observed as a whole after some seconds, until the end. */
 static void test_mute(void **state)
 {
 	struct fixture f = begin(1000);

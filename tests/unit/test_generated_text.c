@@ -1,4 +1,4 @@
-/* Texts of generated code in ETW's layout: a counted text ends at its length in bytes, and nothing behind it is read. */
+/* Texts of generated code in ETW's layout: a counted text ends at its length in bytes, and nothing after it is read. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include <spoor/generated.h>
 
-/* Puts the first `length` bytes of a text, which has no zero and no byte behind it; returns the units. */
+/* Puts the first `length` bytes of a text, which has no zero and no byte after it; returns the units. */
 static size_t put(const char *text, size_t length, uint16_t *units, size_t room)
 {
 	char *exact = malloc(length ? length : 1);
