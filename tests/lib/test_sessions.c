@@ -188,8 +188,11 @@ static void a_session_ends_beside_records(void **state)
 		spoor_session_free(session);
 		quarantined += sessions_quarantined();
 	}
-	/* On a busy machine a thread may get no processor for a second. */
-	assert_true(quarantined < 5);
+	/*
+	 * On a busy machine a thread may get no processor for a second, but not each time: without
+	 * grace periods all ten are in quarantine.
+	 */
+	assert_true(quarantined < 10);
 	__atomic_store_n(&relay_ends, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
