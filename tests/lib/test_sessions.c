@@ -175,8 +175,10 @@ static void a_session_ends_beside_records(void **state)
 
 	(void)state;
 	struct spoor_session *stays = start(&all, SPOOR_DROP_NEWEST);
-	for (int i = 0; i < 2; i++) {
+	/* Both before a thread posts one. */
+	for (int i = 0; i < 2; i++)
 		sem_init(&baton[i], 0, 0);
+	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pthread_create(&threads[i], NULL, relay,
 					 (void *)(uintptr_t)&numbers[i]),
 			0);
@@ -184,9 +186,10 @@ static void a_session_ends_beside_records(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		static struct received some = { .keywords = 0x2 };
 		struct spoor_session *session = start(&some, SPOOR_DROP_NEWEST);
+		bool before = sessions_quarantined();
 		assert_int_equal(spoor_session_stop(session), 0);
 		spoor_session_free(session);
-		quarantined += sessions_quarantined();
+		quarantined += sessions_quarantined() && !before;
 	}
 	/*
 	 * On a busy machine a thread may get no processor for a second, but not each time: without
