@@ -131,7 +131,7 @@ only_waits() {
 	! ls -l "/proc/$1/fd" | grep -q perf_event && [ "$(ls "/proc/$1/task" | wc -l)" = 1 ]
 }
 # A command that ignores SIGINT and SIGTERM: spoor kills it at the third signal.
-start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done' >heard
+start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "" INT TERM; echo ready; for each in $(seq 600); do sleep 0.1; done' >heard
 until_true grep -q ready heard || fail "the command does not start"
 kill -INT $recorder
 until_true only_waits $recorder || fail "the recording is not closed"
@@ -145,7 +145,7 @@ expect_code 137 "a command that does not listen"
 code_of "$spoor" report x.nettrace
 expect_code 0 "the recording of a command that was killed"
 # After two signals that another process sends, spoor ends within a second, and kills the command before that.
-start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "echo heard" INT; trap "" TERM; echo ready; while :; do sleep 0.1; done' >heard
+start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "echo heard" INT; trap "" TERM; echo ready; for each in $(seq 600); do sleep 0.1; done' >heard
 until_true grep -q ready heard || fail "the command does not start"
 kill -INT $recorder
 until_true grep -q heard heard || fail "the command does not get SIGINT"
