@@ -134,7 +134,8 @@ static void *sources_come_and_go(void *context)
 				continue;
 			spoor_write_u32(&writer, "number", i);
 			spoor_write_text(&writer, "text", name);
-			assert_int_equal(spoor_source_end(&writer), 0);
+			/* SPOOR_NOT_ENABLED: the session has ended meanwhile */
+			assert_true(spoor_source_end(&writer) >= 0);
 		}
 		spoor_source_free(source);
 	}
