@@ -186,16 +186,16 @@ static void a_session_ends_beside_records(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		static struct received some = { .keywords = 0x2 };
 		struct spoor_session *session = start(&some, SPOOR_DROP_NEWEST);
-		bool before = sessions_quarantined();
 		assert_int_equal(spoor_session_stop(session), 0);
 		spoor_session_free(session);
-		quarantined += sessions_quarantined() && !before;
+		/* A later session is not to be counted for this one. */
+		quarantined += sessions_quarantined();
+		for (int ms = 0; sessions_quarantined() && ms < 60000; ms++)
+			usleep(1000);
+		assert_false(sessions_quarantined());
 	}
-	/*
-	 * On a busy machine a thread may get no processor for a second, but not each time: without
-	 * grace periods all ten are in quarantine.
-	 */
-	assert_true(quarantined < 10);
+	/* On a busy machine a thread may get no processor for a second. */
+	assert_true(quarantined < 5);
 	__atomic_store_n(&relay_ends, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
