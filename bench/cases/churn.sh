@@ -24,8 +24,8 @@ forks() {
 	awk '$1 == "processes" { print $2 }' /proc/stat
 }
 
-# perf 6.1 aborts ("stack smashing detected") when another program records at the same time and asks for build ids, as Spoor does: the kernel then marks
-# perf's records of mappings as having a build id too, but they have the device's number in that place. With --buildid-mmap perf asks for build ids itself;
+# perf 6.1 aborts ("stack smashing detected") when another program records at the same time and requests build ids, as Spoor does. Inferred from one aborted file: the kernel then marks
+# perf's records of mappings as having a build id too, but they have the device's number in that place. With --buildid-mmap perf requests build ids itself;
 # it saves the pass over its file at the end.
 aborted=0
 before=$(forks)

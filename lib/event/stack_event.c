@@ -30,7 +30,7 @@ void spoor_fire_stack_walk(struct spoor_event *walk, const struct spoor_event *a
 	memcpy(payload, head, head_size);
 	memcpy(payload + size, &(uint32_t){ (uint32_t)count }, 4);
 	size += 4;
-	/* The array has a count of its own where the event describes itself. */
+	/* The array has a count before it where the event describes itself. */
 	if (!(walk->flags & SPOOR_EVENT_WELL_KNOWN)) {
 		memcpy(payload + size, &(uint16_t){ (uint16_t)count }, 2);
 		size += 2;

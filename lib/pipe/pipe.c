@@ -129,7 +129,7 @@ static void thread_hold(struct thread_state *state, bool main_quiet, bool nested
 		pipe_state.cutoff_ticks = since;
 }
 
-/* The pass takes PASS_BYTES, if the `bytes` that are there are evenly spread over their time. */
+/* The pass takes PASS_BYTES, if the waiting `bytes` are evenly spread over their time. */
 static void cutoff_shorten(uint64_t bytes)
 {
 	uint64_t most = ended_slot_any() ? PASS_BYTES_END : PASS_BYTES;

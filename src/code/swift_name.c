@@ -465,7 +465,7 @@ struct path {
 	size_t name_at; /* where the last part begins */
 };
 
-/* Module and types, then the name of the function or variable, if it has one. p->at is behind it. */
+/* Module and types, then the name of the function or variable, if it has one. p->at is after it. */
 static bool take_path(struct parser *p, struct path *path, struct bytes *out)
 {
 	*path = (struct path){ .is_type = false };

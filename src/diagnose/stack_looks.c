@@ -254,7 +254,7 @@ static int set_locks(struct facts *facts, struct process_facts *process,
 	const struct stack_looks *looks)
 {
 	uint32_t stuck = 0;
-	uint32_t unowned = 0; /* of these, without an owner that goes on */
+	uint32_t unowned = 0; /* of these, without an owner that keeps running */
 	uint32_t circle = 0;
 	uint32_t circles = 0; /* looks with one */
 	uint32_t circle_look = UINT32_MAX;
