@@ -13,9 +13,9 @@ version=${2:-10.0}
 wanted=${SPOOR_FAULTS:-}
 load_count=${SPOOR_FAULTS_LOAD:-0}
 set -- "${3:-$top/build/spoor}"
-here=$top/tests/kernel # not where this script stands
-. "$top/tests/kernel/prelude"
-. "$here/managed/prelude"
+here=$top/tests/feature # not where this script stands
+. "$top/tests/feature/prelude"
+. "$here/programs/managed/prelude"
 . "$here/faults_prelude"
 [ "$version" = 10.0 ] || older_faults "$version"
 

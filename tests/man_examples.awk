@@ -1,7 +1,7 @@
 # Prints the examples of manual pages, one a line: PAGE, a tab, its rule (or "-"), a tab, the command. Input: docs/man/*.[17].
 #
 # An example is a .Dl line below ".Sh EXAMPLES", or a line of a literal block there; a line that ends with a backslash continues. A block that begins
-# with #include is a C program and is left out. A comment right before an example is its rule for tests/kernel/man_examples.sh:
+# with #include is a C program and is left out. A comment right before an example is its rule for tests/feature/verbs/man_examples.sh:
 #
 #   .\" test: dotnet         needs a .NET process
 #   .\" test: ctrl-c         runs until it is interrupted, and prints on standard output; may follow dotnet

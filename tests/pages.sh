@@ -46,7 +46,7 @@ for page in "$top"/docs/man/spoor-*.1; do
 	grep -q '^\.Sh EXIT STATUS$' "$page" || wrong "spoor-$verb.1 does not say how it exits"
 done
 
-# Examples: each page has some; their verbs and options exist. tests/kernel/man_examples.sh runs them.
+# Examples: each page has some; their verbs and options exist. tests/feature/verbs/man_examples.sh runs them.
 awk -f "$top/tests/man_examples.awk" "$top"/docs/man/*.[17] >"$scratch/examples"
 for page in "$top"/docs/man/*.[17]; do
 	name=$(basename "${page%.[17]}")
@@ -135,7 +135,7 @@ for page in "$top"/*.md "$top"/docs/*.md "$top"/docs/*/*.md "$top"/bench/*.md; d
 		case $path in
 		spoor/*) path=include/$path ;;
 		esac
-		[ -e "$top/$path" ] || [ -e "$top/src/$path" ] || [ -e "$top/tests/$path" ] || [ -e "$top/tests/kernel/$path" ] || [ -e "$folder/$path" ] ||
+		[ -e "$top/$path" ] || [ -e "$top/src/$path" ] || [ -e "$top/tests/$path" ] || [ -e "$top/tests/feature/$path" ] || [ -e "$folder/$path" ] ||
 			echo "${page#"$top"/} names $path, which is not there"
 	done
 done >"$scratch/odd"

@@ -26,8 +26,8 @@ if [ "$seconds" -lt 10 ]; then
 fi
 top=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
 set -- "${2:-$top/build/spoor}"
-here=$top/tests/kernel # not where this script stands
-. "$top/tests/kernel/prelude"
+here=$top/tests/feature # not where this script stands
+. "$top/tests/feature/prelude"
 is_root || skip "the whole machine is recorded: run it as root"
 
 # own_kb PID: the memory that only the process's end gives back. VmRSS has the pages of its program, of libraries and of symbol files as well, as many as the kernel likes to keep.
@@ -82,7 +82,7 @@ clean_up_more() {
 (churn) &
 churning=$!
 managing=''
-if (. "$here/managed/prelude") >managed.out 2>&1; then
+if (. "$here/programs/managed/prelude") >managed.out 2>&1; then
 	app=$("$top/scripts/test-programs" managed)
 	start burner nice -n 19 dotnet "$app" burn $((seconds * 1000 + 60000))
 	(managed) &

@@ -14,9 +14,9 @@ build
 peer=${DOTNET_COUNTERS:-$out/tools/dotnet-counters}
 [ -x "$peer" ] || dotnet tool install dotnet-counters --tool-path "$out/tools" >"$out/tools.log" 2>&1 || peer=
 program=$out/managed/bin/managed/release/Managed.dll
-[ "$program" -nt tests/kernel/managed/Program.cs ] ||
-	dotnet build tests/kernel/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/managed.log" 2>&1 ||
-	die "tests/kernel/managed could not be built: $out/managed.log"
+[ "$program" -nt tests/feature/programs/managed/Program.cs ] ||
+	dotnet build tests/feature/programs/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/managed.log" 2>&1 ||
+	die "tests/feature/programs/managed could not be built: $out/managed.log"
 rm -f "$out"/counters-*.cost
 many=()
 for i in $(seq 10); do

@@ -14,9 +14,9 @@ build
 peer=${DOTNET_GCDUMP:-$out/tools/dotnet-gcdump}
 [ -x "$peer" ] || dotnet tool install dotnet-gcdump --tool-path "$out/tools" >"$out/tools.log" 2>&1 || peer=
 program=$out/managed/bin/managed/release/Managed.dll
-[ "$program" -nt tests/kernel/managed/Program.cs ] ||
-	dotnet build tests/kernel/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/managed.log" 2>&1 ||
-	die "tests/kernel/managed could not be built: $out/managed.log"
+[ "$program" -nt tests/feature/programs/managed/Program.cs ] ||
+	dotnet build tests/feature/programs/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/managed.log" 2>&1 ||
+	die "tests/feature/programs/managed could not be built: $out/managed.log"
 rm -f "$out"/heap-*.cost "$out"/heap-*.seen "$out/orders"
 
 # status KEY: prints a value of /proc/PID/status of the target, in KiB.

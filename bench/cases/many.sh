@@ -13,8 +13,8 @@ need dotnet
 need jq
 mkdir -p "$out/managed"
 app=$out/managed/bin/managed/release/Managed.dll
-[ "$app" -nt tests/kernel/managed/Program.cs ] ||
-	dotnet build tests/kernel/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
+[ "$app" -nt tests/feature/programs/managed/Program.cs ] ||
+	dotnet build tests/feature/programs/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
 		>"$out/managed/build.log" 2>&1 || die "the small app could not be built: $out/managed/build.log"
 # Many processes of one small program, which sleeps and computes in turn. Their heaps are small and have no background work.
 export DOTNET_gcServer=0 DOTNET_gcConcurrent=0 DOTNET_GCHeapHardLimit=0x2000000 DOTNET_TieredPGO=0

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel's numbers; tests/kernel/test_perf_numbers.c proves that they agree. */
+/* The kernel's numbers; tests/feature/recording/test_perf_numbers.c proves that they agree. */
 enum perf_record_type {
 	PERF_TYPE_MMAP = 1,
 	PERF_TYPE_LOST = 2,

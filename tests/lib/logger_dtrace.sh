@@ -2,7 +2,7 @@
 # logger_dtrace.sh SPOOR: libspoor without sessions for macOS, on Linux with a stand-in for DTrace's probes: names, levels and fields as JSON. The same library, and a program with it, compile and link for both kinds
 # of macOS with zig (scripts/setup all). They are not run there.
 here=$(dirname "$(realpath "$0")")
-. "$here/../kernel/prelude"
+. "$here/../feature/prelude"
 top=$(realpath "$here/../..")
 for tool in gcc python3 jq; do
 	command -v $tool >/dev/null || skip "no $tool here"

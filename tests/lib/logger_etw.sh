@@ -2,7 +2,7 @@
 # logger_etw.sh SPOOR: libspoor without sessions, with a stand-in for ETW: all types and values as TraceLogging describes them, activities, sessions that come and go, threads. The same library and a program of two
 # source files compile and link with mingw (gcc-mingw-w64-x86-64) without a warning. They are not run on Windows.
 here=$(dirname "$(realpath "$0")")
-. "$here/../kernel/prelude"
+. "$here/../feature/prelude"
 top=$(realpath "$here/../..")
 for tool in gcc python3 jq; do
 	command -v $tool >/dev/null || skip "no $tool here"

@@ -2,7 +2,7 @@
 # logger_lttng.sh SPOOR [old]: LTTng records libspoor's events with their types, values, levels and thread; sessions that come, filter and go; a child of fork(). old: with LTTng-UST 2.12
 # (Debian 11's, fetched into the build folder, or taken from the folder that SPOOR_LTTNG_UST0 names), and without 2.13.
 here=$(dirname "$(realpath "$0")")
-. "$here/../kernel/prelude"
+. "$here/../feature/prelude"
 for tool in lttng lttng-sessiond babeltrace2; do
 	command -v $tool >/dev/null || skip "$tool is not in PATH (Debian: lttng-tools, babeltrace2)"
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # logger_usdt.sh SPOOR: bpftrace and perf find libspoor's run-time probes, enable them by the semaphore, and read the values of every type of field, event by event.
 here=$(dirname "$(realpath "$0")")
-. "$here/../kernel/prelude"
+. "$here/../feature/prelude"
 [ "$(id -u)" = 0 ] || skip "only root can make uprobes"
 [ "$(uname -m)" = x86_64 ] || skip "the scripts read registers of x86-64"
 writer=$(dirname "$spoor")/tests/lib/logger_writer

@@ -1,7 +1,7 @@
 #!/bin/sh
 # logger_user_events.sh SPOOR: libspoor's logger for user_events, with a stand-in for the kernel's interface: all types and values, activities, tools that come and go, children of fork().
 here=$(dirname "$(realpath "$0")")
-. "$here/../kernel/prelude"
+. "$here/../feature/prelude"
 command -v python3 >/dev/null || skip "no python3 here"
 ! is_sanitized || skip "a preloaded stand-in is not for sanitizers"
 build=$(dirname "$spoor")

@@ -1,6 +1,6 @@
 /*
  * clr_locks.c: what of a runtime's memory is believed about the owner of a lock, in the made-up process of
- * clr_process.h. Real locks: kernel/diagnose_live.
+ * clr_process.h. Real locks: feature/diagnose/diagnose_live.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
  * clr_names.c and the readers below it: names from the memory of a made-up process of each supported
- * .NET version; and damaged memory, which never gives a wrong name. Real processes: kernel/managed_memory.
+ * .NET version; and damaged memory, which never gives a wrong name. Real processes: feature/recording/managed_memory.
  */
 #include "unit/test.h"
 

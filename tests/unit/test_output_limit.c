@@ -1,5 +1,5 @@
 /*
- * output_limit.c: when a recording ends because of its size; tests/kernel/output.sh covers the
+ * output_limit.c: when a recording ends because of its size; tests/feature/recording/output.sh covers the
  * space on the disk.
  */
 #include "unit/test.h"

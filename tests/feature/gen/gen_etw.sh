@@ -1,0 +1,123 @@
+#!/bin/sh
+# The code for Windows that spoor gen makes of manifests: with a stand-in for ETW it writes each event of .NET and others, in ETW's layout byte for byte, to the sessions that enable it. It
+# compiles and links with mingw without a warning, and its descriptors are those of .NET's answer key. It is not run on Windows. The parts need gcc and python3, and mingw (gcc-mingw-w64-x86-64).
+. "$(dirname "$(realpath "$0")")/../prelude"
+top=$(realpath "$here/../..")
+compiler=x86_64-w64-mingw32-gcc
+manifests=$top/tests/data/manifest
+
+# runs NAME MANIFEST: each event once without a session and once with one.
+runs() {
+	"$spoor" gen -q "$2" -o "$1.run" --only etw --only json 2>err || fail "$2 is refused"
+	python3 "$top/tests/gen/fire.py" make "$1.run/events.json" etw main.c expected.json || fail "no program for $1"
+	gcc -std=c11 -O1 -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all -I"$top/include" -I"$top/tests/gen/etw" -I"$1.run" main.c "$1.run"/*.c \
+		"$top/tests/gen/etw/etw.c" -o fire 2>err || fail "the program of $1 does not build"
+	./fire >written || fail "the program of $1 fails ($?)"
+	[ "$(head -n 1 written)" = "$(jq length expected.json) not enabled" ] || fail "events of $1 without a session: $(head -n 1 written)"
+	python3 "$top/tests/gen/fire.py" compare etw expected.json written >out || fail "events of $1 have other bytes: $(head -n 3 out)"
+	echo "$1: $(tail -n 1 out)"
+}
+if command -v gcc >/dev/null && command -v python3 >/dev/null; then
+	for name in shop eventsource names; do
+		runs $name "$top/tests/data/manifest/$name.man"
+	done
+	for name in AdvancedProvider ClrEtwAll; do
+		runs $name "$manifests/$name.man"
+	done
+	# A session's level and keywords, and the program's function.
+	cat >main.c <<-'END'
+		#include <stdio.h>
+		#include "acmeshop_etw.h"
+		#include "etw.h"
+		static void changed(bool enabled, uint8_t level, uint64_t keywords)
+		{
+			printf("changed %d %u 0x%llx %d\n", enabled, level, (unsigned long long)keywords, acmeshop_etw_OrderTaken_enabled());
+		}
+		int main(void)
+		{
+			acmeshop_etw_changed = changed;
+			if (acmeshop_etw_register())
+				return 1;
+			etw_session(1, 4, 0x1);
+			printf("%d %d\n", acmeshop_etw_OrderTaken_enabled(), acmeshop_etw_OrderTaken_V1_enabled());
+			etw_session(1, 1, 0x1);
+			printf("%d %d\n", acmeshop_etw_OrderTaken_enabled(), acmeshop_etw_OrderTaken_V1_enabled());
+			etw_session(0, 0, 0);
+			acmeshop_etw_unregister();
+			etw_session(1, 5, 0x1);
+			return acmeshop_etw_OrderTaken_enabled();
+		}
+	END
+	gcc -std=c11 -Wall -Werror -I"$top/include" -I"$top/tests/gen/etw" -Ishop.run main.c shop.run/acmeshop_etw.c "$top/tests/gen/etw/etw.c" -o fire 2>err || fail "main.c does not build"
+	./fire >out || fail "enabled after the end, or not registered ($?)"
+	printf '%s\n' 'changed 1 4 0x1 1' '1 1' 'changed 1 1 0x1 0' '0 0' 'changed 0 0 0x0 0' >wanted
+	diff wanted out || fail "other sessions"
+fi
+command -v $compiler >/dev/null || skip "mingw is not installed (gcc-mingw-w64-x86-64)"
+
+# compiles NAME MANIFEST
+compiles() {
+	"$spoor" gen -q "$2" -o "$1" --only etw --only json 2>err || fail "$2 is refused"
+	for source in "$1"/*_etw.c; do
+		$compiler -std=c11 -O2 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -I"$top/include" -c "$source" -o "${source%.c}.o" 2>err ||
+			fail "$source does not compile"
+	done
+	! command -v x86_64-w64-mingw32-g++ >/dev/null || for header in "$1"/*_etw.h; do
+		x86_64-w64-mingw32-g++ -std=c++17 -Wall -Wextra -Werror -I"$top/include" -fsyntax-only -x c++ "$header" 2>err || fail "$header is no C++"
+	done
+}
+# The events of libspoor, for its library without sessions.
+compiles_libspoor() {
+	"$spoor" gen -q "$2" -o "$1.libspoor" --only libspoor 2>err || fail "$2 is refused"
+	for source in "$1.libspoor"/*.c; do
+		$compiler -std=c11 -O2 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -I"$top/include" -c "$source" -o "${source%.c}.o" 2>err ||
+			fail "$source does not compile"
+	done
+}
+compiles_libspoor names "$top/tests/data/manifest/names.man"
+compiles_libspoor shop "$top/tests/data/manifest/shop.man"
+compiles_libspoor stacks "$top/tests/data/manifest/stacks.man"
+"$top/scripts/libspoor-direct" direct >err 2>&1 || fail "libspoor-direct does not compile"
+cat >main.c <<'END'
+#include <spoor/logger.h>
+#include "acmewalks.h"
+int main(void)
+{
+	if (spoor_start(NULL) || spoor_provider_register(&acmewalks) || spoor_logger_start(SPOOR_LOGGER_ETW))
+		return 1;
+	acmewalks_StepMade(7, 9);
+	spoor_stop();
+	return 0;
+}
+END
+$compiler -std=c11 -O2 -Wall -Werror -Idirect/include -Istacks.libspoor main.c stacks.libspoor/*.o direct/libspoor.a -ladvapi32 -lpthread -static -o main.exe 2>err || fail "a program of libspoor does not link"
+compiles shop "$top/tests/data/manifest/shop.man"
+compiles eventsource "$top/tests/data/manifest/eventsource.man"
+compiles names "$top/tests/data/manifest/names.man"
+cat >main.c <<'END'
+#include "acmeshop_etw.h"
+int main(void)
+{
+	if (acmeshop_etw_register())
+		return 1;
+	acmeshop_etw_OrderTaken();
+	acmeshop_etw_OrderTaken_V1(7, "tea", 1, 2, acmeshop_etw_OrderTaken_enabled());
+	acmeshop_etw_unregister();
+	return 0;
+}
+END
+$compiler -std=c11 -O2 -Wall -Werror -I"$top/include" -Ishop main.c shop/acmeshop_etw.o -ladvapi32 -o main.exe 2>err || fail "a program does not link"
+x86_64-w64-mingw32-objdump -p main.exe >imports
+for name in EventRegister EventWrite EventEnabled EventUnregister; do
+	has imports "[ 	]$name\$"
+done
+compiles_libspoor ClrEtwAll "$manifests/ClrEtwAll.man"
+compiles AdvancedProvider "$manifests/AdvancedProvider.man"
+compiles ClrEtwAll "$manifests/ClrEtwAll.man"
+# Id, version, level, opcode, task, keywords.
+sed -nE 's/^\t\{ ([0-9]+), ([0-9]+), 0, ([0-9]+), ([0-9]+), ([0-9]+), UINT64_C\((0x[0-9a-f]+)\) \},$/\1 \2 \3 \4 \5 \6/p' ClrEtwAll/*_etw.c | sort >ours
+grep -v '^#' "$manifests/ClrEtwAll.events.tsv" | awk -F'\t' '{ print $2, $3, $5, $8, $7, $6 }' | sort >key
+diff key ours >out || fail "other descriptors than the answer key has"
+[ "$(wc -l <ours)" = 515 ] || fail "$(wc -l <ours) descriptors, not 515"
+echo "515 descriptors are those of the answer key"
+exit 0
