@@ -252,10 +252,9 @@ int main(int argc, char **argv)
 		if (d.events[i])
 			printf("events_%s %" PRIu64 "\npayload_bytes_%s %" PRIu64 "\n",
 				event_kinds[i], d.events[i], event_kinds[i], d.payload_bytes[i]);
-	for (uint32_t i = 0; i < trace.recording.counts.count; i++)
-		printf("count_%s %" PRIu64 "\n",
-			trace_text(&trace, trace.recording.counts.items[i].name),
-			trace.recording.counts.items[i].count);
+	for (unsigned i = SESSION_COUNT_UNKNOWN + 1; i < SESSION_COUNTS; i++)
+		printf("count_%s %" PRIu64 "\n", session_count_name((enum session_count_id)i),
+			trace.recording.counts[i]);
 	printf("samples %" PRIu64 "\nframes %" PRIu64 "\nstacks %u\n", d.profile.count,
 		d.profile.frame_count, trace.stacks.stacks.count);
 	print_frames(&d, &names, argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0);

@@ -3,18 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/profile.h"
 #include "base/map.h"
+#include "trace/loss_words.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
-
-static bool text_is(const struct trace *trace, uint32_t index, const char *text)
-{
-	return strcmp(trace_text(trace, index), text) == 0;
-}
 
 static struct report_loss *loss_row(struct report *report, const struct loss *loss)
 {
@@ -49,10 +44,10 @@ static int sum_losses(struct report *report, const struct trace *trace)
 			row->first_ns = loss->first_ns;
 		if (loss->last_ns > row->last_ns)
 			row->last_ns = loss->last_ns;
-		row->moved = text_is(trace, loss->source, "late");
+		row->moved = loss_source_of(trace_text(trace, loss->source)) == LOSS_LATE;
 		if (row->moved)
 			continue;
-		if (text_is(trace, loss->unit, "samples"))
+		if (loss_unit_of(trace_text(trace, loss->unit)) == LOSS_SAMPLES)
 			report->lost_samples += loss->count;
 		report->loss_unknown |= !loss->count;
 	}
@@ -169,19 +164,10 @@ static int count_events(struct report *report, const struct trace *trace,
 	return 0;
 }
 
-/* A number that the recorder has stored in the options of the session. */
-static uint64_t count_named(const struct trace *trace, const char *name)
-{
-	for (uint32_t i = 0; i < trace->recording.counts.count; i++)
-		if (text_is(trace, trace->recording.counts.items[i].name, name))
-			return trace->recording.counts.items[i].count;
-	return 0;
-}
-
 bool recording_sampled(const struct trace *trace, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
 {
-	*ret_from_ns = count_named(trace, "sampled_from_ns");
-	*ret_to_ns = count_named(trace, "sampled_to_ns");
+	*ret_from_ns = trace->recording.counts[SESSION_COUNT_SAMPLED_FROM_NS];
+	*ret_to_ns = trace->recording.counts[SESSION_COUNT_SAMPLED_TO_NS];
 	return *ret_from_ns && *ret_to_ns > *ret_from_ns;
 }
 
@@ -234,15 +220,13 @@ static void sum_kinds(struct report *report, const struct symbolmap *names,
 
 static void read_unwinding(struct report *report, const struct trace *trace)
 {
-	static const char *const names[UNWIND_END_COUNT] = {
-#define UNWIND_END(name, text, word) [UNWIND_##name] = "unwound_" text,
+	const uint64_t *counts = trace->recording.counts;
+
+	report->unwound_stacks = counts[SESSION_COUNT_UNWOUND];
+#define UNWIND_END(name, text, word) \
+	report->unwound_ends[UNWIND_##name] = counts[SESSION_COUNT_UNWOUND_##name];
 #include "code/unwind_ends.def"
 #undef UNWIND_END
-	};
-
-	report->unwound_stacks = count_named(trace, "unwound");
-	for (int i = 0; i < UNWIND_END_COUNT; i++)
-		report->unwound_ends[i] = count_named(trace, names[i]);
 }
 
 int recording_describe(struct report *report, const struct trace *trace,
@@ -283,7 +267,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	sum_kinds(report, names, profile);
 	read_unwinding(report, trace);
 	report->frames = profile->frame_count;
-	report->has_blocks = count_named(trace, "blocks") > 0;
+	report->has_blocks = recording->counts[SESSION_COUNT_BLOCKS] > 0;
 	report->named_frames = profile->named_frame_count;
 	/* Other writers say nothing about an end. */
 	report->events_counted = profile->counted;

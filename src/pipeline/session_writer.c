@@ -1,6 +1,7 @@
 /* See session_writer.h. */
 #include "pipeline/session_writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,11 +283,13 @@ void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, co
 		TEXT_DURATION((double)paused_ns / 1e9), effect);
 }
 
-void session_writer_loss(struct session_writer *writer, uint32_t process,
-	const struct payload_loss *loss, bool gap)
+void session_writer_loss(struct session_writer *writer, uint32_t process, enum loss_source source,
+	enum loss_unit unit, const struct payload_loss *loss, bool gap)
 {
 	struct payload_loss out = *loss;
 
+	out.source = loss_source_word(source);
+	out.unit = loss_unit_word(unit);
 	if (!out.provider)
 		out.provider = "";
 	payload_loss(&writer->payload, &out);
@@ -298,13 +301,11 @@ void session_writer_loss(struct session_writer *writer, uint32_t process,
 			.cpu = (int32_t)out.cpu });
 }
 
-void session_writer_loss_at_all(struct session_writer *writer, const char *source, const char *unit,
-	uint64_t count, uint64_t last_ns)
+void session_writer_loss_at_all(struct session_writer *writer, enum loss_source source,
+	enum loss_unit unit, uint64_t count, uint64_t last_ns)
 {
-	session_writer_loss(writer, writer->recorder_process,
-		&(struct payload_loss){ .source = source,
-			.unit = unit,
-			.count = count,
+	session_writer_loss(writer, writer->recorder_process, source, unit,
+		&(struct payload_loss){ .count = count,
 			.cpu = EVENT_CPU_UNKNOWN,
 			.first_ns = writer->begin_ns,
 			.last_ns = last_ns },
@@ -384,11 +385,18 @@ void session_writer_forget_thread(struct session_writer *writer, uint32_t thread
 }
 
 void session_writer_end(struct session_writer *writer, const char *reason,
-	const struct payload_count *counts, size_t count)
+	const struct session_count *counts, size_t count)
 {
+	struct payload_count named[SESSION_COUNTS];
+
+	static_assert(SESSION_COUNTS <= PAYLOAD_COUNTS_MAX, "all of them are written");
+	assert(count <= SESSION_COUNTS);
+	for (size_t i = 0; i < count; i++)
+		named[i] =
+			(struct payload_count){ session_count_name(counts[i].id), counts[i].count };
 	payload_session_end(&writer->payload,
 		&(struct payload_session_end){
-			.reason = reason, .counts = counts, .count_count = count });
+			.reason = reason, .counts = named, .count_count = count });
 	session_writer_emit_about(writer, SPOOR_SESSION_END, writer->recorder_process);
 	if (writer->sink_ops && !writer->error)
 		writer->error = writer->sink_ops->end(writer->sink, &writer->diag);

@@ -25,11 +25,12 @@
 #include "base/diag.h"
 #include "machine/box.h"
 #include "pipeline/output_limit.h"
+#include "trace/loss_words.h"
 #include "trace/schema.h"
+#include "trace/session_counts.h"
 
 struct event;
 struct ipc_process_info;
-struct payload_count;
 struct payload_loss;
 struct payload_runtime;
 struct payload_session;
@@ -124,13 +125,16 @@ void session_writer_notice(struct session_writer *writer, uint32_t process, cons
 /* Writes a notice that spoor was stopped; `effect` continues the sentence. */
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect);
 
-/* Writes a loss; loss->provider may be NULL. `gap`: the count is also a sequence number gap. */
-void session_writer_loss(struct session_writer *writer, uint32_t process,
-	const struct payload_loss *loss, bool gap);
+/*
+ * Writes a loss; loss->provider may be NULL, and loss->source and ->unit are not read. `gap`: the
+ * count is also a sequence number gap.
+ */
+void session_writer_loss(struct session_writer *writer, uint32_t process, enum loss_source source,
+	enum loss_unit unit, const struct payload_loss *loss, bool gap);
 
 /* Writes a loss that belongs to no process and no CPU, from the session's begin to `last_ns`. */
-void session_writer_loss_at_all(struct session_writer *writer, const char *source, const char *unit,
-	uint64_t count, uint64_t last_ns);
+void session_writer_loss_at_all(struct session_writer *writer, enum loss_source source,
+	enum loss_unit unit, uint64_t count, uint64_t last_ns);
 
 /* Writes what the sink holds. session_writer_relieve() does it only when the sink holds much. */
 void session_writer_flush(struct session_writer *writer);
@@ -155,9 +159,9 @@ void session_writer_trim_stacks(struct session_writer *writer, struct relay *rel
 /* Called right after a flush: the thread's row is about to be given to another thread. */
 void session_writer_forget_thread(struct session_writer *writer, uint32_t thread);
 
-/* Writes the final event and ends the file. */
+/* Writes the final event and ends the file. `count` is at most SESSION_COUNTS. */
 void session_writer_end(struct session_writer *writer, const char *reason,
-	const struct payload_count *counts, size_t count);
+	const struct session_count *counts, size_t count);
 
 /* writer->error, with its sentence in `diag` if that has none. */
 int session_writer_error(const struct session_writer *writer, struct diag *diag);

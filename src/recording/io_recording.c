@@ -242,8 +242,8 @@ static void tell_lost(struct io_recording *io)
 	uint64_t lost = io_probe_lost(io->probe) + io->cut;
 
 	if (lost > io->lost)
-		session_writer_loss_at_all(io->table->writer, "io", "system calls", lost - io->lost,
-			io->table->writer->window->watermark_ns);
+		session_writer_loss_at_all(io->table->writer, LOSS_IO, LOSS_SYSTEM_CALLS,
+			lost - io->lost, io->table->writer->window->watermark_ns);
 	io->lost = lost;
 }
 

@@ -14,65 +14,70 @@ void live_counts_end(struct live *live, const char *reason)
 {
 	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->writer.sink);
 	uint64_t late = live->samples.late + live->events.late;
-	struct payload_count counts[] = {
-		{ "samples", live->samples.count },
-		{ "runtime_events", live->events.count },
-		{ "runtime_events_counted", live->events.bound.counted },
-		{ "runtime_events_lost", live->events.lost + managed_lost(live->managed) },
-		{ "usdt_events", live->usdt.hits.count },
-		{ "usdt_events_lost", live_usdt_lost(&live->usdt) },
-		{ "usdt_arguments_unreadable", live->usdt.unreadable },
-		{ "user_events", live->user_events.hits.count },
-		{ "user_events_lost", live_user_events_lost(&live->user_events) },
-		{ "lost", live->samples.lost },
-		{ "blocks", live->switches.count },
-		{ "short_blocks", live->switches.short_count },
-		{ "known_blocks", live->intake.block_stacks
-					  ? block_stacks_found(live->intake.block_stacks)
-					  : 0 },
-		{ "io_calls", live->io.count },
-		{ "late", late },
-		{ "frames", live->symbolizer.frames_total },
-		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },
-		{ "unnamed_no_image", live->symbolizer.frames_unnamed[UNNAMED_NO_IMAGE] },
-		{ "unnamed_no_mapping", live->symbolizer.frames_unnamed[UNNAMED_NO_MAPPING] },
-		{ "unnamed_no_method", live->symbolizer.frames_unnamed[UNNAMED_NO_METHOD] },
-		{ "unnamed_not_asked", live->symbolizer.frames_unnamed[UNNAMED_NOT_ASKED] },
-		{ "unnamed_kernel_hidden", live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
-		{ "unnamed_no_memory", live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
-		{ "unnamed_freed", live->symbolizer.frames_unnamed[UNNAMED_FREED] },
-		{ "events", sink->events },
-		{ "code_bodies", live->symbolizer.code_count },
-		{ "code_bodies_refused", live->symbolizer.code_refused },
-		{ "code_bytes", live->symbolizer.code_size_bytes },
-		{ "unwound", live->samples.unwound },
-#define UNWIND_END(name, text, word) { "unwound_" text, live->samples.unwound_ends[UNWIND_##name] },
+	const struct session_count counts[] = {
+		{ SESSION_COUNT_SAMPLES, live->samples.count },
+		{ SESSION_COUNT_RUNTIME_EVENTS, live->events.count },
+		{ SESSION_COUNT_RUNTIME_EVENTS_COUNTED, live->events.bound.counted },
+		{ SESSION_COUNT_RUNTIME_EVENTS_LOST,
+			live->events.lost + managed_lost(live->managed) },
+		{ SESSION_COUNT_USDT_EVENTS, live->usdt.hits.count },
+		{ SESSION_COUNT_USDT_EVENTS_LOST, live_usdt_lost(&live->usdt) },
+		{ SESSION_COUNT_USDT_ARGUMENTS_UNREADABLE, live->usdt.unreadable },
+		{ SESSION_COUNT_USER_EVENTS, live->user_events.hits.count },
+		{ SESSION_COUNT_USER_EVENTS_LOST, live_user_events_lost(&live->user_events) },
+		{ SESSION_COUNT_LOST, live->samples.lost },
+		{ SESSION_COUNT_BLOCKS, live->switches.count },
+		{ SESSION_COUNT_SHORT_BLOCKS, live->switches.short_count },
+		{ SESSION_COUNT_KNOWN_BLOCKS,
+			live->intake.block_stacks ? block_stacks_found(live->intake.block_stacks)
+						  : 0 },
+		{ SESSION_COUNT_IO_CALLS, live->io.count },
+		{ SESSION_COUNT_LATE, late },
+		{ SESSION_COUNT_FRAMES, live->symbolizer.frames_total },
+		{ SESSION_COUNT_UNNAMED_NO_SYMBOLS,
+			live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },
+		{ SESSION_COUNT_UNNAMED_NO_IMAGE,
+			live->symbolizer.frames_unnamed[UNNAMED_NO_IMAGE] },
+		{ SESSION_COUNT_UNNAMED_NO_MAPPING,
+			live->symbolizer.frames_unnamed[UNNAMED_NO_MAPPING] },
+		{ SESSION_COUNT_UNNAMED_NO_METHOD,
+			live->symbolizer.frames_unnamed[UNNAMED_NO_METHOD] },
+		{ SESSION_COUNT_UNNAMED_NOT_ASKED,
+			live->symbolizer.frames_unnamed[UNNAMED_NOT_ASKED] },
+		{ SESSION_COUNT_UNNAMED_KERNEL_HIDDEN,
+			live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
+		{ SESSION_COUNT_UNNAMED_NO_MEMORY,
+			live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
+		{ SESSION_COUNT_UNNAMED_FREED, live->symbolizer.frames_unnamed[UNNAMED_FREED] },
+		{ SESSION_COUNT_EVENTS, sink->events },
+		{ SESSION_COUNT_CODE_BODIES, live->symbolizer.code_count },
+		{ SESSION_COUNT_CODE_BODIES_REFUSED, live->symbolizer.code_refused },
+		{ SESSION_COUNT_CODE_BYTES, live->symbolizer.code_size_bytes },
+		{ SESSION_COUNT_UNWOUND, live->samples.unwound },
+#define UNWIND_END(name, text, word) \
+	{ SESSION_COUNT_UNWOUND_##name, live->samples.unwound_ends[UNWIND_##name] },
 #include "code/unwind_ends.def"
 #undef UNWIND_END
-		/*
-		 * Times on the recording's clock, not counts: events after sampled_to_ns were
-		 * written when sampling had stopped.
-		 */
-		{ "sampled_from_ns", live->writer.begin_ns },
-		{ "sampled_to_ns", live->writer.end_ns },
+		{ SESSION_COUNT_SAMPLED_FROM_NS, live->writer.begin_ns },
+		{ SESSION_COUNT_SAMPLED_TO_NS, live->writer.end_ns },
 	};
 
 	if (late)
-		session_writer_loss_at_all(&live->writer, "late", "events", late,
+		session_writer_loss_at_all(&live->writer, LOSS_LATE, LOSS_EVENTS, late,
 			live->writer.end_ns);
 	if (live_lttng_lost(&live->lttng))
-		session_writer_loss_at_all(&live->writer, "lttng", "events",
+		session_writer_loss_at_all(&live->writer, LOSS_LTTNG, LOSS_EVENTS,
 			live_lttng_lost(&live->lttng), live->writer.end_ns);
 	if (live_usdt_lost(&live->usdt))
-		session_writer_loss_at_all(&live->writer, "usdt", "events",
+		session_writer_loss_at_all(&live->writer, LOSS_USDT, LOSS_EVENTS,
 			live_usdt_lost(&live->usdt), live->writer.end_ns);
 	if (live_user_events_lost(&live->user_events))
-		session_writer_loss_at_all(&live->writer, "user-events", "events",
+		session_writer_loss_at_all(&live->writer, LOSS_USER_EVENTS, LOSS_EVENTS,
 			live_user_events_lost(&live->user_events), live->writer.end_ns);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
-		session_writer_loss_at_all(&live->writer, "eventpipe", "events", stream_lost,
+		session_writer_loss_at_all(&live->writer, LOSS_EVENTPIPE, LOSS_EVENTS, stream_lost,
 			live->writer.end_ns);
 	session_writer_end(&live->writer, reason, counts, sizeof(counts) / sizeof(counts[0]));
 }

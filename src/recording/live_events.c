@@ -125,16 +125,14 @@ bool live_events_press(const struct live_events *events, uint64_t released_ns, u
 	       now_ns >= released_ns + GIVE_OUT_NS;
 }
 
-static void tell_loss(struct live_events *events, uint32_t process, const char *source,
+static void tell_loss(struct live_events *events, uint32_t process, enum loss_source source,
 	uint64_t count)
 {
 	if (!count)
 		return;
 	process_table_announce(events->table, process);
-	session_writer_loss(events->table->writer, process,
-		&(struct payload_loss){ .source = source,
-			.unit = "events",
-			.count = count,
+	session_writer_loss(events->table->writer, process, source, LOSS_EVENTS,
+		&(struct payload_loss){ .count = count,
 			.pid = events->table->trace->processes.items[process].pid,
 			.cpu = EVENT_CPU_UNKNOWN,
 			.first_ns = events->losses_told_ns ? events->losses_told_ns
@@ -206,7 +204,7 @@ void live_events_tell_losses(struct live_events *events)
 	for (uint32_t i = 1; events->relay && i < events->table->rows.count; i++) {
 		uint64_t lost;
 		uint64_t dropped;
-		tell_loss(events, i, "limit", events->table->rows.items[i].events_cut);
+		tell_loss(events, i, LOSS_LIMIT, events->table->rows.items[i].events_cut);
 		events->table->rows.items[i].events_cut = 0;
 		while (managed_take_gap(events->table->managed, i, now_ns, &gap))
 			write_gap(events, i, &gap);
@@ -214,8 +212,8 @@ void live_events_tell_losses(struct live_events *events)
 			write_windows_gap(events, i, &windows_gap);
 		if (!managed_take_losses(events->table->managed, i, &lost, &dropped))
 			continue;
-		tell_loss(events, i, "eventpipe", lost);
-		tell_loss(events, i, "memory", dropped);
+		tell_loss(events, i, LOSS_EVENTPIPE, lost);
+		tell_loss(events, i, LOSS_MEMORY, dropped);
 	}
 	events->losses_told_ns = events->table->writer->window->watermark_ns;
 }

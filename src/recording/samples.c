@@ -117,16 +117,14 @@ void samples_write_share(struct samples *samples, const struct pending *item, ui
 	samples->late += late_ns != 0;
 }
 
-static void write_loss(struct samples *samples, const struct pending *item, const char *source,
+static void write_loss(struct samples *samples, const struct pending *item, enum loss_source source,
 	uint64_t count, uint64_t first_ns)
 {
 	struct session_writer *writer = samples->table->writer;
 
 	samples->lost += count;
-	session_writer_loss(writer, writer->recorder_process,
-		&(struct payload_loss){ .source = source,
-			.unit = "samples",
-			.count = count,
+	session_writer_loss(writer, writer->recorder_process, source, LOSS_SAMPLES,
+		&(struct payload_loss){ .count = count,
 			.cpu = item->cpu,
 			.first_ns = first_ns,
 			.last_ns = item->time_ns },
@@ -137,7 +135,7 @@ void samples_write_lost(struct samples *samples, const struct pending *item)
 {
 	const struct sample_cpu *cpu = cpu_of(samples, item->cpu);
 
-	write_loss(samples, item, "ring", item->value,
+	write_loss(samples, item, LOSS_RING, item->value,
 		cpu && cpu->last_ns ? cpu->last_ns : samples->table->writer->begin_ns);
 }
 
@@ -160,7 +158,7 @@ void samples_throttle(struct samples *samples, const struct pending *item)
 				 : 0;
 
 	if (count)
-		write_loss(samples, item, "throttle", count, cpu->throttle_ns);
+		write_loss(samples, item, LOSS_THROTTLE, count, cpu->throttle_ns);
 	cpu->throttle_ns = 0;
 }
 
@@ -184,7 +182,7 @@ void samples_tell_cut(struct samples *samples)
 	if (!samples->cut)
 		return;
 	samples->lost += samples->cut;
-	session_writer_loss_at_all(writer, "limit", "samples", samples->cut,
+	session_writer_loss_at_all(writer, LOSS_LIMIT, LOSS_SAMPLES, samples->cut,
 		writer->window->watermark_ns);
 	samples->cut = 0;
 }

@@ -1,11 +1,11 @@
 /* See frame_label.h. */
 #include "render/frame_label.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "trace/loss_words.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -76,7 +76,7 @@ void label_utc(struct bytes *out, const struct report *report)
 /* With --off-cpu, records of switches are counted with the samples, which have no share then. */
 static bool is_of_samples(const struct report *report, const struct report_loss *loss)
 {
-	return strcmp(trace_text(report->trace, loss->unit), "samples") == 0 &&
+	return loss_unit_of(trace_text(report->trace, loss->unit)) == LOSS_SAMPLES &&
 	       report->trace->recording.session.switches != SESSION_YES;
 }
 
@@ -106,7 +106,7 @@ static void add_where(struct bytes *out, const struct report *report,
 			      : 0;
 	bytes_printf(out, "%s%.1f to %.1f s", comma, first, last);
 	const char *source = trace_text(report->trace, loss->source);
-	if (!loss->moved && strcmp(source, "ring") != 0) {
+	if (!loss->moved && loss_source_of(source) != LOSS_RING) {
 		bytes_text(out, ", ");
 		text_add_safe_z(out, source);
 	}
@@ -128,7 +128,7 @@ static void add_loss(struct bytes *out, const struct report *report, const struc
 		bytes_text(out, " ");
 	}
 	text_add_safe_z(out, *unit ? unit : "events");
-	if (strcmp(unit, "samples") == 0 && !is_of_samples(report, loss))
+	if (loss_unit_of(unit) == LOSS_SAMPLES && !is_of_samples(report, loss))
 		bytes_text(out, " and switches");
 	bytes_text(out, loss->moved ? " came late, in a later place of the file" : " lost");
 	add_where(out, report, loss);

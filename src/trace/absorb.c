@@ -14,6 +14,7 @@
 #include "machine/command_line.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
+#include "trace/loss_words.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
@@ -495,13 +496,10 @@ static int absorb_session_end(struct trace *trace, const struct event *event)
 	if (r < 0)
 		return r;
 	recording->end_reason = trace_add_text(trace, read.reason);
-	vec_reset(&recording->counts);
-	for (size_t i = 0; i < read.count_count; i++) {
-		struct named_count count = { trace_add_text(trace, counts[i].name),
-			counts[i].count };
-		if (!vec_add(&recording->counts, count))
-			return -ENOMEM;
-	}
+	memset(recording->counts, 0, sizeof(recording->counts));
+	for (size_t i = 0; i < read.count_count; i++)
+		recording->counts[session_count_of(counts[i].name)] = counts[i].count;
+	recording->counts[SESSION_COUNT_UNKNOWN] = 0;
 	return 1;
 }
 
@@ -772,8 +770,8 @@ int absorb_end(struct trace *trace, uint64_t gap_count, uint64_t first_ns, uint6
 	struct loss *loss = vec_push(&trace->losses);
 	if (!loss)
 		return -ENOMEM;
-	loss->source = trace_add_text(trace, "sequence");
-	loss->unit = trace_add_text(trace, "events");
+	loss->source = trace_add_text(trace, loss_source_word(LOSS_SEQUENCE));
+	loss->unit = trace_add_text(trace, loss_unit_word(LOSS_EVENTS));
 	loss->count = gap_count;
 	loss->cpu = -1;
 	loss->first_ns = first_ns;

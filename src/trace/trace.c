@@ -44,7 +44,6 @@ void trace_done(struct trace *trace)
 	vec_done(&trace->notices);
 	vec_done(&trace->clock_offsets);
 	vec_done(&trace->cpu_grants);
-	vec_done(&trace->recording.counts);
 	stack_table_done(&trace->stacks);
 	line_table_done(&trace->lines);
 	code_bytes_done(&trace->code);

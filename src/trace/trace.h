@@ -20,6 +20,7 @@
 #include "trace/event.h"
 #include "trace/line_table.h"
 #include "trace/schema.h"
+#include "trace/session_counts.h"
 #include "trace/session_options.h"
 
 /* The kind of runtime that executes managed code in a process. */
@@ -116,8 +117,8 @@ struct code_range {
 
 /* Losses and notices from the events of the file. */
 struct loss {
-	uint32_t source; /* strtab: ring, throttle, eventpipe, late, ... */
-	uint32_t unit;   /* strtab: samples, events, bytes */
+	uint32_t source; /* strtab; loss_source_of() */
+	uint32_t unit;   /* strtab; loss_unit_of() */
 	uint64_t count;  /* 0 = unknown */
 	uint32_t pid;
 	int32_t cpu;
@@ -153,11 +154,6 @@ struct cpu_grant {
 	uint64_t throttled_ns; /* added up over CPUs */
 };
 
-struct named_count {
-	uint32_t name;
-	uint64_t count;
-};
-
 /* Session, SessionEnd and Machine. */
 struct recording {
 	uint32_t tool_version;
@@ -177,10 +173,10 @@ struct recording {
 	uint64_t memory_bytes;
 	uint64_t page_size_bytes;
 	uint64_t period_ns;
-	uint64_t utc_ns;  /* at sync_ns */
-	uint64_t sync_ns; /* begin of the recording on its clock */
-	uint64_t end_ns;  /* time of the last event */
-	VEC(struct named_count) counts;
+	uint64_t utc_ns;                 /* at sync_ns */
+	uint64_t sync_ns;                /* begin of the recording on its clock */
+	uint64_t end_ns;                 /* time of the last event */
+	uint64_t counts[SESSION_COUNTS]; /* by enum session_count_id */
 };
 
 /*

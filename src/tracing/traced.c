@@ -75,10 +75,8 @@ bool tracing_is_raw(const struct tracing *tracing)
 void traced_write_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
 	uint32_t tid, uint64_t time_ns, bool gap)
 {
-	session_writer_loss(&tracing->writer, traced->process,
-		&(struct payload_loss){ .source = "eventpipe",
-			.unit = "events",
-			.count = count,
+	session_writer_loss(&tracing->writer, traced->process, LOSS_EVENTPIPE, LOSS_EVENTS,
+		&(struct payload_loss){ .count = count,
 			.pid = traced->pid,
 			.tid = tid,
 			.cpu = EVENT_CPU_UNKNOWN,

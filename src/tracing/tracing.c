@@ -494,14 +494,13 @@ static void emit_end(struct tracing *tracing)
 	struct relay_counts relayed;
 
 	relay_count(tracing->relay, &relayed);
-	struct payload_count counts[] = {
-		{ "events", tracing->events },
-		{ "lost", relayed.lost },
-		{ "late", tracing->late },
-		{ "processes", tracing_process_count(tracing) },
-		/* Times of the trace's clock, as in a recording. */
-		{ "sampled_from_ns", tracing->first_open_ns },
-		{ "sampled_to_ns", tracing->writer.end_ns },
+	const struct session_count counts[] = {
+		{ SESSION_COUNT_EVENTS, tracing->events },
+		{ SESSION_COUNT_LOST, relayed.lost },
+		{ SESSION_COUNT_LATE, tracing->late },
+		{ SESSION_COUNT_PROCESSES, tracing_process_count(tracing) },
+		{ SESSION_COUNT_SAMPLED_FROM_NS, tracing->first_open_ns },
+		{ SESSION_COUNT_SAMPLED_TO_NS, tracing->writer.end_ns },
 	};
 
 	session_writer_end(&tracing->writer, tracing->end_reason ? tracing->end_reason : "", counts,

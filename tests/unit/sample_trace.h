@@ -81,10 +81,8 @@ static inline void sample_trace(struct trace *trace)
 	r->utc_ns = 1795249812000000000u;
 	/* Sampling took one second, the final rundown half a second. */
 	r->end_ns = BEGIN_NS + 1500000000u;
-	const struct named_count times[] = { { trace_add_text(trace, "sampled_from_ns"), BEGIN_NS },
-		{ trace_add_text(trace, "sampled_to_ns"), BEGIN_NS + 1000000000u } };
-	assert_true(vec_add(&r->counts, times[0]));
-	assert_true(vec_add(&r->counts, times[1]));
+	r->counts[SESSION_COUNT_SAMPLED_FROM_NS] = BEGIN_NS;
+	r->counts[SESSION_COUNT_SAMPLED_TO_NS] = BEGIN_NS + 1000000000u;
 	r->end_reason = trace_add_text(trace, "duration");
 
 	uint32_t shop = sample_process(trace, 4711, "shop");

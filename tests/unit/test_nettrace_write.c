@@ -144,7 +144,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(trace.recording.utc_ns, DEMO_UTC_FINE);
 	assert_int_equal(trace.recording.period_ns, 10101010);
 	assert_int_equal(trace.recording.cpu_possible, 2);
-	assert_int_equal(trace.recording.counts.count, 2);
+	assert_int_equal(trace.recording.counts[SESSION_COUNT_SAMPLES], DEMO_SAMPLES);
+	assert_int_equal(trace.recording.counts[SESSION_COUNT_LOST], DEMO_LOST);
 	assert_true(find_text(&trace, trace.recording.host, "h\xc3\xb6st"));
 	assert_true(find_text(&trace, trace.recording.end_reason, "duration"));
 	assert_int_equal(trace.processes.count, 5); /* 0, recorder, app, web, other */

@@ -209,13 +209,13 @@ static void test_sampled_time(void **state)
 
 	(void)state;
 	begin(&f);
-	f.trace.recording.counts.count = 0;
+	f.trace.recording.counts[SESSION_COUNT_SAMPLED_TO_NS] = 0;
 	count(&f, TOP_SELF);
 	assert_int_equal(f.report.duration_ns, 600000000u);
 	end(&f);
 
 	begin(&f);
-	f.trace.recording.counts.count = 0;
+	f.trace.recording.counts[SESSION_COUNT_SAMPLED_TO_NS] = 0;
 	f.trace.recording.end_reason = 0;
 	f.trace.recording.tool_version = trace_add_text(&f.trace, "1");
 	count(&f, TOP_SELF);

@@ -86,7 +86,7 @@ static void test_facts(void **state)
 	struct proc_reader proc;
 	struct ipc_process_info info = { .runtime_version = (char[]){ "10.0.12+abc" },
 		.cookie = { 7 } };
-	const struct payload_count counts[] = { { "samples", 3 } };
+	const struct session_count counts[] = { { SESSION_COUNT_SAMPLES, 3 } };
 
 	(void)state;
 	open_session(&s, path);
@@ -123,7 +123,7 @@ static void test_facts(void **state)
 	assert_string_equal(text_of(&seen, trace->recording.command_line), "spoor record");
 	assert_int_equal(trace->recording.period_ns, 250000);
 	assert_string_equal(text_of(&seen, trace->recording.end_reason), "asked to");
-	assert_int_equal(trace->recording.counts.count, 1);
+	assert_int_equal(trace->recording.counts[SESSION_COUNT_SAMPLES], 3);
 	assert_int_equal(trace->recording.recorder_process, self - trace->processes.items);
 	assert_int_equal(self->uid, getuid());
 	assert_int_equal(self->parent_pid, getppid());
@@ -167,20 +167,22 @@ static void test_arguments_left_out(void **state)
 static void test_loss(void **state)
 {
 	struct session s;
-	const struct payload_loss loss = {
-		.source = "ring", .unit = "samples", .count = 5, .cpu = EVENT_CPU_UNKNOWN
-	};
+	const struct payload_loss loss = { .count = 5, .cpu = EVENT_CPU_UNKNOWN };
 
 	(void)state;
 	open_session(&s, path);
-	session_writer_loss(&s.writer, s.writer.recorder_process, &loss, true);
-	session_writer_loss(&s.writer, s.writer.recorder_process, &loss, false);
+	session_writer_loss(&s.writer, s.writer.recorder_process, LOSS_RING, LOSS_SAMPLES, &loss,
+		true);
+	session_writer_loss(&s.writer, s.writer.recorder_process, LOSS_RING, LOSS_SAMPLES, &loss,
+		false);
 	session_writer_end(&s.writer, "", NULL, 0);
 	close_session(&s);
 
 	struct seen seen = read_back();
 
 	assert_int_equal(seen.trace.losses.count, 1 + 2);
+	assert_string_equal(text_of(&seen, seen.trace.losses.items[1].source), "ring");
+	assert_string_equal(text_of(&seen, seen.trace.losses.items[1].unit), "samples");
 	assert_int_equal(seen.lost, 5);
 	trace_done(&seen.trace);
 }
