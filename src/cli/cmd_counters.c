@@ -266,7 +266,7 @@ static int tell_ends(const struct show *show)
 			continue;
 		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no",
 			process.name, process.pid, process.reason);
-		refused |= reason_word_is(process.reason_code, REASON_KIND_PERMISSION);
+		refused |= process.reason_kind == REASON_KIND_PERMISSION;
 	}
 	if (refused)
 		words_say("run it as that user, or with sudo");

@@ -282,8 +282,7 @@ static void say_unguarded(struct trace_run *run)
 
 static bool ended_untraced(const struct tracing_process *process)
 {
-	return !process->bytes && *process->reason &&
-	       reason_word_is(process->reason_code, REASON_KIND_ENDED);
+	return !process->bytes && *process->reason && process->reason_kind == REASON_KIND_ENDED;
 }
 
 /* One line for all processes that ended before their session, as between fork and exec. */
@@ -315,19 +314,17 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
 		struct tracing_process process;
 		tracing_process(run->tracing, i, &process);
-		bool traced =
-			process.bytes && !reason_word_is(process.reason_code, REASON_KIND_CLOSED);
+		bool traced = process.bytes && process.reason_kind != REASON_KIND_CLOSED;
 		if (traced)
 			(*ret_traced)++;
 		if (!*process.reason || ended_untraced(&process))
 			continue;
 		words_say("%s (%u) was %s: %s", process.name, process.pid,
 			traced ? "not traced to its end" : "not traced", process.reason);
-		if (reason_word_is(process.reason_code, REASON_KIND_PERMISSION))
+		if (process.reason_kind == REASON_KIND_PERMISSION)
 			run->refused = true;
-		else if (!process.bytes &&
-			 !reason_word_is(process.reason_code, REASON_KIND_CLOSED) &&
-			 !reason_word_is(process.reason_code, REASON_KIND_TOO_OLD))
+		else if (!process.bytes && process.reason_kind != REASON_KIND_CLOSED &&
+			 process.reason_kind != REASON_KIND_TOO_OLD)
 			words_say("spoor ps -p %u says more", process.pid);
 	}
 	if (run->refused)

@@ -73,7 +73,7 @@ struct counted {
 	struct bytes metrics_arguments;
 	struct bytes event_counter_arguments;
 	char reason[256];
-	char reason_code[24];
+	enum reason_kind reason_kind;
 	enum counting_state state;
 	double interval_s; /* requested of the Meters */
 	uint32_t max_histograms;
@@ -206,11 +206,11 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 		diag_set(broken, -ENOMEM, "there is no memory for its counters: %m");
 }
 
-static void fail(struct counted *p, const char *code, const char *reason)
+static void fail(struct counted *p, enum reason_kind kind, const char *reason)
 {
 	p->state = COUNTING_FAILED;
 	text_set(p->reason, "%.*s", (int)sizeof(p->reason) - 1, reason);
-	text_set(p->reason_code, "%.*s", (int)sizeof(p->reason_code) - 1, code);
+	p->reason_kind = kind;
 }
 
 /* Opens the session; also once more, by another tool's rule. */
@@ -535,13 +535,13 @@ static void end_process(struct counting *counting, struct counted *p)
 		 */
 		make_client_id(p->client_id);
 		if (open_process(counting, p) < 0)
-			fail(p, "error", "there is no memory");
+			fail(p, REASON_KIND_ERROR, reason_text(REASON_NO_MEMORY));
 		return;
 	}
 	if (*reason)
-		fail(p, eventpipe_reason_code(p->session.pipe), reason);
+		fail(p, eventpipe_reason_kind(p->session.pipe), reason);
 	else if (p->session.broken.error)
-		fail(p, reason_word(REASON_KIND_LIED), p->session.broken.text);
+		fail(p, REASON_KIND_LIED, p->session.broken.text);
 	else
 		p->state = COUNTING_ENDED;
 	event_session_end(&p->session);
@@ -557,7 +557,7 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 	if (p->open_ns && now >= p->open_ns && !p->held.waits && !counting->stopping) {
 		p->open_ns = 0;
 		if (open_process(counting, p) < 0)
-			fail(p, "error", "there is no memory");
+			fail(p, REASON_KIND_ERROR, reason_text(REASON_NO_MEMORY));
 	}
 	leave_place(counting, p, now);
 	if (!p->session.pipe)
@@ -676,7 +676,7 @@ void counting_process(const struct counting *counting, uint32_t index,
 		.state = p->state,
 		.reason = *p->reason || !p->session.pipe ? p->reason
 							 : eventpipe_reason(p->session.pipe),
-		.reason_code = p->reason_code,
+		.reason_kind = p->reason_kind,
 		.wait = wait_of(counting, p, clock_monotonic_ns()),
 		.runtime_version = p->version,
 		.counters = &p->counters,

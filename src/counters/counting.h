@@ -28,6 +28,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dotnet/reason.h"
+
 struct counter_choice;
 struct counter_instrument;
 struct counters;
@@ -61,7 +63,7 @@ struct counting_process {
 	const char *name;
 	enum counting_state state;
 	const char *reason; /* sentence part; "" */
-	const char *reason_code;
+	enum reason_kind reason_kind;
 	const char *runtime_version; /* "10.0.12"; "" not known */
 	const struct counters *counters;
 	uint64_t utc_ns;                              /* when the last interval ended */

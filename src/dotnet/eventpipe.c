@@ -845,9 +845,9 @@ const char *eventpipe_reason(const struct eventpipe *pipe)
 	return pipe->reason;
 }
 
-const char *eventpipe_reason_code(const struct eventpipe *pipe)
+enum reason_kind eventpipe_reason_kind(const struct eventpipe *pipe)
 {
-	return reason_word(pipe->reason_kind);
+	return pipe->reason_kind;
 }
 
 const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe)

@@ -35,6 +35,7 @@
 
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
+#include "dotnet/reason.h"
 
 struct dotnet_target;
 struct eventpipe;
@@ -177,9 +178,9 @@ bool eventpipe_behind(const struct eventpipe *pipe);
 /* Bytes of the stream so far. */
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
-/* Why there is no whole stream, a sentence part; "" if nothing is wrong. Its code word. */
+/* Why there is no whole stream, a sentence part; "" if nothing is wrong. Its kind. */
 const char *eventpipe_reason(const struct eventpipe *pipe);
-const char *eventpipe_reason_code(const struct eventpipe *pipe);
+enum reason_kind eventpipe_reason_kind(const struct eventpipe *pipe);
 
 /* The process's answer to ProcessInfo; NULL before it arrives, or with no_info. */
 const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe);

@@ -2,7 +2,6 @@
 #include "dotnet/reason.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/diag.h"
 
@@ -33,19 +32,6 @@ static const struct {
 const char *reason_word(enum reason_kind kind)
 {
 	return kinds[kind].word;
-}
-
-enum reason_kind reason_kind_of(const char *word)
-{
-	for (unsigned kind = REASON_KIND_NONE + 1; kind < REASON_KIND_COUNT; kind++)
-		if (strcmp(kinds[kind].word, word) == 0)
-			return (enum reason_kind)kind;
-	return REASON_KIND_NONE;
-}
-
-bool reason_word_is(const char *word, enum reason_kind kind)
-{
-	return reason_kind_of(word) == kind;
 }
 
 enum reason_kind reason_kind_of_error(int error)

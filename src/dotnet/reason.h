@@ -6,8 +6,6 @@
 #ifndef SPOOR_DOTNET_REASON_H
 #define SPOOR_DOTNET_REASON_H
 
-#include <stdbool.h>
-
 struct diag;
 
 enum reason_kind {
@@ -30,12 +28,8 @@ enum reason {
 	REASON_COUNT
 };
 
-/* "no-socket"; "" for REASON_KIND_NONE, which any unknown word gives back. */
+/* "no-socket", for files and JSON; "" for REASON_KIND_NONE. */
 const char *reason_word(enum reason_kind kind);
-enum reason_kind reason_kind_of(const char *word);
-
-/* Whether the code word is that of the kind. */
-bool reason_word_is(const char *word, enum reason_kind kind);
 
 /* Of a negative errno, as dotnet/port.h and dotnet/exchange.h return it. */
 enum reason_kind reason_kind_of_error(int error);

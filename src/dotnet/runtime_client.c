@@ -316,7 +316,7 @@ static void take_step(struct dotnet_client *client)
 	}
 	client->step = STEP_DONE;
 	if (target_is_alive(client))
-		set_reason(client, reason_kind_of(eventpipe_reason_code(session->pipe)),
+		set_reason(client, eventpipe_reason_kind(session->pipe),
 			eventpipe_reason(session->pipe));
 	else
 		set_known_reason(client, REASON_ENDED_EARLY);
@@ -719,9 +719,9 @@ const char *dotnet_client_reason(const struct dotnet_client *client)
 	return client->reason;
 }
 
-const char *dotnet_client_reason_code(const struct dotnet_client *client)
+enum reason_kind dotnet_client_reason_kind(const struct dotnet_client *client)
 {
-	return reason_word(client->reason_kind);
+	return client->reason_kind;
 }
 
 const struct ipc_process_info *dotnet_client_info(const struct dotnet_client *client)

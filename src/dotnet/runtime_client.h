@@ -41,6 +41,7 @@
 #include <stdint.h>
 
 #include "dotnet/dotnet_stream.h"
+#include "dotnet/reason.h"
 
 struct dotnet_client;
 struct dotnet_target;
@@ -208,13 +209,11 @@ bool dotnet_client_named(const struct dotnet_client *client);
 
 /*
  * Why names are missing: a sentence part, "it belongs to another user"; "" when nothing is. And its
- * kind for counting and Notice.Code, one word with dashes: "no-socket", "refused", "permission",
- * "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended" (the process, before its names
- * were known), "closed" (the stream, although the process runs), "cut-short" (by
- * dotnet_client_stop()), "guarded" (ended by the guard), "error".
+ * kind: REASON_KIND_ENDED (the process, before its names were known), REASON_KIND_CLOSED (the
+ * stream, although the process runs), REASON_KIND_CUT_SHORT (by dotnet_client_stop()).
  */
 const char *dotnet_client_reason(const struct dotnet_client *client);
-const char *dotnet_client_reason_code(const struct dotnet_client *client);
+enum reason_kind dotnet_client_reason_kind(const struct dotnet_client *client);
 
 /* The process's reply to ProcessInfo; NULL before it arrives. */
 const struct ipc_process_info *dotnet_client_info(const struct dotnet_client *client);

@@ -58,8 +58,7 @@ static int failure(const struct running *f, bool was_open, struct diag *diag)
 	}
 	if (was_open)
 		return 0;
-	bool refused =
-		reason_word_is(eventpipe_reason_code(f->session.pipe), REASON_KIND_PERMISSION);
+	bool refused = eventpipe_reason_kind(f->session.pipe) == REASON_KIND_PERMISSION;
 
 	diag_set(diag, refused ? -EACCES : -EIO, "cannot forward the events of process %u: %s",
 		f->options->target->pid,

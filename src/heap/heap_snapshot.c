@@ -167,7 +167,7 @@ static bool timed_out(const struct taking *t)
 
 static int fail(const struct taking *t, const struct eventpipe *pipe, struct diag *diag)
 {
-	bool refused = reason_word_is(eventpipe_reason_code(pipe), REASON_KIND_PERMISSION);
+	bool refused = eventpipe_reason_kind(pipe) == REASON_KIND_PERMISSION;
 
 	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s",
 		t->options->target->pid,

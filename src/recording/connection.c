@@ -125,14 +125,14 @@ static const char *sessions_text(const struct connection *connection, struct byt
 }
 
 void connection_report(struct connection *connection, bool reachable, const char *reason,
-	const char *code)
+	enum reason_kind kind)
 {
 	cleanup(bytes_done) struct bytes sessions = { 0 };
 	struct managed_outcome outcome = {
 		.process = connection->process,
 		.reachable = reachable,
 		.reason = reason,
-		.reason_code = code,
+		.reason_kind = kind,
 		.info = connection->client ? dotnet_client_info(connection->client) : NULL,
 		.sessions = sessions_text(connection, &sessions),
 		.clock_measured = connection->clock_error_ns != 0,
@@ -142,6 +142,12 @@ void connection_report(struct connection *connection, bool reachable, const char
 
 	connection->reported = true;
 	connection->managed->report(connection->managed->context, &outcome);
+}
+
+void connection_refuse(struct connection *connection, enum reason reason)
+{
+	connection_set_state(connection, MANAGED_REFUSED);
+	connection_report(connection, false, reason_text(reason), reason_kind(reason));
 }
 
 void connection_drop_client(struct connection *connection)
@@ -181,9 +187,7 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 
 	connection->retry_ns = UINT64_MAX;
 	if (dotnet_target_read(connection->pid, &target, &diag) < 0) {
-		connection_set_state(connection, MANAGED_REFUSED);
-		connection_report(connection, false, "it ended before it could be asked",
-			reason_word(REASON_KIND_ENDED));
+		connection_refuse(connection, REASON_ENDED_UNASKED);
 		connection_enter(connection, CONNECTION_OVER);
 		return;
 	}
@@ -303,19 +307,19 @@ static void connection_end_rundown(struct connection *connection)
 
 void connection_look(struct connection *connection, enum dotnet_state state, uint64_t now_ns)
 {
-	const char *code = dotnet_client_reason_code(connection->client);
+	enum reason_kind kind = dotnet_client_reason_kind(connection->client);
 
 	if (dotnet_client_named(connection->client) && connection->state == CONNECTION_ASKING) {
 		connection_end_rundown(connection);
 		connection_set_state(connection, MANAGED_KNOWN);
 		if (!connection->was_named)
-			connection_report(connection, true, "", "");
+			connection_report(connection, true, "", REASON_KIND_NONE);
 		connection->was_named = true;
 	}
 	if (connection->methods == METHODS_ASKED &&
 		dotnet_client_session(connection->client, DOTNET_STREAM_METHODS)) {
 		connection->methods = METHODS_REPORTED;
-		connection_report(connection, true, "", "");
+		connection_report(connection, true, "", REASON_KIND_NONE);
 	}
 	/*
 	 * A session that could not be opened reports nothing, so no sampled address waits for it.
@@ -333,7 +337,7 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	if (state == DOTNET_HUNG && !connection->reported) {
 		connection_set_state(connection, MANAGED_REFUSED);
 		connection_report(connection, false, dotnet_client_reason(connection->client),
-			code);
+			kind);
 	}
 	if (state != DOTNET_ENDED || connection->managed->pause_ns)
 		return;
@@ -341,11 +345,11 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	 * If the guard intervenes between two checks, managed_look_at_guard() opens the session again in
 	 * the next step.
 	 */
-	if (!connection->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
+	if (!connection->managed->stopping && kind == REASON_KIND_GUARDED)
 		return;
 	if (!connection->was_named && !connection->names_only &&
 		connection->managed->provider_count && rights_are_borrowed() &&
-		reason_word_is(code, REASON_KIND_PERMISSION)) {
+		kind == REASON_KIND_PERMISSION) {
 		connection_drop_client(connection);
 		connection_enter(connection, CONNECTION_WAITING);
 		connection->names_only = true;
@@ -353,8 +357,7 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 		connection->retry_ns = now_ns;
 		return;
 	}
-	bool young = reason_word_is(code, REASON_KIND_NO_SOCKET) ||
-		     reason_word_is(code, REASON_KIND_REFUSED);
+	bool young = kind == REASON_KIND_NO_SOCKET || kind == REASON_KIND_REFUSED;
 
 	if (!connection->was_named && young && connection->retries < RETRY_COUNT &&
 		!connection->process_ended && !connection->managed->stopping) {
@@ -367,7 +370,7 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	if (!connection->was_named && !connection->reported) {
 		connection_set_state(connection, MANAGED_REFUSED);
 		connection_report(connection, false, dotnet_client_reason(connection->client),
-			code);
+			kind);
 	} else if (connection->was_named) {
 		connection_set_state(connection,
 			MANAGED_KNOWN); /* the names known before stay valid */

@@ -155,7 +155,10 @@ void connection_give_up_texts(struct connection *connection);
 
 /* Calls managed_report, one time. */
 void connection_report(struct connection *connection, bool reachable, const char *reason,
-	const char *code);
+	enum reason_kind kind);
+
+/* Enters MANAGED_REFUSED and reports a reason of reasons.def. */
+void connection_refuse(struct connection *connection, enum reason reason);
 
 void connection_drop_client(struct connection *connection);
 

@@ -97,12 +97,12 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 		return;
 	}
 	uint32_t process = outcome->process;
-	enum reason_kind kind = reason_kind_of(outcome->reason_code);
+	enum reason_kind kind = outcome->reason_kind;
 	const struct symbolizer_process *own = symbolizer_process(&live->symbolizer, process);
 	bool reads = memory_names_reads(&live->memory, live->trace.processes.items[process].pid) ||
 		     (own && (own->seen.codes.count || own->from_memory));
 	live->silent_count += kind == REASON_KIND_STOPPED || kind == REASON_KIND_HUNG;
-	session_writer_notice(&live->writer, process, outcome->reason_code,
+	session_writer_notice(&live->writer, process, reason_word(kind),
 		reads ? "" : reason_remedy(kind), "no names from its runtime: %s%s",
 		outcome->reason, reads ? "; those in its samples are read from its memory" : "");
 }

@@ -180,9 +180,7 @@ void managed_miss(struct managed *managed, uint32_t process)
 
 	if (!connection || managed->list.count == before)
 		return;
-	connection_set_state(connection, MANAGED_REFUSED);
-	connection_report(connection, false, "the recording ended before it could be asked",
-		reason_word(REASON_KIND_ENDED));
+	connection_refuse(connection, REASON_END_BEFORE_ASKED);
 	connection_enter(connection, CONNECTION_OVER);
 }
 
@@ -205,8 +203,7 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 		/* Bytes from before the guard's intervention are not read: the client checks. */
 		if (!connection->client ||
 			dotnet_client_advance(connection->client, now_ns) != DOTNET_ENDED ||
-			!reason_word_is(dotnet_client_reason_code(connection->client),
-				REASON_KIND_GUARDED))
+			dotnet_client_reason_kind(connection->client) != REASON_KIND_GUARDED)
 			continue;
 		ended++;
 		if (!managed->pause_ns && !managed->stopping)
@@ -379,14 +376,10 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 		if (connection->client) {
 			dotnet_client_stop(connection->client, now_ns);
 		} else if (connection->state == CONNECTION_WAITING) {
-			if (!connection->reported) {
-				connection_set_state(connection, MANAGED_REFUSED);
-				connection_report(connection, false,
-					connection->retries ? reason_text(REASON_NO_SOCKET_YET)
-							    : "there was no time to connect to it",
-					reason_word(connection->retries ? REASON_KIND_NO_SOCKET
-									: REASON_KIND_ENDED));
-			}
+			if (!connection->reported)
+				connection_refuse(connection, connection->retries
+								      ? REASON_NO_SOCKET_YET
+								      : REASON_NO_TIME);
 			connection_enter(connection, CONNECTION_OVER);
 		}
 	}

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dotnet/reason.h"
+
 struct ipc_process_info;
 
 #define MANAGED_RUNDOWNS_MAX 8u
@@ -17,8 +19,8 @@ struct ipc_process_info;
 struct managed_outcome {
 	uint32_t process;
 	bool reachable;
-	const char *reason;                  /* part of a sentence; "" when reachable */
-	const char *reason_code;             /* one word */
+	const char *reason; /* part of a sentence; "" when reachable */
+	enum reason_kind reason_kind;
 	const struct ipc_process_info *info; /* NULL without an answer */
 	const char *sessions;                /* opened sessions, one a line; "" for none */
 	bool clock_measured;

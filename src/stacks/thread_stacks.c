@@ -426,7 +426,7 @@ static void name_owners(struct taking *t)
 
 static bool is_refused(const struct taking *t)
 {
-	return reason_word_is(eventpipe_reason_code(t->session.pipe), REASON_KIND_PERMISSION);
+	return eventpipe_reason_kind(t->session.pipe) == REASON_KIND_PERMISSION;
 }
 
 static void finish(struct taking *t)

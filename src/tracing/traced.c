@@ -61,10 +61,15 @@ bool traced_is_waiting(const struct traced *traced)
 	return traced->state == TRACED_HELD || traced->state == TRACED_DELAYED;
 }
 
-void traced_set_reason(struct traced *traced, const char *code, const char *reason)
+void traced_set_reason(struct traced *traced, enum reason_kind kind, const char *reason)
 {
-	traced->reason_code = code;
+	traced->reason_kind = kind;
 	text_set(traced->reason, "%s", reason);
+}
+
+void traced_set_known_reason(struct traced *traced, enum reason reason)
+{
+	traced_set_reason(traced, reason_kind(reason), reason_text(reason));
 }
 
 bool tracing_is_raw(const struct tracing *tracing)
@@ -219,11 +224,10 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->stream = -1;
 	traced->stream_state = TRACED_STREAM_READ;
 	traced->lost_told = 0;
-	traced_set_reason(traced, "", "");
+	traced_set_reason(traced, REASON_KIND_NONE, "");
 	traced->asked_ns = now_ns;
 	if (eventpipe_new(&traced->endpoint, &options, &handler, now_ns, &traced->pipe) < 0) {
-		traced_set_reason(traced, reason_word(REASON_KIND_ERROR),
-			"no memory for its session");
+		traced_set_known_reason(traced, REASON_NO_MEMORY);
 		traced_enter(traced, TRACED_FAILED);
 	} else {
 		traced_enter(traced, TRACED_OPEN);
@@ -274,8 +278,7 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 
 	if (tracing->phase == PHASE_ENDING || !state || proc_state_has_ended(state)) {
 		if (!traced->earlier) /* which reports the reason */
-			traced_set_reason(traced, reason_word(REASON_KIND_ENDED),
-				"it ended before it could be asked for EventCounters, which is not done during its start");
+			traced_set_known_reason(traced, REASON_ENDED_STARTING);
 		traced_enter(traced, TRACED_FAILED);
 		return;
 	}
@@ -326,8 +329,8 @@ void traced_tell_runtime(struct traced *traced)
 		0; /* flush in the next step, so that a truncated file contains it */
 	if (traced->opened)
 		return;
-	session_writer_notice(&traced->tracing->writer, traced->process, traced->reason_code, "",
-		"not traced: %s", traced->reason);
+	session_writer_notice(&traced->tracing->writer, traced->process,
+		reason_word(traced->reason_kind), "", "not traced: %s", traced->reason);
 }
 
 /* Reports events that were lost after the last one that arrived. */
@@ -347,13 +350,12 @@ void traced_tell_rest_of_loss(struct traced *traced)
 
 static void close_session(struct traced *traced)
 {
-	if (!*traced->reason ||
-		!reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_LIED))
+	if (!*traced->reason || eventpipe_reason_kind(traced->pipe) != REASON_KIND_LIED)
 		text_set(traced->reason, "%s", eventpipe_reason(traced->pipe));
-	traced->reason_code = eventpipe_reason_code(traced->pipe);
+	traced->reason_kind = eventpipe_reason_kind(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error)
-		traced_set_reason(traced, reason_word(REASON_KIND_WRITE), traced->write_reason);
+		traced_set_reason(traced, REASON_KIND_WRITE, traced->write_reason);
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	traced_tell_runtime(traced);
 	eventpipe_free(traced->pipe);
@@ -433,7 +435,7 @@ void traced_advance(struct traced *traced, uint64_t now_ns)
 		relay_caught_up(tracing->relay, traced->stream, now_ns);
 	if (state != EVENTPIPE_ENDED)
 		return;
-	bool guarded = reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_GUARDED);
+	bool guarded = eventpipe_reason_kind(traced->pipe) == REASON_KIND_GUARDED;
 
 	close_session(traced);
 	if (tracing->phase == PHASE_ENDING) {
@@ -465,7 +467,6 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 	traced->name = strdup(name);
 	traced->pid = pid;
 	traced->stream = traced->raw_fd = traced->peer = -1;
-	traced->reason_code = "";
 	if (!traced->name || !vec_add(&tracing->list, traced)) {
 		free(traced->name);
 		free(traced);
@@ -507,8 +508,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 	}
 	traced_enter(waiting, TRACED_HELD);
 	if (goes_on_by_itself(waiting) && !waiting->seen) {
-		traced_set_reason(waiting, "starting",
-			"its EventCounters must not be requested before its start is over, which cannot be observed from here");
+		traced_set_known_reason(waiting, REASON_STARTING);
 		traced_enter(waiting, TRACED_FAILED);
 	}
 	*ret_waiting = waiting;
@@ -550,8 +550,7 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
 	traced->endpoint = endpoint ? *endpoint : dotnet_target_endpoint(&traced->port);
 	write_process(tracing, traced->process, target, seen);
 	if (!endpoint && !traced->has_port) {
-		traced_set_reason(traced, reason_word(REASON_KIND_ENDED),
-			"it ended before it could be traced");
+		traced_set_known_reason(traced, REASON_ENDED_UNTRACED);
 		traced_enter(traced, TRACED_FAILED);
 		return 0;
 	}
@@ -607,15 +606,15 @@ void traced_add_facts(const struct traced *traced, struct tracing_process *facts
 
 	if (!*facts->reason) {
 		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
-		facts->reason_code =
-			live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
+		facts->reason_kind =
+			live ? eventpipe_reason_kind(traced->pipe) : traced->reason_kind;
 	}
 	/* A process that is killed later leaves a cut stream, with the events before its end. */
 	if (!*facts->reason && !live && traced->opened && !traced->events &&
 		(tracing_is_raw(traced->tracing) ? !traced->bytes
 						 : traced->stream_state == TRACED_STREAM_CUT)) {
-		facts->reason = "it closed its stream before it sent an event";
-		facts->reason_code = reason_word(REASON_KIND_CLOSED);
+		facts->reason = reason_text(REASON_CLOSED_EMPTY);
+		facts->reason_kind = reason_kind(REASON_CLOSED_EMPTY);
 	}
 	facts->bytes += traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0);
 	facts->events += traced->events;

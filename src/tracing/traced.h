@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "dotnet/held_runtime.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
 #include "trace/trace.h"
@@ -87,7 +88,7 @@ struct traced {
 	bool whole;
 	int write_error;
 	char write_reason[640];
-	const char *reason_code;
+	enum reason_kind reason_kind;
 	char reason[640];
 };
 
@@ -151,7 +152,9 @@ void traced_tell_rest_of_loss(struct traced *traced);
 void traced_write_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
 	uint32_t tid, uint64_t time_ns, bool gap);
 
-void traced_set_reason(struct traced *traced, const char *code, const char *reason);
+/* traced_set_reason(): with a sentence of its own; traced_set_known_reason(): of reasons.def. */
+void traced_set_reason(struct traced *traced, enum reason_kind kind, const char *reason);
+void traced_set_known_reason(struct traced *traced, enum reason reason);
 
 /* It waits for a runtime's start; it is still ending. */
 bool traced_is_waiting(const struct traced *traced);

@@ -514,8 +514,7 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		if (!traced->pipe)
 			continue;
 		if (traced->opened && !*traced->reason)
-			traced_set_reason(traced, reason_word(REASON_KIND_CUT_SHORT),
-				"the end was cut short, so its last events are missing");
+			traced_set_known_reason(traced, REASON_END_CUT);
 		traced_tell_runtime(traced);
 		traced->bytes += eventpipe_bytes(traced->pipe);
 		eventpipe_free(traced->pipe);
@@ -571,7 +570,6 @@ void tracing_process(const struct tracing *tracing, size_t i, struct tracing_pro
 		.name = traced->name,
 		.state = traced_public_state(traced),
 		.reason = "",
-		.reason_code = "",
 		.runtime_version = trace_text(&tracing->trace,
 			tracing->trace.processes.items[traced->process].runtime_version),
 		.held = traced->held.waits,

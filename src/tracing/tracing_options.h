@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dotnet/reason.h"
+
 struct diag;
 struct event;
 struct ipc_provider;
@@ -52,7 +54,7 @@ struct tracing_process {
 	const char *name;
 	enum tracing_state state;
 	const char *reason; /* part of a sentence; "" for none */
-	const char *reason_code;
+	enum reason_kind reason_kind;
 	const char *runtime_version; /* "" if unknown */
 	uint64_t bytes;              /* of its stream */
 	uint64_t events;

@@ -280,7 +280,7 @@ static void test_older_runtimes(void **state)
 	begin(&picky, &(struct eventpipe_options){ .no_info = true });
 	assert_int_equal(turns(&picky, 6, 1), EVENTPIPE_ENDED);
 	assert_string_equal(picky.peer.log, "206 ");
-	assert_string_equal(eventpipe_reason_code(picky.pipe), "too-old");
+	assert_string_equal(reason_word(eventpipe_reason_kind(picky.pipe)), "too-old");
 	end(&picky);
 }
 
@@ -294,22 +294,22 @@ static void test_refusals(void **state)
 	(void)state;
 	begin(&full, &(struct eventpipe_options){ .no_info = true });
 	assert_int_equal(turns(&full, 6, 1), EVENTPIPE_ENDED);
-	assert_string_equal(eventpipe_reason_code(full.pipe), "slots");
+	assert_string_equal(reason_word(eventpipe_reason_kind(full.pipe)), "slots");
 	end(&full);
 	begin(&foreign, NULL);
 	assert_int_equal(turns(&foreign, 3, 1), EVENTPIPE_ENDED);
-	assert_string_equal(eventpipe_reason_code(foreign.pipe), "permission");
+	assert_string_equal(reason_word(eventpipe_reason_kind(foreign.pipe)), "permission");
 	assert_string_equal(eventpipe_reason(foreign.pipe), "no way in");
 	end(&foreign);
 	/* Its socket may still appear, but the wait has a limit. */
 	begin(&absent, &(struct eventpipe_options){ .appear_ns = 102 * S });
 	assert_int_equal(turns(&absent, 3, S / 10), EVENTPIPE_OPENING);
 	assert_int_equal(turns(&absent, 30, S / 10), EVENTPIPE_ENDED);
-	assert_string_equal(eventpipe_reason_code(absent.pipe), "no-socket");
+	assert_string_equal(reason_word(eventpipe_reason_kind(absent.pipe)), "no-socket");
 	end(&absent);
 	begin(&torn, &(struct eventpipe_options){ .no_info = true });
 	assert_int_equal(turns(&torn, 6, 1), EVENTPIPE_ENDED);
-	assert_string_equal(eventpipe_reason_code(torn.pipe), "error");
+	assert_string_equal(reason_word(eventpipe_reason_kind(torn.pipe)), "error");
 	end(&torn);
 }
 
@@ -328,7 +328,7 @@ static void test_silence(void **state)
 	begin(&never_answers, NULL);
 	assert_int_equal(turns(&never_answers, 4, S), EVENTPIPE_OPENING);
 	assert_int_equal(turns(&never_answers, 4, S), EVENTPIPE_HUNG);
-	assert_string_equal(eventpipe_reason_code(never_answers.pipe), "hung");
+	assert_string_equal(reason_word(eventpipe_reason_kind(never_answers.pipe)), "hung");
 	eventpipe_stop(never_answers.pipe, never_answers.now_ns);
 	assert_int_equal(turns(&never_answers, 2, 1), EVENTPIPE_ENDED);
 	end(&never_answers);
@@ -336,7 +336,7 @@ static void test_silence(void **state)
 	begin(&stopped, NULL);
 	assert_int_equal(turns(&stopped, 8, S), EVENTPIPE_HUNG);
 	assert_string_equal(stopped.peer.log, ""); /* nothing was sent */
-	assert_string_equal(eventpipe_reason_code(stopped.pipe), "stopped");
+	assert_string_equal(reason_word(eventpipe_reason_kind(stopped.pipe)), "stopped");
 	stopped.peer.state = 'S';
 	assert_int_equal(turns(&stopped, 8, 1 + S / 10), EVENTPIPE_STREAMING);
 	assert_string_equal(eventpipe_reason(stopped.pipe), "");
@@ -352,7 +352,7 @@ static void test_silence(void **state)
 			sizeof(block));
 	}
 	assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_ENDED);
-	assert_string_equal(eventpipe_reason_code(lingering.pipe), "cut-short");
+	assert_string_equal(reason_word(eventpipe_reason_kind(lingering.pipe)), "cut-short");
 	assert_string_equal(eventpipe_reason(lingering.pipe),
 		"it did not end the session within 30 s");
 	assert_false(eventpipe_whole(lingering.pipe));
@@ -429,7 +429,7 @@ static void test_ends_by_themselves(void **state)
 	begin(&refused, NULL);
 	assert_int_equal(turns(&refused, 14, 1), EVENTPIPE_ENDED);
 	assert_int_equal(refused.peer.stops, 1);
-	assert_string_equal(eventpipe_reason_code(refused.pipe), "lied");
+	assert_string_equal(reason_word(eventpipe_reason_kind(refused.pipe)), "lied");
 	assert_int_equal(refused.received.ends, 0);
 	end(&refused);
 }

@@ -10,18 +10,14 @@ static void test_words(void **state)
 {
 	(void)state;
 	assert_string_equal(reason_word(REASON_KIND_NONE), "");
-	assert_int_equal(reason_kind_of(""), REASON_KIND_NONE);
-	assert_int_equal(reason_kind_of("no-such-word"), REASON_KIND_NONE);
 	for (unsigned kind = REASON_KIND_NONE + 1; kind < REASON_KIND_COUNT; kind++) {
 		const char *word = reason_word((enum reason_kind)kind);
 		assert_true(*word);
 		assert_int_equal(strspn(word, "abcdefghijklmnopqrstuvwxyz-"), strlen(word));
-		assert_int_equal(reason_kind_of(word), kind); /* no other kind has the same word */
-		assert_true(reason_word_is(word, (enum reason_kind)kind));
-		assert_false(reason_word_is("", (enum reason_kind)kind));
+		for (unsigned other = REASON_KIND_NONE + 1; other < kind; other++)
+			assert_string_not_equal(word, reason_word((enum reason_kind)other));
 		assert_non_null(reason_remedy((enum reason_kind)kind));
 	}
-	assert_true(reason_word_is("", REASON_KIND_NONE));
 }
 
 static void test_sentences(void **state)

@@ -452,7 +452,7 @@ static void test_old(void **state)
 	begin(&t);
 	t.peer.newest_collect = 0;
 	assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
-	assert_string_equal(dotnet_client_reason_code(t.client), "error");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "error");
 	finish(&t);
 }
 
@@ -481,7 +481,8 @@ static void test_wrong_answers_are_refused(void **state)
 			t.peer.lie = cases[i].lie;
 			t.peer.lie_at = at[where];
 			assert_int_equal(turns(&t, 70, 100 * MS), cases[i].state);
-			assert_string_equal(dotnet_client_reason_code(t.client), cases[i].code);
+			assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)),
+				cases[i].code);
 			assert_true(dotnet_client_reason(t.client)[0]);
 			assert_false(dotnet_client_named(t.client));
 			assert_int_equal(t.peer.opened, 0);
@@ -505,7 +506,8 @@ static void test_bad_sessions(void **state)
 		t.peer.lie = cases[i].lie;
 		t.peer.lie_at = IPC_COLLECT_TRACING_4;
 		assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
-		assert_string_equal(dotnet_client_reason_code(t.client), cases[i].code);
+		assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)),
+			cases[i].code);
 		assert_non_null(dotnet_client_info(t.client));
 		finish(&t);
 	}
@@ -524,7 +526,7 @@ static void test_rundown_refused(void **state)
 	t.peer.lie_at = IPC_COLLECT_TRACING_4;
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_false(dotnet_client_named(t.client));
-	assert_string_equal(dotnet_client_reason_code(t.client), "slots");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "slots");
 	assert_string_equal(t.received.text[DOTNET_STREAM_LIVE], "LIVE");
 	dotnet_client_stop(t.client, t.now_ns);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
@@ -608,7 +610,7 @@ static void test_wakes_up(void **state)
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_true(dotnet_client_named(t.client));
 	assert_string_equal(dotnet_client_reason(t.client), "");
-	assert_string_equal(dotnet_client_reason_code(t.client), "");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "");
 	finish(&t);
 }
 
@@ -653,7 +655,8 @@ static void test_stop_at_once(void **state)
 		for (unsigned i = 0; i < t.peer.opened; i++)
 			assert_int_equal(t.peer.stops[i], 1);
 		if (!dotnet_client_named(t.client))
-			assert_string_equal(dotnet_client_reason_code(t.client), "cut-short");
+			assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)),
+				"cut-short");
 		finish(&t);
 	}
 }
@@ -709,7 +712,7 @@ static void test_torn(void **state)
 	t.peer.stream[0] = -1;
 	assert_int_equal(turns(&t, 5, MS), DOTNET_ENDED);
 	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 1);
-	assert_string_equal(dotnet_client_reason_code(t.client), "closed");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "closed");
 	finish(&t);
 
 	/* The peer closes all connections. */
@@ -736,7 +739,7 @@ static void test_refused_bytes(void **state)
 	(void)turns(&t, 20, MS);
 	assert_int_equal(t.peer.stops[0], 1);
 	assert_int_equal(t.peer.stops[1], 1);
-	assert_string_equal(dotnet_client_reason_code(t.client), "lied");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "lied");
 	assert_int_equal(turns(&t, 60, 100 * MS), DOTNET_ENDED);
 	assert_int_equal(t.received.ends[0] + t.received.ends[1], 0);
 	finish(&t);
@@ -1016,7 +1019,7 @@ static void test_guard_ends_sessions(void **state)
 	guard_beat(guard, t.now_ns);
 	stand_still(&t, 3);
 	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_ENDED);
-	assert_string_equal(dotnet_client_reason_code(t.client), "guarded");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "guarded");
 	assert_int_equal(t.received.ends[DOTNET_STREAM_LIVE], 1);
 	assert_int_equal(t.received.ends[DOTNET_STREAM_SAMPLES], 1);
 	/* bytes that arrive after the guard's round began are not read */
@@ -1121,13 +1124,13 @@ static void test_no_socket(void **state)
 	/* The process may be starting, so the client connects repeatedly for five seconds. */
 	assert_int_equal(turns(&t, 10, 100 * MS), DOTNET_ASKING);
 	assert_int_equal(turns(&t, 50, 100 * MS), DOTNET_ENDED);
-	assert_string_equal(dotnet_client_reason_code(t.client), "no-socket");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "no-socket");
 	finish(&t);
 	begin(&t);
 	close(t.peer.listener);
 	t.peer.listener = -1;
 	assert_int_equal(turns(&t, 60, 100 * MS), DOTNET_ENDED);
-	assert_string_equal(dotnet_client_reason_code(t.client), "refused");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(t.client)), "refused");
 	finish(&t);
 }
 

@@ -118,7 +118,7 @@ static void test_refused(void **state)
 	finish(&run);
 	tracing_process(run.tracing, 0, &process);
 	assert_int_equal(process.state, TRACING_FAILED);
-	assert_string_equal(process.reason_code, "slots");
+	assert_string_equal(reason_word(process.reason_kind), "slots");
 	assert_int_equal(counts.first_open_ns, 0);
 	end(&run);
 	assert_int_equal(run.runtime.stops, 0);

@@ -355,7 +355,7 @@ static void assert_slots_free(const struct watched *w)
 		struct dotnet_client *client = open_client(w, &more);
 		enum dotnet_state state = turn(client, DOTNET_LIVE, PATIENCE_S);
 		assert_false(dotnet_client_named(client));
-		assert_string_equal(dotnet_client_reason_code(client), "slots");
+		assert_string_equal(reason_word(dotnet_client_reason_kind(client)), "slots");
 		if (i == 0)
 			assert_int_equal(state, DOTNET_LIVE);
 		if (state == DOTNET_LIVE) {
@@ -423,7 +423,7 @@ static void test_stopped(void **state)
 	stop_target(&w);
 	struct dotnet_client *client = open_client(&w, &r);
 	assert_int_equal(turn(client, DOTNET_HUNG, PATIENCE_S), DOTNET_HUNG);
-	assert_string_equal(dotnet_client_reason_code(client), "stopped");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(client)), "stopped");
 	kill(w.pid, SIGCONT);
 	/* It continues, and so does the client. */
 	assert_int_equal(turn(client, DOTNET_LIVE, PATIENCE_S), DOTNET_LIVE);
@@ -465,7 +465,8 @@ static void test_killed(void **state)
 		if (dotnet_client_named(client))
 			assert_string_equal(dotnet_client_reason(client), "");
 		else
-			assert_string_equal(dotnet_client_reason_code(client), "ended");
+			assert_string_equal(reason_word(dotnet_client_reason_kind(client)),
+				"ended");
 		dotnet_client_free(client);
 		received_done(&r);
 	}
@@ -526,7 +527,7 @@ static void test_switched_off(void **state)
 	unsetenv("DOTNET_EnableDiagnostics");
 	struct dotnet_client *client = open_client(&w, &r);
 	assert_int_equal(turn(client, DOTNET_LIVE, PATIENCE_S), DOTNET_ENDED);
-	assert_string_equal(dotnet_client_reason_code(client), "no-socket");
+	assert_string_equal(reason_word(dotnet_client_reason_kind(client)), "no-socket");
 	dotnet_client_free(client);
 	end(&w);
 }
