@@ -22,13 +22,13 @@
 #include "trace/trace.h"
 
 /* PerfView mislabels events that are less than 5 ms after the sync time */
-#define SYNC_LEAD_NS    UINT64_C(10000000)
-#define EVENT_COST      48u
-#define UNFLUSHED_MAX   ((size_t)512 << 10)
-#define FLUSH_LEAST     512u /* fewer bytes are not worth a flush */
-#define STACKS_MAX      65536u
-#define STACK_BYTES_MAX (16u << 20)
-#define NOTICE_LIMITED  2u /* severity: the session is limited, not failed */
+#define SYNC_LEAD_NS     UINT64_C(10000000)
+#define EVENT_COST       48u
+#define UNFLUSHED_MAX    ((size_t)512 << 10)
+#define FLUSH_LEAST      512u /* fewer bytes are not worth a flush */
+#define STACKS_MAX       65536u
+#define STACK_BYTES_MAX  (16u << 20)
+#define SEVERITY_LIMITED 2u /* severity: the session is limited, not failed */
 
 int session_writer_init(struct session_writer *writer, struct trace *trace,
 	struct reorder_window *window)
@@ -259,16 +259,13 @@ void session_writer_runtime(struct session_writer *writer, uint32_t process,
 	session_writer_emit_about(writer, SPOOR_RUNTIME, process);
 }
 
-void session_writer_notice(struct session_writer *writer, uint32_t process, const char *code,
-	const char *remedy, const char *format, ...)
+static void __attribute__((format(printf, 5, 0))) write_notice(struct session_writer *writer,
+	uint32_t process, const char *code, const char *remedy, const char *format, va_list args)
 {
 	cleanup(bytes_done) struct bytes text = { 0 };
-	va_list args;
 
-	va_start(args, format);
 	bytes_vprintf(&text, format, args);
-	va_end(args);
-	payload_notice(&writer->payload, &(struct payload_notice){ .severity = NOTICE_LIMITED,
+	payload_notice(&writer->payload, &(struct payload_notice){ .severity = SEVERITY_LIMITED,
 						 .code = code,
 						 .text = bytes_z(&text),
 						 .remedy = remedy });
@@ -276,9 +273,29 @@ void session_writer_notice(struct session_writer *writer, uint32_t process, cons
 		process ? process : writer->recorder_process);
 }
 
+void session_writer_notice(struct session_writer *writer, uint32_t process, enum notice_code code,
+	const char *remedy, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_notice(writer, process, notice_code_word(code), remedy, format, args);
+	va_end(args);
+}
+
+void session_writer_unreachable(struct session_writer *writer, uint32_t process,
+	enum reason_kind kind, const char *remedy, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_notice(writer, process, reason_word(kind), remedy, format, args);
+	va_end(args);
+}
+
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect)
 {
-	session_writer_notice(writer, 0, "paused", "",
+	session_writer_notice(writer, 0, NOTICE_PAUSED, "",
 		"spoor was stopped for %s (Ctrl-Z, SIGTSTP): %s",
 		TEXT_DURATION((double)paused_ns / 1e9), effect);
 }

@@ -23,9 +23,11 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "dotnet/reason.h"
 #include "machine/box.h"
 #include "pipeline/output_limit.h"
 #include "trace/loss_words.h"
+#include "trace/notice_codes.h"
 #include "trace/schema.h"
 #include "trace/session_counts.h"
 
@@ -117,10 +119,15 @@ void session_writer_runtime(struct session_writer *writer, uint32_t process,
 
 /*
  * Writes a notice about a limit of the session, with the text that `format` makes. `process`: that it
- * is about; 0: the recorder's.
+ * is about; 0: the recorder's. `remedy`: a sentence part, or "".
  */
-void session_writer_notice(struct session_writer *writer, uint32_t process, const char *code,
+void session_writer_notice(struct session_writer *writer, uint32_t process, enum notice_code code,
 	const char *remedy, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Likewise about a process that could not be reached for this reason. */
+void session_writer_unreachable(struct session_writer *writer, uint32_t process,
+	enum reason_kind kind, const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 
 /* Writes a notice that spoor was stopped; `effect` continues the sentence. */
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect);

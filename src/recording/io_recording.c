@@ -76,7 +76,7 @@ void io_recording_start(struct io_recording *io)
 	if (error < 0)
 		refuse(io, error);
 	if (io->limit.error)
-		session_writer_notice(io->table->writer, 0, "io", io->limit.remedy, "%s",
+		session_writer_notice(io->table->writer, 0, NOTICE_IO, io->limit.remedy, "%s",
 			io->limit.text);
 }
 

@@ -102,12 +102,12 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	bool reads = memory_names_reads(&live->memory, live->trace.processes.items[process].pid) ||
 		     (own && (own->seen.codes.count || own->from_memory));
 	live->silent_count += kind == REASON_KIND_STOPPED || kind == REASON_KIND_HUNG;
-	session_writer_notice(&live->writer, process, reason_word(kind),
-		reads ? "" : reason_remedy(kind), "no names from its runtime: %s%s",
-		outcome->reason, reads ? "; those in its samples are read from its memory" : "");
+	session_writer_unreachable(&live->writer, process, kind, reads ? "" : reason_remedy(kind),
+		"no names from its runtime: %s%s", outcome->reason,
+		reads ? "; those in its samples are read from its memory" : "");
 }
 
-static void on_managed_told(void *context, const char *code, const char *text)
+static void on_managed_told(void *context, enum notice_code code, const char *text)
 {
 	struct live *live = context;
 
@@ -269,7 +269,7 @@ static void say_files_skipped(struct live *live)
 	if (live->files_said || !live->symbolizer.files_skipped)
 		return;
 	live->files_said = true;
-	session_writer_notice(&live->writer, 0, "openat2",
+	session_writer_notice(&live->writer, 0, NOTICE_OPENAT2,
 		"Linux 5.6 or newer has it; an old container runtime may forbid it",
 		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely");
 }
@@ -325,7 +325,7 @@ static void flush(struct live *live, uint64_t until_ns)
 	if (large && live->room_wanted) {
 		live->symbolizer.full = true;
 		live->trace.strings.full = true;
-		session_writer_notice(&live->writer, 0, "memory", "",
+		session_writer_notice(&live->writer, 0, NOTICE_MEMORY, "",
 			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name");
 	}
 	live->room_wanted = large;
@@ -524,11 +524,11 @@ static void emit_head(struct live *live)
 			.period_ns = info->period_ns,
 			.cpu_recorded = live->options.cpu_count ? info->ring_count : 0 });
 	if (info->limit.error)
-		session_writer_notice(&live->writer, 0, "rights", info->limit.remedy, "%s",
+		session_writer_notice(&live->writer, 0, NOTICE_RIGHTS, info->limit.remedy, "%s",
 			info->limit.text);
 	if (info->switches && info->sched.limit.error)
-		session_writer_notice(&live->writer, 0, "switch-stacks", info->sched.limit.remedy,
-			"%s", info->sched.limit.text);
+		session_writer_notice(&live->writer, 0, NOTICE_SWITCH_STACKS,
+			info->sched.limit.remedy, "%s", info->sched.limit.text);
 }
 
 int live_run_command(struct live *live, struct diag *diag)
@@ -709,8 +709,9 @@ static void say_withheld(struct live *live)
 
 	if (!count)
 		return;
-	session_writer_notice(&live->writer, 0, "withheld", LIVE_WITHHELD_REMEDY, LIVE_WITHHELD,
-		TEXT_THINGS(count, ".NET process", ".NET processes"), count == 1 ? "its" : "their");
+	session_writer_notice(&live->writer, 0, NOTICE_WITHHELD, LIVE_WITHHELD_REMEDY,
+		LIVE_WITHHELD, TEXT_THINGS(count, ".NET process", ".NET processes"),
+		count == 1 ? "its" : "their");
 }
 
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)

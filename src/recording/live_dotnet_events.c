@@ -105,8 +105,8 @@ static void tell_refused(struct live_dotnet_events *dotnet, const struct user_se
 		      exchange->error == IPC_ERROR_UNKNOWN_COMMAND;
 
 	dotnet->refused++;
-	session_writer_notice(dotnet->events->table->writer, session->process, "user-events", "",
-		"its runtime writes no events into user_events: %s",
+	session_writer_notice(dotnet->events->table->writer, session->process, NOTICE_USER_EVENTS,
+		"", "its runtime writes no events into user_events: %s",
 		is_old                                 ? "that takes .NET 10"
 		: exchange->state == EXCHANGE_ANSWERED ? ipc_error_words(exchange->error)
 						       : exchange->text);

@@ -152,7 +152,7 @@ static bool put(struct live_lttng *lttng, const struct ctf_event *event)
 static void say_incomplete(struct live_lttng *lttng, const struct diag *diag)
 {
 	lttng->incomplete = true;
-	session_writer_notice(lttng->table->writer, 0, "lttng", diag->remedy,
+	session_writer_notice(lttng->table->writer, 0, NOTICE_LTTNG, diag->remedy,
 		"events of LTTng are incomplete: %s", diag->text);
 }
 

@@ -323,15 +323,15 @@ void live_usdt_tell(struct live_usdt *usdt)
 	if (!writer)
 		return;
 	if (usdt->refused)
-		session_writer_notice(writer, 0, "usdt", "", "%s could not be probed: %s",
+		session_writer_notice(writer, 0, NOTICE_USDT, "", "%s could not be probed: %s",
 			TEXT_THINGS(usdt->refused, "USDT probe", "USDT probes"),
 			strerror(-usdt->refused_error));
 	if (!usdt->sites.rows.count)
-		session_writer_notice(writer, 0, "usdt",
+		session_writer_notice(writer, 0, NOTICE_USDT,
 			"'readelf -n FILE' lists the probes of a program or library",
 			"no image of the recorded processes had a USDT probe that --usdt names");
 	if (usdt->unreadable)
-		session_writer_notice(writer, 0, "usdt-arguments", "",
+		session_writer_notice(writer, 0, NOTICE_USDT_ARGUMENTS, "",
 			"%s could not be read: the field 'unreadable' of their events names them",
 			TEXT_THINGS(usdt->unreadable, "argument of USDT probes",
 				"arguments of USDT probes"));

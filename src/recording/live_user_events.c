@@ -204,26 +204,27 @@ void live_user_events_tell(struct live_user_events *events)
 	if (!writer)
 		return;
 	if (events->refused)
-		session_writer_notice(writer, 0, "user-events", "", "%s could not be opened: %s",
+		session_writer_notice(writer, 0, NOTICE_USER_EVENTS, "",
+			"%s could not be opened: %s",
 			TEXT_THINGS(events->refused, "tracepoint of user_events",
 				"tracepoints of user_events"),
 			events->refused_text);
 	if (!of->tracepoints.count && patterns_of(events))
-		session_writer_notice(writer, 0, "user-events",
+		session_writer_notice(writer, 0, NOTICE_USER_EVENTS,
 			"'ls /sys/kernel/tracing/events/user_events' lists them while their programs run",
 			"no program had registered a tracepoint of user_events that --user-events names");
 	if (of->malformed)
-		session_writer_notice(writer, 0, "user-events", "", "%s could not be decoded",
+		session_writer_notice(writer, 0, NOTICE_USER_EVENTS, "", "%s could not be decoded",
 			TEXT_THINGS(of->malformed, "event of user_events",
 				"events of user_events"));
 	if (of->without_layout)
-		session_writer_notice(writer, 0, "user-events", "",
+		session_writer_notice(writer, 0, NOTICE_USER_EVENTS, "",
 			"%s have no place: programs have described %u events, which is the limit",
 			TEXT_THINGS(of->without_layout, "event of user_events",
 				"events of user_events"),
 			USER_EVENT_LAYOUTS_MAX);
 	if (of->undescribed)
-		session_writer_notice(writer, 0, "user-events", "",
+		session_writer_notice(writer, 0, NOTICE_USER_EVENTS, "",
 			"%s of .NET have no name: the event that describes them was not recorded",
 			TEXT_THINGS(of->undescribed, "kind of event", "kinds of events"));
 }

@@ -24,7 +24,7 @@ static void on_cpu(void *context, uint32_t cpu, bool online)
 	payload_cpu_state(&writer->payload,
 		&(struct payload_cpu_state){ .cpu = cpu, .online = online });
 	session_writer_emit_about(writer, SPOOR_CPU_STATE, writer->recorder_process);
-	session_writer_notice(writer, 0, "cpu", "", "CPU %u %s %s after the begin", cpu,
+	session_writer_notice(writer, 0, NOTICE_CPU, "", "CPU %u %s %s after the begin", cpu,
 		online ? "came online" : "went offline", TEXT_DURATION(elapsed_s(writer)));
 }
 
@@ -52,11 +52,11 @@ static void check_clocks(struct machine_changes *changes)
 	const char *at = TEXT_DURATION(elapsed_s(writer));
 
 	if (change == CLOCK_SLEPT)
-		session_writer_notice(writer, 0, "suspend", "",
+		session_writer_notice(writer, 0, NOTICE_SUSPEND, "",
 			"the machine slept for %s, which no time here counts, %s after the begin",
 			by, at);
 	else
-		session_writer_notice(writer, 0, "clock-set", "",
+		session_writer_notice(writer, 0, NOTICE_CLOCK_SET, "",
 			"the time of day was set %s by %s %s after the begin; times of day in this recording go by what it was at the begin",
 			by_ns < 0 ? "back" : "forward", by, at);
 	measure_perf_clock(writer);

@@ -220,7 +220,7 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
 	if (!managed->pause_ns && !managed->stopping)
 		bytes_text(&text, ", and are opened again");
-	managed->told(managed->context, "guard", bytes_z(&text));
+	managed->told(managed->context, NOTICE_GUARD, bytes_z(&text));
 }
 
 /*

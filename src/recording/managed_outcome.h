@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "dotnet/reason.h"
+#include "trace/notice_codes.h"
 
 struct ipc_process_info;
 
@@ -31,11 +32,11 @@ struct managed_outcome {
 typedef void managed_report(void *context, const struct managed_outcome *outcome);
 
 /*
- * Reports an event that concerns all sessions: the guard ended them ("guard"), or they are not
- * guarded ("unguarded"). `text` is a sentence. Sessions that the guard ended are being opened
+ * Reports an event that concerns all sessions: the guard ended them (NOTICE_GUARD), or they are not
+ * guarded (NOTICE_UNGUARDED). `text` is a sentence. Sessions that the guard ended are being opened
  * again.
  */
-typedef void managed_told(void *context, const char *code, const char *text);
+typedef void managed_told(void *context, enum notice_code code, const char *text);
 
 /* A sample that a runtime took: managed_sample(). */
 typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,

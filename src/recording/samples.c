@@ -203,7 +203,7 @@ uint64_t samples_tell_unsampled(struct samples *samples, const struct live_optio
 	if ((double)missing_ns <=
 		3 * sqrt(expected) * (double)info->period_ns + (double)command_ns / 10)
 		return 0;
-	session_writer_notice(samples->table->writer, 0, "short-lived",
+	session_writer_notice(samples->table->writer, 0, NOTICE_SHORT_LIVED,
 		"record with sudo, or more often (-F)",
 		"%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
 		(double)missing_ns / 1e9, (double)command_ns / 1e9);

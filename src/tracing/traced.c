@@ -263,7 +263,7 @@ static void tell_wait(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
 
-	session_writer_notice(&tracing->writer, traced->process, "late-counters", "",
+	session_writer_notice(&tracing->writer, traced->process, NOTICE_LATE_COUNTERS, "",
 		"EventCounters of %s were enabled %s after its start, because enabling them during the start can deadlock a runtime",
 		traced->name, TEXT_DURATION((double)LATE_PROVIDERS_NS / 1e9));
 }
@@ -329,8 +329,8 @@ void traced_tell_runtime(struct traced *traced)
 		0; /* flush in the next step, so that a truncated file contains it */
 	if (traced->opened)
 		return;
-	session_writer_notice(&traced->tracing->writer, traced->process,
-		reason_word(traced->reason_kind), "", "not traced: %s", traced->reason);
+	session_writer_unreachable(&traced->tracing->writer, traced->process, traced->reason_kind,
+		"", "not traced: %s", traced->reason);
 }
 
 /* Reports events that were lost after the last one that arrived. */
@@ -446,7 +446,7 @@ void traced_advance(struct traced *traced, uint64_t now_ns)
 		else
 			traced_open_again(traced, now_ns);
 	} else if (guarded && !tracing_is_raw(tracing)) {
-		session_writer_notice(&tracing->writer, traced->process, "guard", "",
+		session_writer_notice(&tracing->writer, traced->process, NOTICE_GUARD, "",
 			"spoor did not run for 2 s, so the guard ended its session in %s. spoor opens a new one.",
 			traced->name);
 		open_session(traced, now_ns);

@@ -227,7 +227,7 @@ static void look_at_guard(struct tracing *tracing)
 	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->writer.sink)
 		return;
 	tracing->unguarded_emitted = true;
-	session_writer_notice(&tracing->writer, 0, "unguarded", "", "%s", tracing->unguarded);
+	session_writer_notice(&tracing->writer, 0, NOTICE_UNGUARDED, "", "%s", tracing->unguarded);
 }
 
 int tracing_add(struct tracing *tracing, const struct target *target, struct diag *diag)
@@ -529,13 +529,13 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		traced_tell_rest_of_loss(tracing->list.items[i]);
 	if (tracing->reverse && reverse_unplaced(tracing->reverse))
-		session_writer_notice(&tracing->writer, 0, "no-place", "",
+		session_writer_notice(&tracing->writer, 0, NOTICE_NO_PLACE, "",
 			"%s resumed without being traced: %u others ran or were being traced",
 			TEXT_THINGS(reverse_unplaced(tracing->reverse), "runtime was",
 				"runtimes were"),
 			REVERSE_PEERS_MAX);
 	if (tracing->reverse && reverse_missed(tracing->reverse))
-		session_writer_notice(&tracing->writer, 0, "was-stopped", "",
+		session_writer_notice(&tracing->writer, 0, NOTICE_WAS_STOPPED, "",
 			"%s resumed while spoor was stopped or hung, and not traced from the start",
 			TEXT_THINGS(reverse_missed(tracing->reverse), "runtime was",
 				"runtimes were"));

@@ -113,7 +113,7 @@ static void ignore_report(void *context, const struct managed_outcome *outcome)
 	(void)outcome;
 }
 
-static void ignore_notice(void *context, const char *code, const char *text)
+static void ignore_notice(void *context, enum notice_code code, const char *text)
 {
 	(void)context;
 	(void)code;

@@ -357,12 +357,13 @@ static int on_event(void *context, enum known_event known, uint32_t process,
 	return 0;
 }
 
-static void on_told(void *context, const char *code, const char *text)
+static void on_told(void *context, enum notice_code code, const char *text)
 {
 	struct fixture *f = context;
 	size_t used = strlen(f->notices);
 
-	snprintf(f->notices + used, sizeof(f->notices) - used, "%s: %s\n", code, text);
+	snprintf(f->notices + used, sizeof(f->notices) - used, "%s: %s\n", notice_code_word(code),
+		text);
 }
 
 /*

@@ -106,8 +106,9 @@ static void test_facts(void **state)
 		0);
 	session_writer_runtime(&s.writer, ended, &info,
 		&(struct payload_runtime){ .reachable = true, .reason = "", .sessions = "live" });
-	session_writer_notice(&s.writer, ended, "code", "a remedy", "a %s", "limit");
+	session_writer_notice(&s.writer, ended, NOTICE_RIGHTS, "a remedy", "a %s", "limit");
 	session_writer_paused(&s.writer, UINT64_C(1500000000), "nothing was read");
+	session_writer_unreachable(&s.writer, ended, REASON_KIND_NO_SOCKET, "", "not %s", "read");
 	session_writer_end(&s.writer, "asked to", counts, 1);
 	assert_int_equal(session_writer_error(&s.writer, NULL), 0);
 	/* The file ends with a word that opens the next block. */
@@ -134,10 +135,13 @@ static void test_facts(void **state)
 	assert_false(other->existed);
 	assert_string_equal(text_of(&seen, other->runtime_version), "10.0.12");
 	assert_string_equal(text_of(&seen, other->runtime_sessions), "live");
-	assert_int_equal(trace->notices.count, 1 + 2); /* row 0 is none */
+	assert_int_equal(trace->notices.count, 1 + 3); /* row 0 is none */
+	assert_string_equal(text_of(&seen, trace->notices.items[1].code), "rights");
 	assert_string_equal(text_of(&seen, trace->notices.items[1].text), "a limit");
 	assert_string_equal(text_of(&seen, trace->notices.items[2].text),
 		"spoor was stopped for 1.50 s (Ctrl-Z, SIGTSTP): nothing was read");
+	assert_string_equal(text_of(&seen, trace->notices.items[3].code), "no-socket");
+	assert_string_equal(text_of(&seen, trace->notices.items[3].text), "not read");
 	trace_done(&seen.trace);
 }
 
@@ -226,7 +230,7 @@ static void test_full(void **state)
 	assert_false(session_writer_is_full(&s.writer)); /* no limit */
 	s.writer.limit.ceiling_bytes = session_writer_bytes(&s.writer) + 4096;
 	for (unsigned i = 0; i < 1000 && !session_writer_is_full(&s.writer); i++)
-		session_writer_notice(&s.writer, 0, "n", "", "text");
+		session_writer_notice(&s.writer, 0, NOTICE_MEMORY, "", "text");
 	assert_true(session_writer_is_full(&s.writer));
 	assert_true(session_writer_bytes(&s.writer) + s.writer.unflushed_most >=
 		    s.writer.limit.ceiling_bytes);
@@ -242,7 +246,7 @@ static void test_error(void **state)
 
 	(void)state;
 	open_session(&s, path);
-	session_writer_notice(&s.writer, 0, "n", "", "written");
+	session_writer_notice(&s.writer, 0, NOTICE_MEMORY, "", "written");
 	session_writer_flush(&s.writer);
 	uint64_t size_bytes = session_writer_bytes(&s.writer);
 
@@ -250,12 +254,12 @@ static void test_error(void **state)
 	int full = open("/dev/full", O_WRONLY);
 	assert_true(full >= 0 && dup2(full, s.fd) == s.fd);
 	close(full);
-	session_writer_notice(&s.writer, 0, "n", "", "not written");
+	session_writer_notice(&s.writer, 0, NOTICE_MEMORY, "", "not written");
 	session_writer_flush(&s.writer);
 	assert_true(s.writer.error < 0);
 	int error = s.writer.error;
 
-	session_writer_notice(&s.writer, 0, "n", "", "not written");
+	session_writer_notice(&s.writer, 0, NOTICE_MEMORY, "", "not written");
 	session_writer_end(&s.writer, "", NULL, 0);
 	assert_int_equal(session_writer_error(&s.writer, &diag), error);
 	assert_true(*diag.text);
@@ -279,7 +283,7 @@ static void test_no_file(void **state)
 	(void)state;
 	assert_int_equal(trace_init(&trace), 0);
 	assert_int_equal(session_writer_init(&writer, &trace, &window), 0);
-	session_writer_notice(&writer, 0, "n", "", "text");
+	session_writer_notice(&writer, 0, NOTICE_MEMORY, "", "text");
 	session_writer_flush(&writer);
 	session_writer_end(&writer, "", NULL, 0);
 	assert_int_equal(session_writer_error(&writer, NULL), 0);
