@@ -1,8 +1,6 @@
 /* See answers.h. */
 #include "analysis/answers.h"
 
-#include <string.h>
-
 #include "analysis/profile.h"
 #include "analysis/recording.h"
 #include "analysis/runtime_event.h"
@@ -10,16 +8,14 @@
 #include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/event_count.h"
+#include "trace/source_event.h"
 #include "trace/trace.h"
 
 #define IS_ASKED 1u
 
-/* The same for events of an EventSource, which are known by their names. */
+/* The same for events of an EventSource. */
 static unsigned takers_of_source(const struct trace *trace, const struct schema *schema)
 {
-	bool is_begin = strcmp(trace_text(trace, schema->name), "RequestStart") == 0;
-	bool is_end = strcmp(trace_text(trace, schema->name), "RequestStop") == 0;
-
 	const char *provider = trace_text(trace, schema->provider);
 	enum activity_kind activity = activity_event_of(provider, schema->event_id).kind;
 
@@ -27,17 +23,24 @@ static unsigned takers_of_source(const struct trace *trace, const struct schema 
 		return 1u << ANSWER_ASYNC;
 	if (activity != ACTIVITY_NONE && activity != ACTIVITY_REQUEST)
 		return 1u << ANSWER_HTTP;
-	if (databases_take(trace, schema))
+	switch (source_event_of(provider, schema->event_id, trace_text(trace, schema->name))) {
+	case SOURCE_SQL_CLIENT_BEGIN:
+	case SOURCE_SQL_CLIENT_END:
+	case SOURCE_ADO_NET_BEGIN:
+	case SOURCE_ADO_NET_END:
+	case SOURCE_SPAN_STOP:
+	case SOURCE_LISTENER:
 		return 1u << ANSWER_DATABASES;
-	if (schema->event_id == REQUEST_SERVER_READY &&
-		strcmp(provider, REQUEST_PROVIDER_HOSTING) == 0)
+	case SOURCE_HOSTING_SERVER_READY:
 		return 1u << ANSWER_STARTUP;
-	return ((is_begin && schema->event_id == REQUEST_START) ||
-		       (is_end && schema->event_id == REQUEST_STOP)) &&
-			       (strcmp(provider, REQUEST_PROVIDER) == 0 ||
-				       strcmp(provider, REQUEST_PROVIDER_HOSTING) == 0)
-		       ? 1u << ANSWER_REQUESTS | 1u << ANSWER_STARTUP
-		       : 0;
+	case SOURCE_KESTREL_REQUEST_START:
+	case SOURCE_KESTREL_REQUEST_STOP:
+	case SOURCE_HOSTING_REQUEST_START:
+	case SOURCE_HOSTING_REQUEST_STOP:
+		return 1u << ANSWER_REQUESTS | 1u << ANSWER_STARTUP;
+	default:
+		return 0;
+	}
 }
 
 /* The analyses that take events of this schema: a set of 1 << enum answer. */

@@ -11,9 +11,9 @@
 #include "trace/activity_event.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "trace/source_event.h"
 
 #define BEHAVIOR_AWAIT 2u /* TaskWaitBehavior.Asynchronous */
-#define EVENT_BEGIN    10u
 #define NESTED_MAX     64u
 
 static uint64_t key_of(uint32_t process, uint32_t task)
@@ -102,7 +102,7 @@ static int end(struct awaits *awaits, const struct runtime_event *event)
 
 int awaits_event(struct awaits *awaits, const struct runtime_event *event)
 {
-	if (event->schema->event_id == EVENT_BEGIN)
+	if (event->schema->event_id == SOURCE_ID_TASK_WAIT_BEGIN)
 		return event->is_selected ? begin(awaits, event) : 0;
 	return end(awaits, event);
 }

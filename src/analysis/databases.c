@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "trace/source_event.h"
 #include "trace/trace.h"
 
 #define TEXT_UNITS_MAX   1024u
@@ -29,8 +30,6 @@
 #define ACTIVITY_ID_SIZE 16u
 #define NS_PER_TICK      100u
 #define STATE_SUCCESS    1u
-
-#define DIAGNOSTIC_SOURCE "Microsoft-Diagnostics-DiagnosticSource"
 
 enum command_step { COMMAND_NONE, COMMAND_BEGINS, COMMAND_ENDS, COMMAND_FAILS };
 
@@ -221,13 +220,11 @@ static uint64_t id_of(const struct runtime_event *event, enum database_source so
 	return id ? id : 1;
 }
 
-static void read_listener(struct command *command, const struct runtime_event *event,
-	const char *schema_name)
+static void read_listener(struct command *command, const struct runtime_event *event, bool is_span)
 {
 	struct cursor c = event->payload;
 	struct bytes source = { 0 };
 	struct bytes name = { 0 };
-	bool is_span = strcmp(schema_name, "ActivityStop") == 0;
 
 	add_utf16(&c, &source, TEXT_UNITS_MAX);
 	add_utf16(&c, &name, TEXT_UNITS_MAX);
@@ -271,18 +268,6 @@ static void read_sql_client(struct command *command, const struct runtime_event 
 	}
 	if (c.short_read)
 		command->step = COMMAND_NONE;
-}
-
-bool databases_take(const struct trace *trace, const struct schema *schema)
-{
-	const char *provider = trace_text(trace, schema->provider);
-	const char *name = trace_text(trace, schema->name);
-
-	if (strcmp(provider, DIAGNOSTIC_SOURCE) == 0)
-		return strcmp(name, "ActivityStart") != 0;
-	return (strcmp(provider, "Microsoft.Data.SqlClient.EventSource") == 0 ||
-		       strcmp(provider, "Microsoft-AdoNet-SystemData") == 0) &&
-	       (strcmp(name, "BeginExecute") == 0 || strcmp(name, "EndExecute") == 0);
 }
 
 /* ---- rows ---- */
@@ -480,12 +465,14 @@ int databases_event(struct databases *databases, const struct runtime_event *eve
 	const struct trace *trace)
 {
 	struct command command = { 0 };
-	const char *name = trace_text(trace, event->schema->name);
+	enum source_event source = source_event_of(trace_text(trace, event->schema->provider),
+		event->schema->event_id, trace_text(trace, event->schema->name));
 
-	if (strcmp(trace_text(trace, event->schema->provider), DIAGNOSTIC_SOURCE) == 0)
-		read_listener(&command, event, name);
+	if (source == SOURCE_LISTENER || source == SOURCE_SPAN_STOP)
+		read_listener(&command, event, source == SOURCE_SPAN_STOP);
 	else
-		read_sql_client(&command, event, strcmp(name, "BeginExecute") == 0);
+		read_sql_client(&command, event,
+			source == SOURCE_SQL_CLIENT_BEGIN || source == SOURCE_ADO_NET_BEGIN);
 	int error = command_failed(&command) ? -ENOMEM : take(databases, event, &command);
 	command_done(&command);
 	return error;

@@ -25,7 +25,6 @@
 
 struct profile;
 struct runtime_event;
-struct schema;
 struct trace;
 
 #define DATABASE_TEXTS_MAX 1000u
@@ -78,10 +77,7 @@ struct databases {
 	uint32_t free;   /* likewise; 0 none */
 };
 
-/* Whether events of this schema may be commands. */
-bool databases_take(const struct trace *trace, const struct schema *schema);
-
-/* 0, or -ENOMEM. Payloads that are too short are ignored. */
+/* Of the events of trace/source_events.def. 0, or -ENOMEM. Payloads that are too short are ignored. */
 int databases_event(struct databases *databases, const struct runtime_event *event,
 	const struct trace *trace);
 int databases_settle(struct databases *databases, uint64_t end_ns);

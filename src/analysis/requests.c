@@ -1,6 +1,7 @@
 /* See requests.h. */
 #include "analysis/requests.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "trace/event.h"
+#include "trace/provider_kind.h"
 #include "trace/schema.h"
+#include "trace/source_event.h"
 #include "trace/trace.h"
 
 #define PATH_UNITS_MAX   512u
@@ -46,7 +49,7 @@ static bool read_hosting_fields(const struct runtime_event *event, struct reques
 		return false;
 	ret->text[REQUEST_ID] = event->event->activity;
 	ret->units[REQUEST_ID] = ACTIVITY_ID_SIZE / 2;
-	if (event->schema->event_id == REQUEST_START) {
+	if (event->schema->event_id == SOURCE_ID_HOSTING_REQUEST_START) {
 		ret->text[METHOD] = cursor_utf16z(&c, &ret->units[METHOD]);
 		ret->text[PATH] = cursor_utf16z(&c, &ret->units[PATH]);
 	}
@@ -191,12 +194,16 @@ static int end(struct requests *requests, const struct runtime_event *event,
 	return 0;
 }
 
+static_assert((int)SOURCE_ID_KESTREL_REQUEST_START == (int)SOURCE_ID_HOSTING_REQUEST_START &&
+		      (int)SOURCE_ID_KESTREL_REQUEST_STOP == (int)SOURCE_ID_HOSTING_REQUEST_STOP,
+	"the ids of both providers");
+
 int requests_event(struct requests *requests, const struct runtime_event *event,
 	const struct trace *trace)
 {
 	struct request_fields fields;
 	uint32_t provider = event->schema->provider;
-	bool is_hosting = strcmp(trace_text(trace, provider), REQUEST_PROVIDER_HOSTING) == 0;
+	bool is_hosting = strcmp(trace_text(trace, provider), PROVIDER_HOSTING_NAME) == 0;
 
 	if (!(is_hosting ? read_hosting_fields(event, &fields) : read_fields(event, &fields)))
 		return 0;
@@ -204,11 +211,11 @@ int requests_event(struct requests *requests, const struct runtime_event *event,
 	if (!process)
 		return -ENOMEM;
 	/* a server with both sends Kestrel's begin first */
-	if (!process->provider && event->schema->event_id == REQUEST_START)
+	if (!process->provider && event->schema->event_id == SOURCE_ID_HOSTING_REQUEST_START)
 		process->provider = provider;
 	if (process->provider != provider)
 		return 0;
-	if (event->schema->event_id == REQUEST_STOP)
+	if (event->schema->event_id == SOURCE_ID_HOSTING_REQUEST_STOP)
 		return end(requests, event, &fields);
 	return event->is_selected ? begin(requests, event, &fields) : 0;
 }

@@ -28,16 +28,9 @@ struct profile;
 struct runtime_event;
 struct trace;
 
-#define REQUEST_PROVIDER         "Microsoft-AspNetCore-Server-Kestrel"
-#define REQUEST_PROVIDER_HOSTING "Microsoft.AspNetCore.Hosting"
-#define REQUEST_ROUTES_MAX       500u
+#define REQUEST_ROUTES_MAX 500u
 /* A person notices the delay. */
 #define REQUEST_SLOW_NS UINT64_C(500000000)
-
-/* Ids of both providers. */
-enum request_event { REQUEST_START = 3, REQUEST_STOP = 4 };
-/* Of the hosting's provider: "ServerReady". */
-#define REQUEST_SERVER_READY 6u
 
 struct request_route {
 	uint32_t process;

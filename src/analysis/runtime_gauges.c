@@ -14,6 +14,7 @@
 
 #include "base/cursor.h"
 #include "trace/event.h"
+#include "trace/provider_kind.h"
 #include "trace/trace.h"
 
 #define NAME_MAX_UNITS 64u
@@ -35,8 +36,8 @@ bool runtime_gauges_takes(const struct trace *trace, const struct schema *schema
 	static const char *const fields[] = { "Name", "DisplayName", "Mean" };
 	uint32_t at = 0;
 
-	if (!is_text(trace, schema->provider, "System.Runtime") ||
-		!is_text(trace, schema->name, "EventCounters"))
+	if (!is_text(trace, schema->provider, PROVIDER_SYSTEM_RUNTIME_NAME) ||
+		!is_text(trace, schema->name, EVENT_COUNTERS_NAME))
 		return false;
 	while (at < schema->fields.count &&
 		!is_text(trace, schema->fields.items[at].name, fields[0]))

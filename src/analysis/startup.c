@@ -16,6 +16,7 @@
 #include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "trace/source_event.h"
 #include "trace/start_step.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -288,10 +289,10 @@ static int take_sample(struct startup *startup, struct startup_process *process,
 static void take_request(struct startup_process *process, const struct runtime_event *event)
 {
 	switch (event->schema->event_id) {
-	case REQUEST_SERVER_READY:
+	case SOURCE_ID_HOSTING_SERVER_READY:
 		reach(process, STARTUP_READY, event->at_ns);
 		break;
-	case REQUEST_START:
+	case SOURCE_ID_HOSTING_REQUEST_START:
 		reach(process, STARTUP_REQUEST, event->at_ns);
 		break;
 	default:

@@ -48,7 +48,7 @@
 #define MAX_TIME_SERIES  1000u
 #define MAX_HISTOGRAMS   100u
 #define LIMIT_MAX        1000000u
-#define DEFAULT_COUNTERS PROVIDER_SYSTEM_RUNTIME_NAME ",Microsoft.AspNetCore.Hosting"
+#define DEFAULT_COUNTERS PROVIDER_SYSTEM_RUNTIME_NAME "," PROVIDER_HOSTING_NAME
 #define ALL_METERS       "*" /* of a program with libspoor, whose meters have no known names */
 #define DEFAULT_ADDRESS  "127.0.0.1:9464"
 

@@ -642,9 +642,9 @@ int counter_feed_take(struct counter_feed *events, const struct strtab *strings,
 	struct cursor c = cursor_of(payload, size);
 	int result = 0;
 
-	if (strcmp(strtab_get(strings, schema->provider), METRICS_PROVIDER) == 0)
+	if (strcmp(strtab_get(strings, schema->provider), PROVIDER_METRICS_NAME) == 0)
 		result = take_metrics(events, schema, &c);
-	else if (strcmp(strtab_get(strings, schema->name), "EventCounters") == 0)
+	else if (strcmp(strtab_get(strings, schema->name), EVENT_COUNTERS_NAME) == 0)
 		result = take_event_counter(events, strings, schema, &c);
 	for (size_t i = 0; i < sizeof(events->texts) / sizeof(events->texts[0]); i++) {
 		if (events->texts[i].failed)

@@ -32,7 +32,6 @@ struct counters;
 struct schema;
 struct strtab;
 
-#define METRICS_PROVIDER        "System.Diagnostics.Metrics"
 #define METRICS_KEYWORD_VALUES  UINT64_C(0x2)
 #define METRICS_KEYWORD_PUBLISH UINT64_C(0x4)
 #define COUNTER_INSTRUMENTS_MAX 20000u

@@ -35,7 +35,7 @@ static struct counter_series *add_series(struct counters *counters, const struct
 int counters_init(struct counters *counters)
 {
 	*counters = (struct counters){ .derive = true, .cpu_percent = NAN };
-	uint32_t provider = strtab_add_z(&counters->strings, "Spoor");
+	uint32_t provider = strtab_add_z(&counters->strings, provider_name(PROVIDER_SPOOR));
 
 	for (size_t i = 0; i < DERIVED_COUNT; i++) {
 		const struct counter_id id = {

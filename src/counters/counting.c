@@ -173,7 +173,7 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 
 	if (p->metrics_arguments.len)
 		p->providers[count++] = (struct ipc_provider){
-			.name = METRICS_PROVIDER,
+			.name = PROVIDER_METRICS_NAME,
 			.arguments = bytes_z(&p->metrics_arguments),
 			.keywords = o->list ? METRICS_KEYWORD_PUBLISH : METRICS_KEYWORD_VALUES,
 			.level = LEVEL,

@@ -3,6 +3,8 @@
 
 #include "dotnet/ipc.h"
 #include "trace/activity_event.h"
+#include "trace/provider_kind.h"
+#include "trace/source_event.h"
 
 /* The ids of all providers, in the order of the list. */
 static const struct row {

@@ -51,9 +51,9 @@ const struct provider_profile provider_profiles[] = {
 	{ "gc-collect", "collections only, with very little overhead",
 		PROVIDER_CLR_NAME ":0x1:4," PROVIDER_CLR_PRIVATE_NAME ":0x1:4", 0x1 },
 	{ "database", "commands of ADO.NET and Entity Framework",
-		"System.Threading.Tasks.TplEventSource:0x80:4,"
-		"Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="
-		"\"" DATABASE_SPECS "\"",
+		PROVIDER_TASKS_NAME ":0x80:4," PROVIDER_DIAGNOSTIC_SOURCE_NAME
+				    ":0x3:5:FilterAndPayloadSpecs="
+				    "\"" DATABASE_SPECS "\"",
 		0 },
 	{ 0 },
 };
@@ -120,11 +120,13 @@ void provider_offer_known(struct nearest *near)
 	static const char known[] = PROVIDERS_OF_EVENT_COUNTERS
 		"," PROVIDER_CLR_NAME "," PROVIDER_CLR_PRIVATE_NAME "," PROVIDER_CLR_RUNDOWN_NAME
 		"," PROVIDER_CLR_STRESS_NAME "," PROVIDER_SAMPLE_NAME "," PROVIDER_EVENTPIPE_NAME
-		","
-		"Microsoft-Diagnostics-DiagnosticSource,Microsoft-Extensions-Logging,Microsoft-Extensions-DependencyInjection,"
+		"," PROVIDER_DIAGNOSTIC_SOURCE_NAME
+		",Microsoft-Extensions-Logging,Microsoft-Extensions-DependencyInjection,"
 		"System.Buffers.ArrayPoolEventSource,System.Collections.Concurrent.ConcurrentCollectionsEventSource,"
-		"System.Data.DataCommonEventSource,System.Diagnostics.Metrics,System.Linq.Parallel.PlinqEventSource,"
-		"System.Threading.Tasks.Parallel.EventSource,System.Threading.Tasks.TplEventSource,Private.InternalDiagnostics.System.Net.Http,"
+		"System.Data.DataCommonEventSource," PROVIDER_METRICS_NAME
+		",System.Linq.Parallel.PlinqEventSource,"
+		"System.Threading.Tasks.Parallel.EventSource," PROVIDER_TASKS_NAME
+		",Private.InternalDiagnostics.System.Net.Http,"
 		"Private.InternalDiagnostics.System.Net.Sockets";
 
 	for (const char *at = known; *at;) {

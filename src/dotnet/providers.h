@@ -76,10 +76,12 @@ int provider_list_add_clr_events(struct provider_list *list, const char *names, 
 int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag);
 
 /* EventSources of .NET and ASP.NET Core with EventCounters: no request lists them. */
-#define PROVIDERS_OF_EVENT_COUNTERS                                                                                              \
-	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
-	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server,"               \
-	"Grpc.Net.Client,Microsoft.EntityFrameworkCore"
+#define PROVIDERS_OF_EVENT_COUNTERS                                                               \
+	PROVIDER_SYSTEM_RUNTIME_NAME "," PROVIDER_HOSTING_NAME "," PROVIDER_KESTREL_NAME          \
+				     ",Microsoft.AspNetCore.Http.Connections," PROVIDER_HTTP_NAME \
+				     "," PROVIDER_NAME_RESOLUTION_NAME "," PROVIDER_SECURITY_NAME \
+				     "," PROVIDER_SOCKETS_NAME ",Grpc.AspNetCore.Server,"         \
+				     "Grpc.Net.Client,Microsoft.EntityFrameworkCore"
 
 /* Offers the names of providers that come with .NET. */
 void provider_offer_known(struct nearest *near);

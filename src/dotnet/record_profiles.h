@@ -29,7 +29,6 @@ struct provider_list;
 	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:-\r\n" \
 	"Microsoft.EntityFrameworkCore/"                                                     \
 	"Microsoft.EntityFrameworkCore.Database.Command.CommandError@Activity2Stop:-"
-#define TPL_NAME "System.Threading.Tasks.TplEventSource"
 
 /*
  * Adds the providers of "gc,alloc" to the list, and the kinds of events with stacks (enum

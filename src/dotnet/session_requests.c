@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "dotnet/providers.h"
 #include "trace/clr.h"
+#include "trace/provider_kind.h"
 
 #define BUFFER_MB             16u /* in the target, taken on demand */
 #define LIVE_KEYWORDS         (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
@@ -16,7 +17,6 @@
 #define RUNDOWN_KEYWORDS      (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
 #define SAMPLE_LEVEL          4u
 #define COUNTERS_LEVEL        4u
-#define RUNTIME_COUNTERS      "System.Runtime"
 /* With less than a second the runtime sends the first values immediately, not after that time. */
 #define COUNTERS_ARGUMENTS "EventCounterIntervalSec=0.5"
 
@@ -198,7 +198,7 @@ void session_requests_describe(struct session_requests *requests, enum dotnet_st
 	if (stream == DOTNET_STREAM_SETTLE)
 		bytes_text(text, "settle");
 	if (stream == DOTNET_STREAM_COUNTS)
-		bytes_text(text, "counters " RUNTIME_COUNTERS);
+		bytes_text(text, "counters " PROVIDER_SYSTEM_RUNTIME_NAME);
 	if (stream == DOTNET_STREAM_METHODS)
 		bytes_printf(text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
 			(unsigned)(LIVE_KEYWORDS | line_keywords(requests)), METHODS_LEVEL);
@@ -226,7 +226,7 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 		.level = 1,
 	};
 	static const struct ipc_provider counters = {
-		.name = RUNTIME_COUNTERS,
+		.name = PROVIDER_SYSTEM_RUNTIME_NAME,
 		.level = COUNTERS_LEVEL,
 		.arguments = COUNTERS_ARGUMENTS,
 	};

@@ -13,6 +13,7 @@
 #include "trace/clr.h"
 #include "trace/clr_event.h"
 #include "trace/event.h"
+#include "trace/provider_kind.h"
 #include "trace/trace.h"
 
 /* A session that could not be opened is tried again after this time. */
@@ -132,7 +133,7 @@ static bool is_rate(const struct trace *trace, const struct schema *schema)
 
 	if (schema->fields.count < count ||
 		strcmp(trace_text(trace, schema->provider), COUNTERS_PROVIDER) != 0 ||
-		strcmp(trace_text(trace, schema->name), "EventCounters") != 0)
+		strcmp(trace_text(trace, schema->name), EVENT_COUNTERS_NAME) != 0)
 		return false;
 	uint32_t at = 0;
 	while (at < schema->fields.count &&

@@ -16,6 +16,7 @@
 #include "trace/activity_event.h"
 #include "trace/clr.h"
 #include "trace/event.h"
+#include "trace/provider_kind.h"
 #include "trace/trace.h"
 
 enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
@@ -140,7 +141,8 @@ static bool is_with_stack(const struct connection *connection, const struct sche
 static void note_values(struct connection *connection, const struct schema *schema)
 {
 	if (connection->valued || schema->provider_kind == PROVIDER_CLR ||
-		strcmp(trace_text(connection->managed->trace, schema->name), "EventCounters") != 0)
+		strcmp(trace_text(connection->managed->trace, schema->name), EVENT_COUNTERS_NAME) !=
+			0)
 		return;
 	connection->valued = true;
 	dotnet_client_valued(connection->client, DOTNET_STREAM_LIVE);

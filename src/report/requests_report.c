@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "trace/provider_kind.h"
 #include "trace/report.h"
 
 static const char *route_of(const struct requests *requests, const struct request_route *row)
@@ -85,6 +86,6 @@ const struct answer_report requests_report = {
 	.process_count = process_count,
 	.add_process = add_process,
 	.none = "no request is in this selection; spoor record --profile http takes those of ASP.NET Core, or ",
-	.trace = "--providers " REQUEST_PROVIDER "::4\n",
+	.trace = "--providers " PROVIDER_KESTREL_NAME "::4\n",
 	.add_json = add_json,
 };

@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "trace/provider_kind.h"
+#include "trace/source_event.h"
+
 static const char *const names[] = {
 #define ACTIVITY_PROVIDER(provider, name, keywords, level) [ACTIVITY_PROVIDER_##provider] = name,
 #include "trace/activity_events.def"

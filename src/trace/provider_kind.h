@@ -13,6 +13,22 @@
 #define PROVIDER_SAMPLE_NAME         "Microsoft-DotNETCore-SampleProfiler"
 #define PROVIDER_SYSTEM_RUNTIME_NAME "System.Runtime"
 
+/* EventSources of .NET's libraries. */
+#define PROVIDER_ADO_NET_NAME           "Microsoft-AdoNet-SystemData"
+#define PROVIDER_DIAGNOSTIC_SOURCE_NAME "Microsoft-Diagnostics-DiagnosticSource"
+#define PROVIDER_HOSTING_NAME           "Microsoft.AspNetCore.Hosting"
+#define PROVIDER_HTTP_NAME              "System.Net.Http"
+#define PROVIDER_KESTREL_NAME           "Microsoft-AspNetCore-Server-Kestrel"
+#define PROVIDER_METRICS_NAME           "System.Diagnostics.Metrics"
+#define PROVIDER_NAME_RESOLUTION_NAME   "System.Net.NameResolution"
+#define PROVIDER_SECURITY_NAME          "System.Net.Security"
+#define PROVIDER_SOCKETS_NAME           "System.Net.Sockets"
+#define PROVIDER_SQL_CLIENT_NAME        "Microsoft.Data.SqlClient.EventSource"
+#define PROVIDER_TASKS_NAME             "System.Threading.Tasks.TplEventSource"
+
+/* The event with which any EventSource sends its EventCounters. */
+#define EVENT_COUNTERS_NAME "EventCounters"
+
 enum provider_kind {
 	PROVIDER_OTHER,
 #define PROVIDER(kind, name, guid) kind,

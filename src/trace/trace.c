@@ -71,9 +71,9 @@ uint32_t trace_add_text(struct trace *trace, const char *text)
 
 uint32_t trace_add_foreign_provider(struct trace *trace, const char *name, size_t len)
 {
-	static const char own[] = "Spoor";
+	const char *own = provider_name(PROVIDER_SPOOR);
 	static const char mark[] = " (of a program)";
-	bool taken = len >= sizeof(own) - 1 && memcmp(name, own, sizeof(own) - 1) == 0;
+	bool taken = len >= strlen(own) && memcmp(name, own, strlen(own)) == 0;
 
 	for (int kind = PROVIDER_UNIVERSAL_SYSTEM; !taken && kind <= PROVIDER_SPOOR; kind++)
 		taken = strlen(provider_name((enum provider_kind)kind)) == len &&

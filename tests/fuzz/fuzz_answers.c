@@ -15,7 +15,9 @@
 #include "report/answer_report.h"
 #include "report/answer_summary.h"
 #include "trace/event.h"
+#include "trace/provider_kind.h"
 #include "trace/report.h"
+#include "trace/source_event.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 #include "unit/json_check.h"
@@ -23,9 +25,9 @@
 #define NS_PER_MS  1000000u
 #define IS_REQUEST 2u
 
-static const char *const sources[] = { REQUEST_PROVIDER, REQUEST_PROVIDER_HOSTING,
-	"System.Net.Http", "System.Net.NameResolution", "System.Net.Security", "System.Net.Sockets",
-	"System.Threading.Tasks.TplEventSource" };
+static const char *const sources[] = { PROVIDER_KESTREL_NAME, PROVIDER_HOSTING_NAME,
+	PROVIDER_HTTP_NAME, PROVIDER_NAME_RESOLUTION_NAME, PROVIDER_SECURITY_NAME,
+	PROVIDER_SOCKETS_NAME, PROVIDER_TASKS_NAME };
 
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
@@ -41,7 +43,8 @@ static void pass(struct trace *trace, struct answers *answers, struct cursor *c)
 		abort();
 	schema->provider_kind = high & IS_REQUEST ? PROVIDER_OTHER : PROVIDER_CLR;
 	schema->provider = trace_add_text(trace, sources[(high >> 4) % SOURCES]);
-	schema->name = trace_add_text(trace, low == REQUEST_START ? "RequestStart" : "RequestStop");
+	schema->name = trace_add_text(trace,
+		low == SOURCE_ID_HOSTING_REQUEST_START ? "RequestStart" : "RequestStop");
 	schema->event_id = low | (high & 1u) << 8;
 	schema->version = high & IS_REQUEST ? 0 : high >> 4;
 	const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 1, at_ms & 4u };

@@ -16,6 +16,7 @@
 #include "counters/counters_metrics.h"
 #include "counters/counters_rows.h"
 #include "counters/counters_table.h"
+#include "trace/provider_kind.h"
 #include "trace/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -93,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (size >= 4) {
 		size_t payload = (size_t)data[2] | (size_t)data[3] << 8;
 		struct schema schema = {
-			.provider = strtab_add_z(&strings, data[0] ? METRICS_PROVIDER : "E"),
+			.provider = strtab_add_z(&strings, data[0] ? PROVIDER_METRICS_NAME : "E"),
 			.name = strtab_add_z(&strings, data[0] ? "" : "EventCounters"),
 			.event_id = data[0],
 			.version = data[1],

@@ -13,6 +13,7 @@
 #include "counters/counter_choice.h"
 #include "counters/counter_feed.h"
 #include "counters/counters.h"
+#include "trace/provider_kind.h"
 #include "trace/schema.h"
 
 #define FILETIME_SECOND UINT64_C(10000000)
@@ -92,7 +93,7 @@ static void lay_out(struct bytes *out, const char *const *parts)
 static int take(struct bench *b, uint32_t id, uint8_t version, const char *const *parts)
 {
 	struct schema schema = {
-		.provider = strtab_add_z(&b->strings, METRICS_PROVIDER),
+		.provider = strtab_add_z(&b->strings, PROVIDER_METRICS_NAME),
 		.event_id = id,
 		.version = version,
 	};

@@ -1,4 +1,6 @@
 /* Requests by route: pairs by the request's id, ids in paths, percentiles, and a bound of the routes. */
+#include "trace/provider_kind.h"
+#include "trace/source_event.h"
 #include "unit/answers_fixture.h"
 
 #include <stdio.h>
@@ -7,9 +9,10 @@ static void pass(struct fixture *f, uint64_t at_ms, bool begins, const char *id,
 {
 	struct bytes payload = { 0 };
 	const struct schema schema = { .provider_kind = PROVIDER_OTHER,
-		.provider = trace_add_text(&f->trace, REQUEST_PROVIDER),
+		.provider = trace_add_text(&f->trace, PROVIDER_KESTREL_NAME),
 		.name = trace_add_text(&f->trace, begins ? "RequestStart" : "RequestStop"),
-		.event_id = begins ? REQUEST_START : REQUEST_STOP };
+		.event_id =
+			begins ? SOURCE_ID_HOSTING_REQUEST_START : SOURCE_ID_HOSTING_REQUEST_STOP };
 
 	fixture_utf16(&payload, "connection");
 	fixture_utf16(&payload, id);
@@ -58,9 +61,10 @@ static void pass_hosting(struct fixture *f, uint64_t at_ms, bool begins, uint8_t
 	const uint8_t ids[EVENT_ACTIVITY_SIZE] = { activity };
 	struct bytes payload = { 0 };
 	const struct schema schema = { .provider_kind = PROVIDER_OTHER,
-		.provider = trace_add_text(&f->trace, REQUEST_PROVIDER_HOSTING),
+		.provider = trace_add_text(&f->trace, PROVIDER_HOSTING_NAME),
 		.name = trace_add_text(&f->trace, begins ? "RequestStart" : "RequestStop"),
-		.event_id = begins ? REQUEST_START : REQUEST_STOP };
+		.event_id =
+			begins ? SOURCE_ID_HOSTING_REQUEST_START : SOURCE_ID_HOSTING_REQUEST_STOP };
 
 	if (begins) {
 		fixture_utf16(&payload, "GET");

@@ -1,4 +1,6 @@
 /* Starts of processes: the steps, what the time between them went into, and what is left out. */
+#include "trace/provider_kind.h"
+#include "trace/source_event.h"
 #include "unit/answers_fixture.h"
 
 static void step(struct fixture *f, uint64_t written_ms, const char *name, uint64_t at_ms)
@@ -67,7 +69,7 @@ static void hosting(struct fixture *f, uint64_t at_ms, uint32_t id, const char *
 
 	fixture_event(f, at_ms,
 		&(struct schema){ .provider_kind = PROVIDER_OTHER,
-			.provider = trace_add_text(&f->trace, REQUEST_PROVIDER_HOSTING),
+			.provider = trace_add_text(&f->trace, PROVIDER_HOSTING_NAME),
 			.name = trace_add_text(&f->trace, name),
 			.event_id = id },
 		NULL, &payload);
@@ -105,12 +107,12 @@ static void start_server(struct fixture *f)
 	loaded(f, 93, 6, "Main");
 	loaded(f, 95, 5, "Main");
 	loaded(f, 96, 9, "Early"); /* its begin is not known */
-	hosting(f, 200, REQUEST_SERVER_READY, "ServerReady");
-	hosting(f, 300, REQUEST_STOP, "RequestStop"); /* of no request */
-	hosting(f, 400, REQUEST_START, "RequestStart");
+	hosting(f, 200, SOURCE_ID_HOSTING_SERVER_READY, "ServerReady");
+	hosting(f, 300, SOURCE_ID_HOSTING_REQUEST_STOP, "RequestStop"); /* of no request */
+	hosting(f, 400, SOURCE_ID_HOSTING_REQUEST_START, "RequestStart");
 	jitting(f, 410, 8, "Get");
 	loaded(f, 420, 8, "Get");
-	hosting(f, 450, REQUEST_STOP, "RequestStop");
+	hosting(f, 450, SOURCE_ID_HOSTING_REQUEST_STOP, "RequestStop");
 	jitting(f, 500, 10, "After");
 	loaded(f, 510, 10, "After");
 }
