@@ -160,7 +160,7 @@ static int compare_events(const void *a, const void *b)
 }
 
 /* The collections in progress in one process. Rows are NO_ROW when there is none. */
-struct progress {
+struct collection_progress {
 	uint64_t suspend_begin_ns; /* 0: the threads are not suspended for a collection */
 	uint64_t suspend_end_ns;   /* 0: not all of them are suspended yet */
 	uint32_t background;       /* until its GCEnd */
@@ -169,7 +169,8 @@ struct progress {
 };
 
 /* The threads run again. The pause is of the collection that began in it, else of the background. */
-static void end_pause(struct collections *collections, struct progress *now, uint64_t time_ns)
+static void end_pause(struct collections *collections, struct collection_progress *now,
+	uint64_t time_ns)
 {
 	uint32_t row = now->paused_for != NO_ROW ? now->paused_for : now->background;
 
@@ -183,7 +184,7 @@ static void end_pause(struct collections *collections, struct progress *now, uin
 	now->paused_for = NO_ROW;
 }
 
-static int begin_collection(struct collections *collections, struct progress *now,
+static int begin_collection(struct collections *collections, struct collection_progress *now,
 	const struct collection_event *event)
 {
 	uint32_t row = collections->rows.count;
@@ -204,8 +205,8 @@ static int begin_collection(struct collections *collections, struct progress *no
 }
 
 /* GCEnd names its collection by number; of a collection that began before the recording, none. */
-static void end_collection(struct collections *collections, struct progress *now, uint32_t first,
-	const struct collection_event *event)
+static void end_collection(struct collections *collections, struct collection_progress *now,
+	uint32_t first, const struct collection_event *event)
 {
 	now->ended = NO_ROW;
 	for (uint32_t i = collections->rows.count; i > first && now->ended == NO_ROW; i--)
@@ -217,7 +218,7 @@ static void end_collection(struct collections *collections, struct progress *now
 		now->background = NO_ROW;
 }
 
-static void take_stats(struct collections *collections, struct progress *now,
+static void take_stats(struct collections *collections, struct collection_progress *now,
 	const struct collection_event *event)
 {
 	if (now->ended == NO_ROW)
@@ -231,7 +232,7 @@ static void take_stats(struct collections *collections, struct progress *now,
 }
 
 /* It comes before GCEnd; each heap has its own. */
-static void take_history(struct collections *collections, const struct progress *now,
+static void take_history(struct collections *collections, const struct collection_progress *now,
 	const struct collection_event *event)
 {
 	uint32_t row = now->paused_for != NO_ROW ? now->paused_for : now->background;
@@ -246,7 +247,9 @@ static void take_history(struct collections *collections, const struct progress 
 static int pair_events(struct collections *collections, const struct collection_event *events,
 	uint32_t count)
 {
-	struct progress now = { .background = NO_ROW, .paused_for = NO_ROW, .ended = NO_ROW };
+	struct collection_progress now = {
+		.background = NO_ROW, .paused_for = NO_ROW, .ended = NO_ROW
+	};
 	uint32_t first = collections->rows.count;
 	int error = 0;
 

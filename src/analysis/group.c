@@ -24,7 +24,7 @@ struct grouping {
 	bool with_callers;
 };
 
-struct sort_context {
+struct group_order {
 	const struct trace *trace;
 	bool by_total;
 };
@@ -123,7 +123,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
  */
 static int compare_groups(const void *left, const void *right, void *context)
 {
-	const struct sort_context *sort = context;
+	const struct group_order *sort = context;
 	const struct report_group *a = left;
 	const struct report_group *b = right;
 	int order = sort->by_total ? compare_numbers(a->total_ns, b->total_ns)
@@ -149,7 +149,7 @@ int group_count(struct report *report, const struct profile *profile, const stru
 		.profile = profile,
 		.names = names,
 		.with_callers = form != GROUP_SELF_ONLY };
-	struct sort_context sort = { .trace = profile->trace, .by_total = form == GROUP_BY_TOTAL };
+	struct group_order sort = { .trace = profile->trace, .by_total = form == GROUP_BY_TOTAL };
 	int error = 0;
 
 	g.place_of = calloc((size_t)names->functions.count + 1, sizeof(*g.place_of));

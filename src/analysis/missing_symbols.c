@@ -44,7 +44,7 @@ int missing_symbols_event(void *context, const struct event *event)
 		       : -ENOMEM;
 }
 
-struct search {
+struct missing_search {
 	struct missing_symbols *missing;
 	const struct symbolmap *names;
 	struct map images;    /* build id, or path -> image + 1 */
@@ -53,7 +53,7 @@ struct search {
 };
 
 /* Index plus one; 0: no memory. */
-static uint32_t image_of(struct search *search, const struct mapping *mapping)
+static uint32_t image_of(struct missing_search *search, const struct mapping *mapping)
 {
 	struct missing_symbols *missing = search->missing;
 	/* Of one path there may be several files. */
@@ -81,7 +81,7 @@ static bool is_bounds_name(const struct trace *trace, const struct symbol *symbo
 }
 
 /* Counts a function of the image once. False: no memory. */
-static bool count_function(struct search *search, uint32_t image, uint64_t offset)
+static bool count_function(struct missing_search *search, uint32_t image, uint64_t offset)
 {
 	uint64_t key = hash_u64(offset ^ hash_u64(image));
 
@@ -92,7 +92,7 @@ static bool count_function(struct search *search, uint32_t image, uint64_t offse
 }
 
 /* Adds the address if it lacks a symbol: its index plus one, or NOT_MISSING. 0: no memory. */
-static uint32_t look_up(struct search *search, uint32_t process, uint64_t address)
+static uint32_t look_up(struct missing_search *search, uint32_t process, uint64_t address)
 {
 	struct missing_symbols *missing = search->missing;
 	const struct trace *trace = missing->trace;
@@ -119,7 +119,8 @@ static uint32_t look_up(struct search *search, uint32_t process, uint64_t addres
 		       : 0;
 }
 
-static bool count_frame(struct search *search, uint32_t process, uint64_t address, uint64_t count)
+static bool count_frame(struct missing_search *search, uint32_t process, uint64_t address,
+	uint64_t count)
 {
 	struct missing_symbols *missing = search->missing;
 	uint64_t key = hash_u64(address + ((uint64_t)process << 48));
@@ -201,7 +202,7 @@ static int put_in_order(struct missing_symbols *missing)
 
 int missing_symbols_find(struct missing_symbols *missing, const struct symbolmap *names)
 {
-	struct search search = { .missing = missing, .names = names };
+	struct missing_search search = { .missing = missing, .names = names };
 	bool done = true;
 
 	for (uint32_t i = 0; i < missing->stacks.count && done; i++) {

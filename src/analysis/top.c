@@ -16,7 +16,7 @@ struct sum {
 	uint32_t process_mark; /* the last process that it was touched for */
 };
 
-struct sort_context {
+struct top_order {
 	const struct trace *trace;
 	const struct symbolmap *names;
 	enum top_sort by;
@@ -30,7 +30,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 /* Equal numbers go by name, so that the same recording gives the same report. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
-	const struct sort_context *sort = context;
+	const struct top_order *sort = context;
 	const struct report_row *a = left;
 	const struct report_row *b = right;
 	const struct function *f = &sort->names->functions.items[a->function];
@@ -117,7 +117,7 @@ static int count_process(struct report *report, const struct profile *profile,
 int top_count(struct report *report, const struct profile *profile, const struct symbolmap *names,
 	enum top_sort by)
 {
-	struct sort_context sort = { .trace = profile->trace, .names = names, .by = by };
+	struct top_order sort = { .trace = profile->trace, .names = names, .by = by };
 	struct sum *sums = calloc((size_t)names->functions.count + 1, sizeof(*sums));
 	int error = sums ? 0 : -ENOMEM;
 	uint32_t at = 0;

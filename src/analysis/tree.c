@@ -17,7 +17,7 @@
 #include "trace/trace.h"
 
 /* A stack as the tree sees it: from which end, and from where on. */
-struct path {
+struct tree_path {
 	const uint32_t *functions; /* leaf first */
 	const uint32_t *bodies;    /* the same, as they were compiled */
 	uint32_t count;
@@ -25,8 +25,8 @@ struct path {
 	uint32_t stack;   /* in the profile */
 };
 
-struct paths {
-	VEC(struct path) list;
+struct tree_paths {
+	VEC(struct tree_path) list;
 	VEC(uint32_t) nodes; /* of the path before, by step */
 };
 
@@ -66,7 +66,7 @@ bool tree_name_matches(const char *pattern, const char *name)
 }
 
 /* Steps that two paths have in common; the process is not counted. */
-static uint32_t common_steps(const struct path *a, const struct path *b, bool from_leaf)
+static uint32_t common_steps(const struct tree_path *a, const struct tree_path *b, bool from_leaf)
 {
 	uint32_t most = a->count < b->count ? a->count : b->count;
 	uint32_t i = 0;
@@ -87,12 +87,12 @@ static uint32_t common_steps(const struct path *a, const struct path *b, bool fr
 	return i;
 }
 
-static uint32_t path_step(const struct path *path, uint32_t at, bool from_leaf)
+static uint32_t path_step(const struct tree_path *path, uint32_t at, bool from_leaf)
 {
 	return path->functions[from_leaf ? at : path->count - 1 - at];
 }
 
-static int compare_paths(const struct path *a, const struct path *b, bool from_leaf)
+static int compare_paths(const struct tree_path *a, const struct tree_path *b, bool from_leaf)
 {
 	if (a->process != b->process)
 		return a->process < b->process ? -1 : 1;
@@ -113,8 +113,9 @@ static int compare_from_root(const void *a, const void *b)
 }
 
 /* Adds the path after that of `before`, sharing their common prefix. False without memory. */
-static bool add_path(struct call_tree *tree, struct paths *paths, const struct symbolmap *names,
-	const struct path *before, const struct path *path, const struct profile_stack *stack)
+static bool add_path(struct call_tree *tree, struct tree_paths *paths,
+	const struct symbolmap *names, const struct tree_path *before, const struct tree_path *path,
+	const struct profile_stack *stack)
 {
 	uint32_t processes = tree->by_process ? 1 : 0;
 	uint32_t shared = 0;
@@ -189,7 +190,7 @@ int tree_build(struct call_tree *tree, const struct profile *profile, const stru
 	bool by_process = form == TREE_BY_PROCESS || form == TREE_BY_PROCESS_NAME;
 	uint8_t *matches = NULL;
 	uint32_t *first = NULL;
-	struct paths paths = { 0 };
+	struct tree_paths paths = { 0 };
 	int error = call_tree_init(tree, by_process, from_leaf);
 
 	if (error)
@@ -206,7 +207,7 @@ int tree_build(struct call_tree *tree, const struct profile *profile, const stru
 	}
 	for (uint32_t i = 0; i < profile->stacks.count && !error; i++) {
 		const struct profile_stack *stack = &profile->stacks.items[i];
-		struct path path = { .functions = profile->functions.items + stack->at,
+		struct tree_path path = { .functions = profile->functions.items + stack->at,
 			.bodies = profile->bodies.items + stack->at,
 			.count = stack->frame_count,
 			.stack = i };
@@ -224,7 +225,7 @@ int tree_build(struct call_tree *tree, const struct profile *profile, const stru
 		qsort(paths.list.items, paths.list.count, sizeof(paths.list.items[0]),
 			from_leaf ? compare_from_leaf : compare_from_root);
 	for (uint32_t i = 0; i < paths.list.count && !error; i++) {
-		const struct path *path = &paths.list.items[i];
+		const struct tree_path *path = &paths.list.items[i];
 		if (!add_path(tree, &paths, names, i ? path - 1 : NULL, path,
 			    &profile->stacks.items[path->stack]))
 			error = -ENOMEM;

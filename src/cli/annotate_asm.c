@@ -25,7 +25,7 @@ static const char *const why_not[] = {
 };
 
 /* What is open while the code is found. */
-struct assembly {
+struct disassembly {
 	struct instructions instructions;
 	struct disassembler *disassembler;
 	struct bytes code;    /* of all bodies */
@@ -35,8 +35,8 @@ struct assembly {
 	struct symbol_cache cache;
 };
 
-static int want_lines(struct assembly *a, const struct instruction_body *body, const uint8_t *code,
-	uint32_t size)
+static int want_lines(struct disassembly *a, const struct instruction_body *body,
+	const uint8_t *code, uint32_t size)
 {
 	struct instruction instruction;
 	int result = 0;
@@ -48,7 +48,7 @@ static int want_lines(struct assembly *a, const struct instruction_body *body, c
 	return result;
 }
 
-static int load(struct assembly *a, struct selection *s)
+static int load(struct disassembly *a, struct selection *s)
 {
 	int result = precompiled_load(&s->trace, &a->cache);
 
@@ -72,7 +72,7 @@ static int load(struct assembly *a, struct selection *s)
 	return result;
 }
 
-static int find_lines(struct assembly *a, struct selection *s)
+static int find_lines(struct disassembly *a, struct selection *s)
 {
 	int result = line_names_find(&a->lines, &s->names, &a->cache);
 
@@ -82,7 +82,7 @@ static int find_lines(struct assembly *a, struct selection *s)
 int annotate_asm(struct selection *s, const char *pattern, const struct annotation_options *options,
 	bool json, struct bytes *out, bool *ret_found, struct diag *diag)
 {
-	struct assembly a = { .lines = { .trace = &s->trace }, .cache = { .fd = -1 } };
+	struct disassembly a = { .lines = { .trace = &s->trace }, .cache = { .fd = -1 } };
 	int result = instructions_count(&a.instructions, &s->profile, &s->names, pattern);
 
 	*ret_found = a.instructions.functions.count != 0;

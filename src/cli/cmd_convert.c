@@ -27,7 +27,7 @@
 #include "cli/option_list.h"
 
 /* The state while a recording is converted. */
-struct conversion {
+struct convert_run {
 	struct trace trace;
 	struct symbolmap map;
 	struct line_names lines;
@@ -48,7 +48,7 @@ static int on_event(void *context, const struct event *event)
 	return files->samples.error;
 }
 
-static int open_folder(struct conversion *c, const char *folder, struct diag *diag)
+static int open_folder(struct convert_run *c, const char *folder, struct diag *diag)
 {
 	int result = output_folder_make(folder, false, diag);
 
@@ -60,7 +60,7 @@ static int open_folder(struct conversion *c, const char *folder, struct diag *di
 	return output_file_open_regular(&c->samples, c->path, diag);
 }
 
-static int convert(struct conversion *c, const struct convert_values *values, const char *path,
+static int convert(struct convert_run *c, const struct convert_values *values, const char *path,
 	struct diag *diag)
 {
 	int result = trace_init(&c->trace);
@@ -104,7 +104,7 @@ static int convert(struct conversion *c, const struct convert_values *values, co
 	return result == 0 ? output_file_keep(&c->samples, diag) : result;
 }
 
-static void say_done(const struct conversion *c, const char *recording)
+static void say_done(const struct convert_run *c, const char *recording)
 {
 	const struct perf_files *files = &c->files;
 	cleanup(bytes_done) struct bytes folder = { 0 };
@@ -132,7 +132,7 @@ static void say_done(const struct conversion *c, const char *recording)
 	fprintf(stderr, "%s\n", bytes_z(&again));
 }
 
-static void close_conversion(struct conversion *c)
+static void close_conversion(struct convert_run *c)
 {
 	output_file_close(&c->samples);
 	symbol_cache_close(&c->cache);
@@ -146,7 +146,7 @@ static void close_conversion(struct conversion *c)
 int cmd_convert(const struct verb *self, int argc, char **argv)
 {
 	struct convert_values values = { 0 };
-	struct conversion conversion = { .samples = { .fd = -1 }, .cache = { .fd = -1 } };
+	struct convert_run conversion = { .samples = { .fd = -1 }, .cache = { .fd = -1 } };
 	char path[PATH_MAX];
 	struct arguments args;
 	struct diag diag = { 0 };

@@ -22,14 +22,14 @@
 #include "cli/option_list.h"
 
 /* One process's variables, on their way out. */
-struct listing {
+struct env_listing {
 	const struct arguments *wanted; /* names or patterns; none: all */
 	/* in the order of `wanted`; its `wanted` is NULL once a variable was found */
 	VEC(struct nearest) missing;
 	VEC(char *) variables; /* "NAME=value", owned */
 };
 
-static bool listing_begin(struct listing *listing)
+static bool listing_begin(struct env_listing *listing)
 {
 	for (uint32_t i = 0; i < listing->wanted->words.count; i++) {
 		const struct nearest near = { .wanted = listing->wanted->words.items[i] };
@@ -39,7 +39,7 @@ static bool listing_begin(struct listing *listing)
 	return true;
 }
 
-static bool is_wanted(struct listing *listing, const char *variable)
+static bool is_wanted(struct env_listing *listing, const char *variable)
 {
 	char name[256];
 	size_t len = strcspn(variable, "=");
@@ -65,7 +65,7 @@ static bool is_wanted(struct listing *listing, const char *variable)
 }
 
 /* EXIT_FAILED when a requested variable is not set. */
-static int say_missing(const struct listing *listing, const struct target *target)
+static int say_missing(const struct env_listing *listing, const struct target *target)
 {
 	int code = EXIT_DONE;
 
@@ -87,7 +87,7 @@ static int say_missing(const struct listing *listing, const struct target *targe
 
 static int keep(void *user, const char *variable)
 {
-	struct listing *listing = user;
+	struct env_listing *listing = user;
 
 	if (!is_wanted(listing, variable))
 		return 0;
@@ -103,7 +103,7 @@ static int compare_texts(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-static void listing_done(struct listing *listing)
+static void listing_done(struct env_listing *listing)
 {
 	for (uint32_t i = 0; i < listing->variables.count; i++)
 		free(listing->variables.items[i]);
@@ -111,7 +111,8 @@ static void listing_done(struct listing *listing)
 	vec_done(&listing->missing);
 }
 
-static int read_environment(const struct target *target, struct listing *listing, struct diag *diag)
+static int read_environment(const struct target *target, struct env_listing *listing,
+	struct diag *diag)
 {
 	const struct ipc_request request = { .command = IPC_PROCESS_ENVIRONMENT };
 	struct exchange exchange = { 0 };
@@ -129,7 +130,7 @@ static int read_environment(const struct target *target, struct listing *listing
 	return result;
 }
 
-static void add_lines(const struct listing *listing, const struct target *target, bool several,
+static void add_lines(const struct env_listing *listing, const struct target *target, bool several,
 	struct bytes *out)
 {
 	if (several) {
@@ -144,7 +145,7 @@ static void add_lines(const struct listing *listing, const struct target *target
 	}
 }
 
-static void add_json(struct json *j, const struct listing *listing, const struct target *target)
+static void add_json(struct json *j, const struct env_listing *listing, const struct target *target)
 {
 	json_object(j, NULL);
 	json_u64(j, "pid", target->pid);
@@ -175,7 +176,7 @@ static int list(const struct env_values *values, const struct arguments *args,
 		json_array(&json, "processes");
 	}
 	vec_each(target, &targets->list) {
-		struct listing listing = { .wanted = args };
+		struct env_listing listing = { .wanted = args };
 		struct diag diag = { 0 };
 		if (!listing_begin(&listing))
 			diag_set(&diag, -ENOMEM, "cannot list the environment: %m");

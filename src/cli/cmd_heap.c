@@ -50,7 +50,7 @@
 #include "cli/option_list.h"
 
 /* One heap, its report, and what the report borrows. */
-struct heap {
+struct heap_run {
 	struct heap_graph graph;
 	struct heap_report report;
 	struct bytes process;
@@ -58,7 +58,7 @@ struct heap {
 	struct gcdump_origin origin;
 };
 
-static void heap_done(struct heap *heap)
+static void heap_done(struct heap_run *heap)
 {
 	heap_report_done(&heap->report);
 	heap_graph_done(&heap->graph);
@@ -68,7 +68,7 @@ static void heap_done(struct heap *heap)
 /* ---- reports ---- */
 
 /* All results that the options request of one heap; `type_name` NULL: its types. */
-static int analyse(const struct heap_values *values, struct heap *heap, const char *type_name,
+static int analyse(const struct heap_values *values, struct heap_run *heap, const char *type_name,
 	struct diag *diag)
 {
 	struct heap_order order;
@@ -94,7 +94,7 @@ static int analyse(const struct heap_values *values, struct heap *heap, const ch
 	return -ENOENT;
 }
 
-static int print_heap(const struct heap_values *values, const struct heap *heap,
+static int print_heap(const struct heap_values *values, const struct heap_run *heap,
 	const char *type_name)
 {
 	uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
@@ -117,7 +117,7 @@ static int print_heap(const struct heap_values *values, const struct heap *heap,
 
 /* ---- files ---- */
 
-static int load(const char *path, struct heap *heap, struct diag *diag)
+static int load(const char *path, struct heap_run *heap, struct diag *diag)
 {
 	struct input in;
 	struct gcdump_origin *origin = &heap->origin;
@@ -150,14 +150,14 @@ static int load(const char *path, struct heap *heap, struct diag *diag)
 }
 
 /* Part of a heap is reported, with a warning and the exit code of a failure. */
-static bool is_partial(const struct heap *heap)
+static bool is_partial(const struct heap_run *heap)
 {
 	return heap->report.missing && *heap->report.missing;
 }
 
 static int report_file(const struct heap_values *values, const char *path, const char *type_name)
 {
-	struct heap heap = { 0 };
+	struct heap_run heap = { 0 };
 	struct diag diag = { 0 };
 	int result = load(path, &heap, &diag);
 
@@ -174,8 +174,8 @@ static int report_file(const struct heap_values *values, const char *path, const
 static int compare_files(const struct heap_values *values, const char *before_path,
 	const char *after_path)
 {
-	struct heap before = { 0 };
-	struct heap after = { 0 };
+	struct heap_run before = { 0 };
+	struct heap_run after = { 0 };
 	struct diag diag = { 0 };
 	int result = load(before_path, &before, &diag);
 
@@ -244,14 +244,14 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 	return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-struct progress {
+struct heap_progress {
 	bool shown;
 	bool terminal;
 };
 
 static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 {
-	struct progress *progress = context;
+	struct heap_progress *progress = context;
 	cleanup(bytes_done) struct bytes line = { 0 };
 
 	if (!progress->terminal)
@@ -264,7 +264,7 @@ static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 }
 
 static int name_file(const struct heap_values *values, const struct target *target, bool several,
-	struct heap *heap, struct diag *diag)
+	struct heap_run *heap, struct diag *diag)
 {
 	char stem[64];
 	char stamp[OUTPUT_STAMP_ROOM];
@@ -285,7 +285,7 @@ static int name_file(const struct heap_values *values, const struct target *targ
 }
 
 /* "shop.gcdump" becomes "shop.incomplete.gcdump". A pipe or device keeps its name. */
-static int mark_name(struct heap *heap, struct diag *diag)
+static int mark_name(struct heap_run *heap, struct diag *diag)
 {
 	struct stat status;
 	char suffix[] = GCDUMP_SUFFIX;
@@ -303,7 +303,7 @@ static int mark_name(struct heap *heap, struct diag *diag)
 	return 0;
 }
 
-static int save(struct heap *heap, const struct target *target, bool quiet, struct diag *diag)
+static int save(struct heap_run *heap, const struct target *target, bool quiet, struct diag *diag)
 {
 	struct box box;
 	struct output_file out;
@@ -333,7 +333,7 @@ static int save(struct heap *heap, const struct target *target, bool quiet, stru
 	return result;
 }
 
-static void tell_saved(const struct heap *heap)
+static void tell_saved(const struct heap_run *heap)
 {
 	cleanup(bytes_done) struct bytes line = { 0 };
 
@@ -347,12 +347,12 @@ static void tell_saved(const struct heap *heap)
 static int take(const struct heap_values *values, const struct target *target, bool several,
 	struct guard *guard, struct pollfd *watched, const char *type_name)
 {
-	struct heap heap = { 0 };
+	struct heap_run heap = { 0 };
 	struct diag diag = { 0 };
 	struct dotnet_target port;
 	struct heap_snapshot_result snapshot = { .missing = "" };
 	struct screen screen;
-	struct progress progress = { 0 };
+	struct heap_progress progress = { 0 };
 	struct heap_snapshot_options options = {
 		.target = &port,
 		.guard = guard,

@@ -151,12 +151,12 @@ static void add_command(struct bytes *out, const struct target *target, bool who
 }
 
 /* A row of the table; its texts are owned by it. */
-struct row {
+struct ps_row {
 	struct bytes cell[COLUMN_COUNT];
 	struct bytes note; /* after the command */
 };
 
-static void fill_row(struct row *row, const struct target *target, bool whole, uint64_t now_ns)
+static void fill_row(struct ps_row *row, const struct target *target, bool whole, uint64_t now_ns)
 {
 	struct bytes *cell = row->cell;
 
@@ -185,7 +185,7 @@ static void fill_row(struct row *row, const struct target *target, bool whole, u
 	}
 }
 
-static void row_done(struct row *row)
+static void row_done(struct ps_row *row)
 {
 	for (unsigned i = 0; i < COLUMN_COUNT; i++)
 		bytes_done(&row->cell[i]);
@@ -229,8 +229,8 @@ struct layout {
 	size_t before;              /* columns before the command */
 };
 
-static void make_layout(struct row *rows, uint32_t count, const struct screen *screen, bool whole,
-	struct layout *ret_layout)
+static void make_layout(struct ps_row *rows, uint32_t count, const struct screen *screen,
+	bool whole, struct layout *ret_layout)
 {
 	struct layout layout = { .before = 0 };
 
@@ -265,7 +265,7 @@ static void add_head(const struct layout *layout, struct bytes *out)
 	bytes_printf(out, "%s\n", columns[COLUMN_COMMAND].head);
 }
 
-static void add_row(struct row *row, const struct layout *layout, const struct screen *screen,
+static void add_row(struct ps_row *row, const struct layout *layout, const struct screen *screen,
 	bool whole, struct bytes *out)
 {
 	for (unsigned c = 0; c < COLUMN_COMMAND; c++) {
@@ -296,7 +296,7 @@ static void add_row(struct row *row, const struct layout *layout, const struct s
 static void print_table(const struct targets *targets, const struct screen *screen, bool whole)
 {
 	uint32_t count = targets->list.count;
-	struct row *rows = calloc((size_t)count + 1, sizeof(*rows));
+	struct ps_row *rows = calloc((size_t)count + 1, sizeof(*rows));
 	cleanup(bytes_done) struct bytes out = { 0 };
 	uint64_t now_ns = clock_monotonic_ns();
 	struct layout layout;

@@ -26,13 +26,13 @@
 #include "cli/option_list.h"
 
 /* What --sort means: an order of the tables, or keys to add up by. */
-struct sorting {
+struct report_sorting {
 	enum top_sort order;
 	unsigned keys; /* enum report_group_key */
 };
 
 /* NULL, or the key that is none. Our own words and perf's. */
-static const char *parse_sort(const char *text, struct sorting *ret_sorting, size_t *ret_len)
+static const char *parse_sort(const char *text, struct report_sorting *ret_sorting, size_t *ret_len)
 {
 	static const struct {
 		const char *word;
@@ -53,7 +53,7 @@ static const char *parse_sort(const char *text, struct sorting *ret_sorting, siz
 		{ "function", GROUP_FUNCTION, TOP_SELF },
 	};
 
-	*ret_sorting = (struct sorting){ 0 };
+	*ret_sorting = (struct report_sorting){ 0 };
 	for (const char *at = text;; at += *ret_len + 1) {
 		size_t i = 0;
 		*ret_len = strcspn(at, ",");
@@ -129,14 +129,14 @@ static int write_answer(const struct report_values *values, enum answer answer,
 }
 
 /* The tables of functions have a summary of the runtimes' events above them. */
-static bool has_summary(const struct report_values *values, const struct sorting *sorting,
+static bool has_summary(const struct report_values *values, const struct report_sorting *sorting,
 	enum answer answer)
 {
 	return !values->selection.events.list.count && answer == ANSWER_COUNT && !values->json &&
 	       !values->tree && !values->callers && !sorting->keys;
 }
 
-static int write_report(const struct report_values *values, const struct sorting *sorting,
+static int write_report(const struct report_values *values, const struct report_sorting *sorting,
 	double least_share, struct selection *s)
 {
 	struct call_tree tree = { 0 };
@@ -198,7 +198,7 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 	struct answers answers = { 0 };
 	enum answer answer;
 	bool several;
-	struct sorting sorting = { 0 };
+	struct report_sorting sorting = { 0 };
 	double least_share = 0;
 	const char *bad_key;
 	size_t len;

@@ -15,7 +15,7 @@
 #define CRC_FILE_MAX (UINT64_C(256) << 20)
 #define PATH_LEN_MAX 4096u
 
-struct finding {
+struct debug_file_search {
 	const struct elf *image;
 	const char *path; /* of the image; NULL unknown */
 	const struct symbol_search *search;
@@ -56,7 +56,7 @@ static bool is_debug_file_of(const struct elf *image, const struct elf *debug,
 }
 
 /* Takes ownership of fd. */
-static bool offer(const struct finding *finding, int opened)
+static bool offer(const struct debug_file_search *finding, int opened)
 {
 	cleanup(closep) int fd = opened;
 	struct image_file file;
@@ -70,7 +70,7 @@ static bool offer(const struct finding *finding, int opened)
 	return taken;
 }
 
-static bool try_path(const struct finding *finding, const char *path)
+static bool try_path(const struct debug_file_search *finding, const char *path)
 {
 	for (size_t i = 0; i < finding->search->root_count; i++) {
 		const struct symbol_root *root = &finding->search->roots[i];
@@ -94,7 +94,7 @@ static bool make_path(char *path, const char *format, ...)
 	return len >= 0 && (size_t)len < PATH_LEN_MAX;
 }
 
-static bool try_here(const struct finding *finding, const char *path)
+static bool try_here(const struct debug_file_search *finding, const char *path)
 {
 	const struct symbol_root *root = &finding->search->dir_root;
 	int fd = root->open_file(root->context, path);
@@ -102,7 +102,7 @@ static bool try_here(const struct finding *finding, const char *path)
 	return fd >= 0 && offer(finding, fd);
 }
 
-static bool try_dirs(const struct finding *finding, const char *build_id)
+static bool try_dirs(const struct debug_file_search *finding, const char *build_id)
 {
 	char path[PATH_LEN_MAX];
 	const char *slash = finding->path ? strrchr(finding->path, '/') : NULL;
@@ -133,8 +133,8 @@ static bool try_dirs(const struct finding *finding, const char *build_id)
 bool debug_file_find(const struct elf *image, const char *path_of_image,
 	const struct symbol_search *search, debug_file_taker *take, void *context)
 {
-	const struct finding finding_of = { image, path_of_image, search, take, context };
-	const struct finding *finding = &finding_of;
+	const struct debug_file_search finding_of = { image, path_of_image, search, take, context };
+	const struct debug_file_search *finding = &finding_of;
 	char build_id[2 * ELF_BUILD_ID_MAX + 1];
 	char path[PATH_LEN_MAX];
 

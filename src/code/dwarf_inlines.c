@@ -29,7 +29,7 @@
 /* What `names` remembers of an entry without a name. */
 #define NO_NAME UINT32_MAX
 
-struct walk {
+struct inline_walk {
 	struct dwarf_inlines *inlines;
 	struct dwarf *dwarf;
 	const struct dwarf_unit *unit;
@@ -45,7 +45,7 @@ struct walk {
 };
 
 /* The attributes of one entry that the walk takes. */
-struct entry {
+struct inline_entry {
 	uint16_t tag;
 	union {
 		struct dwarf_value values[DWARF_SLOTS]; /* by enum dwarf_slot */
@@ -58,10 +58,10 @@ struct entry {
 		};
 	};
 };
-static_assert(offsetof(struct entry, code.ranges) - offsetof(struct entry, values) ==
+static_assert(offsetof(struct inline_entry, code.ranges) - offsetof(struct inline_entry, values) ==
 		      DWARF_SLOT_RANGES * sizeof(struct dwarf_value),
 	"the slots of the code");
-static_assert(offsetof(struct entry, call_line) - offsetof(struct entry, values) ==
+static_assert(offsetof(struct inline_entry, call_line) - offsetof(struct inline_entry, values) ==
 		      DWARF_SLOT_CALL_LINE * sizeof(struct dwarf_value),
 	"the last slot");
 
@@ -82,8 +82,8 @@ static inline uint64_t read_number(struct cursor *c, unsigned size)
 	return number;
 }
 
-static bool read_entry(const struct walk *walk, const struct dwarf_abbrev *abbrev, struct cursor *c,
-	struct entry *entry)
+static bool read_entry(const struct inline_walk *walk, const struct dwarf_abbrev *abbrev,
+	struct cursor *c, struct inline_entry *entry)
 {
 	const struct dwarf_abbrevs *abbrevs = &walk->inlines->abbrevs;
 
@@ -125,7 +125,7 @@ const struct dwarf_inline_call *dwarf_inlines_call(const struct dwarf_inlines *i
 
 /* ---- names ---- */
 
-static uint32_t add_name(struct walk *walk, const char *text)
+static uint32_t add_name(struct inline_walk *walk, const char *text)
 {
 	struct bytes *out = &walk->inlines->text;
 
@@ -185,7 +185,7 @@ static bool read_naming(const struct dwarf *dwarf, const struct dwarf_unit *unit
 }
 
 /* Follows an entry's origins to a name: strtab; 0 if there is none. */
-static uint32_t find_name(struct walk *walk, uint64_t offset)
+static uint32_t find_name(struct inline_walk *walk, uint64_t offset)
 {
 	const char *plain = NULL;
 
@@ -210,7 +210,7 @@ static uint32_t find_name(struct walk *walk, uint64_t offset)
 	return plain && *plain ? add_name(walk, plain) : 0;
 }
 
-static uint32_t name_of(struct walk *walk, uint64_t offset)
+static uint32_t name_of(struct inline_walk *walk, uint64_t offset)
 {
 	struct map *names = &walk->inlines->names;
 	uint32_t known = map_get(names, offset);
@@ -225,8 +225,8 @@ static uint32_t name_of(struct walk *walk, uint64_t offset)
 /* ---- entries ---- */
 
 struct covered {
-	struct walk *walk;
-	const struct entry *entry;
+	struct inline_walk *walk;
+	const struct inline_entry *entry;
 	struct dwarf_inline_call call; /* of an inlined function, once a query is covered */
 	uint32_t from;                 /* the marked queries are among these */
 	uint32_t to;                   /* exclusive */
@@ -235,7 +235,7 @@ struct covered {
 };
 
 /* The first query at or after the address; mostly that of the range before. */
-static uint32_t lower_bound(struct walk *walk, uint64_t address)
+static uint32_t lower_bound(struct inline_walk *walk, uint64_t address)
 {
 	const struct dwarf_line_query *queries = walk->queries;
 	uint32_t at = walk->last;
@@ -251,7 +251,7 @@ static uint32_t lower_bound(struct walk *walk, uint64_t address)
 /* Marks the queries of a function's range, and those in the padding after it. */
 static void mark_range(struct covered *covered, uint32_t from, uint64_t begin, uint64_t end)
 {
-	const struct walk *walk = covered->walk;
+	const struct inline_walk *walk = covered->walk;
 
 	for (uint32_t i = from; i < walk->count; i++) {
 		struct dwarf_line_query *query = &walk->queries[i];
@@ -265,7 +265,7 @@ static void mark_range(struct covered *covered, uint32_t from, uint64_t begin, u
 	}
 }
 
-static bool add_call(const struct walk *walk, const struct dwarf_inline_call *of,
+static bool add_call(const struct inline_walk *walk, const struct dwarf_inline_call *of,
 	struct dwarf_line_query *query)
 {
 	struct dwarf_inlines *inlines = walk->inlines;
@@ -282,7 +282,7 @@ static bool add_call(const struct walk *walk, const struct dwarf_inline_call *of
 	return true;
 }
 
-static struct dwarf_inline_call call_of(struct walk *walk, const struct entry *entry)
+static struct dwarf_inline_call call_of(struct inline_walk *walk, const struct inline_entry *entry)
 {
 	struct dwarf_inline_call call = { .function = name_of(walk, reference_of(&entry->origin)),
 		.file = entry->call_file.number,
@@ -301,7 +301,7 @@ static struct dwarf_inline_call call_of(struct walk *walk, const struct entry *e
 static bool on_range(void *context, uint64_t begin, uint64_t end)
 {
 	struct covered *covered = context;
-	struct walk *walk = covered->walk;
+	struct inline_walk *walk = covered->walk;
 	uint32_t from = lower_bound(walk, begin);
 
 	if (covered->entry->tag == DW_TAG_SUBPROGRAM) {
@@ -330,7 +330,7 @@ static bool has_code(const struct dwarf_code *code)
 }
 
 /* 1: the entry's children matter; 0: they do not; or -ENOMEM. */
-static int take_entry(struct walk *walk, const struct entry *entry, uint32_t depth)
+static int take_entry(struct inline_walk *walk, const struct inline_entry *entry, uint32_t depth)
 {
 	struct covered covered = { .walk = walk, .entry = entry, .from = UINT32_MAX };
 	bool function = entry->tag == DW_TAG_SUBPROGRAM;
@@ -353,7 +353,7 @@ static int take_entry(struct walk *walk, const struct entry *entry, uint32_t dep
 }
 
 /* Moves past entries that the walk takes nothing of, with their children unless the walk is of all. */
-static void pass_quick(const struct walk *walk, struct cursor *c)
+static void pass_quick(const struct inline_walk *walk, struct cursor *c)
 {
 	const struct dwarf_quick *all = walk->inlines->abbrevs.quick;
 	const uint8_t *unit = walk->dwarf->sections[DWARF_INFO].data + walk->unit->begin;
@@ -384,7 +384,7 @@ static void pass_quick(const struct walk *walk, struct cursor *c)
 }
 
 /* Reads all entries of the unit. 0, -EBADMSG or -ENOMEM. */
-static int walk_unit(struct walk *walk)
+static int walk_unit(struct inline_walk *walk)
 {
 	struct dwarf_abbrevs *abbrevs = &walk->inlines->abbrevs;
 	struct cursor c = dwarf_entries(walk->dwarf, walk->unit, walk->unit->dies);
@@ -397,7 +397,7 @@ static int walk_unit(struct walk *walk)
 		if (!cursor_left(&c))
 			break;
 		uint64_t code = cursor_varuint(&c);
-		struct entry entry;
+		struct inline_entry entry;
 		if (!code && !c.short_read) {
 			if (depth <= 1)
 				return 0;
@@ -436,10 +436,10 @@ static int walk_unit(struct walk *walk)
 }
 
 /* Searches the queries that no function was found for. */
-static int walk_nested(struct walk *walk)
+static int walk_nested(struct inline_walk *walk)
 {
 	struct dwarf_inlines *inlines = walk->inlines;
-	struct walk nested = *walk;
+	struct inline_walk nested = *walk;
 
 	vec_reset(&inlines->nested);
 	for (uint32_t i = 0; i < walk->count; i++) {
@@ -467,7 +467,7 @@ int dwarf_inlines_find(struct dwarf_inlines *inlines, struct dwarf *dwarf,
 	const struct dwarf_unit *unit, struct dwarf_line_query *queries, uint32_t count,
 	struct strtab *strings)
 {
-	struct walk walk = { .inlines = inlines,
+	struct inline_walk walk = { .inlines = inlines,
 		.dwarf = dwarf,
 		.unit = unit,
 		.queries = queries,

@@ -49,7 +49,7 @@ struct go_lines {
 	uint32_t work;
 };
 
-struct function {
+struct go_function {
 	uint32_t begin; /* from code_begin */
 	uint32_t files;
 	uint32_t lines;
@@ -96,15 +96,15 @@ static uint32_t entry_at(const struct go_table *table, uint64_t index, uint32_t 
 }
 
 /* The function that has this code. False: none, or its record is damaged. */
-static bool find_function(const struct go_table *table, uint32_t code, struct function *function)
+static bool find_function(const struct go_table *table, uint32_t code, struct go_function *function)
 {
 	uint32_t record;
 	uint64_t low = partition_point(table->count, i, entry_at(table, i, &record) <= code);
 	uint32_t unused;
 	if (!low || (low == table->count && entry_at(table, low, &unused) <= code))
 		return false;
-	*function =
-		(struct function){ .begin = entry_at(table, low - 1, &record), .tree = NO_OFFSET };
+	*function = (struct go_function){ .begin = entry_at(table, low - 1, &record),
+		.tree = NO_OFFSET };
 	struct cursor c = at(table, table->functions + record);
 	bool same = cursor_u32(&c) == function->begin;
 	cursor_skip(&c, 4 + 4 + 4 + 4); /* name, arguments, deferred return, stack sizes */
@@ -129,7 +129,7 @@ static bool find_function(const struct go_table *table, uint32_t code, struct fu
 }
 
 /* The value of a table for the code; -1: none. */
-static int64_t value_at(struct go_lines *lines, const struct function *function, uint32_t values,
+static int64_t value_at(struct go_lines *lines, const struct go_function *function, uint32_t values,
 	uint32_t code)
 {
 	struct cursor c = at(&lines->table, lines->table.values + values);
@@ -151,7 +151,8 @@ static int64_t value_at(struct go_lines *lines, const struct function *function,
 	return -1;
 }
 
-static const char *file_at(struct go_lines *lines, const struct function *function, uint32_t code)
+static const char *file_at(struct go_lines *lines, const struct go_function *function,
+	uint32_t code)
 {
 	const struct go_table *table = &lines->table;
 	int64_t number = value_at(lines, function, function->files, code);
@@ -167,8 +168,8 @@ static const char *file_at(struct go_lines *lines, const struct function *functi
 }
 
 /* The inlined call: its name, and the place of the call in the function around it. False: none. */
-static bool read_call(const struct go_lines *lines, const struct function *function, int64_t index,
-	const char **ret_name, uint32_t *ret_place)
+static bool read_call(const struct go_lines *lines, const struct go_function *function,
+	int64_t index, const char **ret_name, uint32_t *ret_place)
 {
 	bool newer = lines->table.has_start_lines;
 	size_t size = newer ? 16 : 20;
@@ -189,7 +190,7 @@ static bool read_call(const struct go_lines *lines, const struct function *funct
 
 bool go_lines_find(struct go_lines *lines, uint64_t vaddr, go_line *each, void *context)
 {
-	struct function function;
+	struct go_function function;
 	uint64_t code = vaddr - lines->table.code_begin;
 	const char *name;
 	uint32_t place;

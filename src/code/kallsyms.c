@@ -63,21 +63,21 @@ struct kallsyms {
 };
 
 /* A symbol as it was read. */
-struct item {
+struct kallsyms_item {
 	uint64_t address;
 	uint32_t name;
 	uint16_t module; /* 0 the kernel */
 	uint8_t rank;
 };
 
-struct module {
+struct kernel_module {
 	uint32_t name;
 	uint32_t len;
 };
 
-struct reader {
-	VEC(struct item) items;
-	VEC(struct module) modules;
+struct kallsyms_reader {
+	VEC(struct kallsyms_item) items;
+	VEC(struct kernel_module) modules;
 	struct bytes form; /* room for the header, then the texts */
 	bool sorted;
 	bool saw_symbol; /* of any kind, hidden ones too */
@@ -140,7 +140,7 @@ static uint8_t rank_of(char type, const char *name, size_t len)
 }
 
 /* Appends a text and returns its offset. A lack of memory is reported at the end. */
-static uint32_t add_text(struct reader *r, const char *text, size_t len)
+static uint32_t add_text(struct kallsyms_reader *r, const char *text, size_t len)
 {
 	uint32_t at = (uint32_t)(r->form.len - HEADER_SIZE);
 	uint8_t *to = bytes_reserve(&r->form, len + 1);
@@ -154,23 +154,23 @@ static uint32_t add_text(struct reader *r, const char *text, size_t len)
 }
 
 /* The number of a module. With too many modules it is 0, and the symbols count as the kernel's. */
-static uint16_t module_number(struct reader *r, const char *name, size_t len)
+static uint16_t module_number(struct kallsyms_reader *r, const char *name, size_t len)
 {
 	/* Lines of a module are consecutive, so it is nearly always the last one. */
 	for (uint32_t i = r->modules.count; i-- > 0;) {
-		const struct module *known = &r->modules.items[i];
+		const struct kernel_module *known = &r->modules.items[i];
 		if (known->len == len &&
 			!memcmp(r->form.data + HEADER_SIZE + known->name, name, len))
 			return (uint16_t)(i + 1);
 	}
 	if (r->modules.count + 1 >= RANGES_MAX || r->form.failed)
 		return 0;
-	struct module module = { .name = add_text(r, name, len), .len = (uint32_t)len };
+	struct kernel_module module = { .name = add_text(r, name, len), .len = (uint32_t)len };
 	return !r->form.failed && vec_add(&r->modules, module) ? (uint16_t)r->modules.count : 0;
 }
 
 /* "ffffffff81000000 T name\t[module]" without its newline. Lines of another form are skipped. */
-static int take_line(struct reader *r, const char *line, size_t len)
+static int take_line(struct kallsyms_reader *r, const char *line, size_t len)
 {
 	const char *end = line + len;
 	const char *at = line;
@@ -203,9 +203,9 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	if (!name_len || !*name)
 		return 0;
 
-	struct item item = { .address = address, .module = module };
+	struct kallsyms_item item = { .address = address, .module = module };
 	item.rank = rank_of(type, name, name_len);
-	struct item *last = r->items.count ? vec_last(&r->items) : NULL;
+	struct kallsyms_item *last = r->items.count ? vec_last(&r->items) : NULL;
 	if (last && last->address == address && item.rank <= last->rank)
 		return 0;
 	if (last && address < last->address)
@@ -221,7 +221,7 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	return 0;
 }
 
-static int read_text(struct reader *r, struct input *in, struct diag *diag)
+static int read_text(struct kallsyms_reader *r, struct input *in, struct diag *diag)
 {
 	size_t room = INPUT_WINDOW + LINE_MAX_BYTES;
 	cleanup(freep) char *window = malloc(room);
@@ -270,8 +270,8 @@ static int read_text(struct reader *r, struct input *in, struct diag *diag)
 
 static int compare_items(const void *a, const void *b)
 {
-	const struct item *x = a;
-	const struct item *y = b;
+	const struct kallsyms_item *x = a;
+	const struct kallsyms_item *y = b;
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
@@ -280,9 +280,9 @@ static int compare_items(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-static void sort_items(struct reader *r)
+static void sort_items(struct kallsyms_reader *r)
 {
-	struct item *items = r->items.items;
+	struct kallsyms_item *items = r->items.items;
 	uint32_t kept = 0;
 
 	if (r->sorted || !r->items.count)
@@ -354,14 +354,14 @@ static uint64_t page_end(uint64_t address)
 }
 
 /* Range 0 is the kernel's, the others are modules in order of their first address. */
-static uint32_t make_ranges(const struct reader *r, struct range *ranges, uint16_t *owners,
+static uint32_t make_ranges(const struct kallsyms_reader *r, struct range *ranges, uint16_t *owners,
 	uint16_t *number_of)
 {
 	uint32_t count = 1;
 
 	ranges[0] = (struct range){ 0 };
 	for (uint32_t i = 0; i < r->items.count; i++) {
-		const struct item *item = &r->items.items[i];
+		const struct kallsyms_item *item = &r->items.items[i];
 		uint16_t number = 0;
 		if (item->module) {
 			if (!number_of[item->module]) {
@@ -386,7 +386,7 @@ static uint32_t make_ranges(const struct reader *r, struct range *ranges, uint16
 }
 
 /* Appends the tables to the texts; the reader's buffer becomes the memory of the table. */
-static int compact(struct reader *r, struct kallsyms **ret_kallsyms)
+static int compact(struct kallsyms_reader *r, struct kallsyms **ret_kallsyms)
 {
 	cleanup(freep) struct range *ranges = calloc(r->modules.count + 1, sizeof(*ranges));
 	cleanup(freep) uint16_t *owners = calloc(r->items.count, sizeof(*owners));
@@ -419,7 +419,7 @@ static int compact(struct reader *r, struct kallsyms **ret_kallsyms)
 
 int kallsyms_read(struct input *in, struct kallsyms **ret_kallsyms, struct diag *diag)
 {
-	struct reader r = { .sorted = true };
+	struct kallsyms_reader r = { .sorted = true };
 
 	/* The header's room, and the empty text. */
 	for (unsigned i = 0; i < HEADER_SIZE + 1; i++)

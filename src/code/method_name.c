@@ -15,36 +15,36 @@
 #define SHARED_TYPE "__Canon"
 
 /* A piece of text, not NUL-terminated. */
-struct span {
+struct name_span {
 	const char *text;
 	size_t len;
 };
 
-static bool span_is(struct span s, const char *word)
+static bool span_is(struct name_span s, const char *word)
 {
 	return s.len == strlen(word) && !memcmp(s.text, word, s.len);
 }
 
-static bool span_begins(struct span s, const char *word)
+static bool span_begins(struct name_span s, const char *word)
 {
 	size_t len = strlen(word);
 
 	return s.len >= len && !memcmp(s.text, word, len);
 }
 
-static bool span_ends(struct span s, const char *word)
+static bool span_ends(struct name_span s, const char *word)
 {
 	size_t len = strlen(word);
 
 	return s.len >= len && !memcmp(s.text + s.len - len, word, len);
 }
 
-static struct span span_from(struct span s, size_t at)
+static struct name_span span_from(struct name_span s, size_t at)
 {
-	return (struct span){ s.text + at, s.len - at };
+	return (struct name_span){ s.text + at, s.len - at };
 }
 
-static struct span span_trim(struct span s)
+static struct name_span span_trim(struct name_span s)
 {
 	while (s.len && s.text[0] == ' ')
 		s = span_from(s, 1);
@@ -53,14 +53,14 @@ static struct span span_trim(struct span s)
 	return s;
 }
 
-static size_t span_find(struct span s, char c)
+static size_t span_find(struct name_span s, char c)
 {
 	const char *at = s.len ? memchr(s.text, c, s.len) : NULL;
 
 	return at ? (size_t)(at - s.text) : s.len;
 }
 
-static void add_span(struct bytes *out, struct span s)
+static void add_span(struct bytes *out, struct name_span s)
 {
 	bytes_add(out, s.text, s.len);
 }
@@ -76,7 +76,7 @@ static char closer_of(char c)
 }
 
 /* The bracket that closes the one at `at`, or s.len. Only the depth counts, not the kind. */
-static size_t span_close(struct span s, size_t at)
+static size_t span_close(struct name_span s, size_t at)
 {
 	unsigned depth = 0;
 
@@ -92,7 +92,7 @@ static size_t span_close(struct span s, size_t at)
 bool method_name_parse(const char *text, size_t len, struct method_name *ret_name)
 {
 	struct method_name name = { 0 };
-	struct span rest = { text, len };
+	struct name_span rest = { text, len };
 
 	/* [Tier] directly after the arguments. */
 	if (len && text[len - 1] == ']') {
@@ -145,7 +145,7 @@ bool method_name_parse(const char *text, size_t len, struct method_name *ret_nam
 		size_t close = i + span_find(span_from(rest, i), ']');
 		if (close + 1 >= rest.len || rest.text[close + 1] != ' ')
 			continue;
-		struct span result = span_trim((struct span){ rest.text, i });
+		struct name_span result = span_trim((struct name_span){ rest.text, i });
 		name.return_type = result.text;
 		name.return_type_len = result.len;
 		name.assembly = rest.text + i + 1;
@@ -221,11 +221,11 @@ static const struct {
 	{ "System." SHARED_TYPE, "_" },
 };
 
-static void add_type(struct bytes *out, struct span type, unsigned depth);
-static void add_path(struct bytes *out, struct span type, unsigned depth);
+static void add_type(struct bytes *out, struct name_span type, unsigned depth);
+static void add_path(struct bytes *out, struct name_span type, unsigned depth);
 
 /* Drops the namespace: up to the last dot before the nested part, arity or arguments. */
-static struct span without_namespace(struct span name)
+static struct name_span without_namespace(struct name_span name)
 {
 	size_t begin = 0;
 
@@ -236,7 +236,7 @@ static struct span without_namespace(struct span name)
 	return span_from(name, begin);
 }
 
-static struct span without_words(struct span type)
+static struct name_span without_words(struct name_span type)
 {
 	static const char *const words[] = { "class ", "valuetype ", "value class ", "value ",
 		"instance ", "explicit ", "pinned " };
@@ -257,7 +257,7 @@ static struct span without_words(struct span type)
 		size_t open = type.len - 1;
 		while (open > 0 && type.text[open] != '(')
 			open--;
-		struct span before = { type.text, open };
+		struct name_span before = { type.text, open };
 		if (!span_ends(before, " modreq") && !span_ends(before, " modopt"))
 			break;
 		type.len = open - strlen(" modreq");
@@ -266,12 +266,12 @@ static struct span without_words(struct span type)
 }
 
 /* True for "System.__Canon,System.__Canon": the list has no information about the types. */
-static bool is_shared_list(struct span list)
+static bool is_shared_list(struct name_span list)
 {
 	for (;;) {
 		size_t comma = span_find(list, ',');
-		struct span type =
-			without_namespace(without_words((struct span){ list.text, comma }));
+		struct name_span type =
+			without_namespace(without_words((struct name_span){ list.text, comma }));
 		if (!span_is(type, SHARED_TYPE))
 			return false;
 		if (comma == list.len)
@@ -281,7 +281,7 @@ static bool is_shared_list(struct span list)
 }
 
 /* "A,B<C,D>" as "A, B<C, D>". */
-static void add_types(struct bytes *out, struct span list, unsigned depth)
+static void add_types(struct bytes *out, struct name_span list, unsigned depth)
 {
 	unsigned nested = 0;
 	size_t begin = 0;
@@ -298,7 +298,7 @@ static void add_types(struct bytes *out, struct span list, unsigned depth)
 		} else if (i == list.len || (c == ',' && !nested)) {
 			if (begin)
 				bytes_text(out, ", ");
-			add_type(out, (struct span){ list.text + begin, i - begin }, depth);
+			add_type(out, (struct name_span){ list.text + begin, i - begin }, depth);
 			begin = i + 1;
 		}
 	}
@@ -308,7 +308,8 @@ static void add_types(struct bytes *out, struct span list, unsigned depth)
  * "Dictionary`2[System.Int32,System.__Canon]" with angle brackets and without arity marks. A '<' at
  * the begin of a part is the compiler's ("<Get>d__3").
  */
-static void add_generic_from(struct bytes *out, struct span name, bool part_begins, unsigned depth)
+static void add_generic_from(struct bytes *out, struct name_span name, bool part_begins,
+	unsigned depth)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.text[i];
@@ -319,14 +320,14 @@ static void add_generic_from(struct bytes *out, struct span name, bool part_begi
 		}
 		if (c == '<' && part_begins) {
 			size_t close = span_close(name, i);
-			add_span(out, (struct span){ name.text + i, close - i });
+			add_span(out, (struct name_span){ name.text + i, close - i });
 			i = close - 1;
 			part_begins = false;
 			continue;
 		}
 		if (c == '<' || c == '[') {
 			size_t close = span_close(name, i);
-			struct span list = { name.text + i + 1, close - i - 1 };
+			struct name_span list = { name.text + i + 1, close - i - 1 };
 			if (!is_shared_list(list)) {
 				bytes_u8(out, '<');
 				add_types(out, list, depth + 1);
@@ -340,19 +341,19 @@ static void add_generic_from(struct bytes *out, struct span name, bool part_begi
 	}
 }
 
-static void add_generic(struct bytes *out, struct span name, unsigned depth)
+static void add_generic(struct bytes *out, struct name_span name, unsigned depth)
 {
 	add_generic_from(out, name, true, depth);
 }
 
 /* "[System.Int32]" or "<int32>", and what may follow. */
-static void add_arguments(struct bytes *out, struct span arguments, unsigned depth)
+static void add_arguments(struct bytes *out, struct name_span arguments, unsigned depth)
 {
 	add_generic_from(out, arguments, false, depth);
 }
 
 /* True for "[]", "[,]", "[0...,0...]": not for generic arguments. */
-static bool is_array_suffix(struct span s)
+static bool is_array_suffix(struct name_span s)
 {
 	for (size_t i = 1; i + 1 < s.len; i++) {
 		char c = s.text[i];
@@ -363,7 +364,7 @@ static bool is_array_suffix(struct span s)
 }
 
 /* Where the array suffix at the end begins; s.len when there is none. */
-static size_t array_suffix(struct span s)
+static size_t array_suffix(struct name_span s)
 {
 	if (!s.len || s.text[s.len - 1] != ']')
 		return s.len;
@@ -373,7 +374,7 @@ static size_t array_suffix(struct span s)
 	return open > 0 && is_array_suffix(span_from(s, open)) ? open : s.len;
 }
 
-static void add_type(struct bytes *out, struct span type, unsigned depth)
+static void add_type(struct bytes *out, struct name_span type, unsigned depth)
 {
 	type = without_words(type);
 	if (depth > DEPTH_MAX) {
@@ -404,7 +405,7 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 	}
 	size_t array = array_suffix(type);
 	if (array < type.len) {
-		add_type(out, (struct span){ type.text, array }, depth + 1);
+		add_type(out, (struct name_span){ type.text, array }, depth + 1);
 		bytes_u8(out, '[');
 		for (size_t i = array; i < type.len; i++) {
 			if (type.text[i] == ',')
@@ -442,29 +443,30 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 /* What the compiler made */
 
 /* Splits "<Get>d__3" into the text in the brackets and after them. False for other names. */
-static bool compiler_name(struct span name, struct span *ret_inside, struct span *ret_behind)
+static bool compiler_name(struct name_span name, struct name_span *ret_inside,
+	struct name_span *ret_behind)
 {
 	if (!span_begins(name, "<"))
 		return false;
 	size_t close = span_close(name, 0);
 	if (close >= name.len)
 		return false;
-	*ret_inside = (struct span){ name.text + 1, close - 1 };
+	*ret_inside = (struct name_span){ name.text + 1, close - 1 };
 	*ret_behind = span_from(name, close + 1);
 	return true;
 }
 
-static struct span without_generics(struct span name)
+static struct name_span without_generics(struct name_span name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		if (name.text[i] == '`' || (i && name.text[i] == '['))
-			return (struct span){ name.text, i };
+			return (struct name_span){ name.text, i };
 	}
 	return name;
 }
 
 /* A lambda's number: "1" of "0_1" (method, lambda) and of "1" (in a class of variables) */
-static struct span lambda_number(struct span numbers)
+static struct name_span lambda_number(struct name_span numbers)
 {
 	size_t begin = 0;
 	size_t end = 0;
@@ -474,17 +476,17 @@ static struct span lambda_number(struct span numbers)
 		if (numbers.text[end] == '_')
 			begin = end + 1;
 	}
-	return (struct span){ numbers.text + begin, end - begin };
+	return (struct name_span){ numbers.text + begin, end - begin };
 }
 
 /*
  * A member's name made readable: "<Main>b__0_1" is Main.lambda#1, "<Main>g__Add|0_1" is Main.Add,
  * "<Main>$" is Main. Nested ones ("<<Main>b__0>g__Add|1") are undone from the inside.
  */
-static void add_member(struct bytes *out, struct span name, unsigned depth)
+static void add_member(struct bytes *out, struct name_span name, unsigned depth)
 {
-	struct span inside;
-	struct span behind;
+	struct name_span inside;
+	struct name_span behind;
 
 	if (depth > DEPTH_MAX || !compiler_name(name, &inside, &behind) || !inside.len) {
 		if (span_is(name, ".ctor"))
@@ -496,18 +498,18 @@ static void add_member(struct bytes *out, struct span name, unsigned depth)
 		return;
 	}
 	if (span_begins(behind, "b__")) {
-		struct span number = lambda_number(span_from(behind, 3));
+		struct name_span number = lambda_number(span_from(behind, 3));
 		add_member(out, inside, depth + 1);
 		bytes_text(out, ".lambda");
 		if (number.len)
 			bytes_u8(out, '#');
 		add_span(out, number);
 	} else if (span_begins(behind, "g__")) {
-		struct span local = span_from(behind, 3);
+		struct name_span local = span_from(behind, 3);
 		size_t bar = span_find(local, '|');
 		add_member(out, inside, depth + 1);
 		bytes_u8(out, '.');
-		add_span(out, (struct span){ local.text, bar });
+		add_span(out, (struct name_span){ local.text, bar });
 		/* The type arguments of a generic local function follow the number. */
 		size_t open = span_find(local, '[');
 		if (open < local.len)
@@ -520,13 +522,14 @@ static void add_member(struct bytes *out, struct span name, unsigned depth)
 }
 
 /* Splits at '+' and '/' outside brackets; the last part contains the rest if there are too many. */
-static size_t split_nested(struct span type, struct span *parts, struct span *ret_arguments)
+static size_t split_nested(struct name_span type, struct name_span *parts,
+	struct name_span *ret_arguments)
 {
 	size_t count = 0;
 	size_t begin = 0;
 	bool part_begins = true;
 
-	*ret_arguments = (struct span){ type.text + type.len, 0 };
+	*ret_arguments = (struct name_span){ type.text + type.len, 0 };
 	for (size_t i = 0; i < type.len; i++) {
 		char c = type.text[i];
 		if (c == '<' && part_begins) {
@@ -538,14 +541,14 @@ static size_t split_nested(struct span type, struct span *parts, struct span *re
 			type.len = i;
 			break;
 		} else if ((c == '+' || c == '/') && count + 1 < PARTS_MAX) {
-			parts[count++] = (struct span){ type.text + begin, i - begin };
+			parts[count++] = (struct name_span){ type.text + begin, i - begin };
 			begin = i + 1;
 			part_begins = true;
 		} else {
 			part_begins = c == '.';
 		}
 	}
-	parts[count++] = (struct span){ type.text + begin, type.len - begin };
+	parts[count++] = (struct name_span){ type.text + begin, type.len - begin };
 	return count;
 }
 
@@ -555,10 +558,10 @@ static bool is_hexadecimal(char c)
 }
 
 /* A type that is local to its source file: "<Regex_g>F1C07__Runner" is Runner. */
-static struct span without_file(struct span name)
+static struct name_span without_file(struct name_span name)
 {
-	struct span inside;
-	struct span behind;
+	struct name_span inside;
+	struct name_span behind;
 	size_t i = 1;
 
 	if (!compiler_name(name, &inside, &behind) || !span_begins(behind, "F"))
@@ -571,14 +574,14 @@ static struct span without_file(struct span name)
 }
 
 /* One part of a nested type's name; the first one has the namespace in front. */
-static void add_part(struct bytes *out, struct span part, unsigned depth)
+static void add_part(struct bytes *out, struct name_span part, unsigned depth)
 {
 	size_t open = span_find(part, '<');
 
 	if (open < part.len && (!open || part.text[open - 1] == '.')) {
-		struct span local = without_file(span_from(part, open));
+		struct name_span local = without_file(span_from(part, open));
 		if (local.len < part.len - open) {
-			add_span(out, (struct span){ part.text, open });
+			add_span(out, (struct name_span){ part.text, open });
 			part = local;
 		}
 	}
@@ -586,9 +589,9 @@ static void add_part(struct bytes *out, struct span part, unsigned depth)
 }
 
 /* "<Get>d__3" and "<<Main>b__0>d": the class of a method that is resumed. */
-static bool is_state_machine(struct span part, struct span *ret_method)
+static bool is_state_machine(struct name_span part, struct name_span *ret_method)
 {
-	struct span behind;
+	struct name_span behind;
 
 	part = without_generics(part);
 	if (!compiler_name(part, ret_method, &behind) || !ret_method->len)
@@ -597,18 +600,18 @@ static bool is_state_machine(struct span part, struct span *ret_method)
 }
 
 /* "<>c", "<>c__DisplayClass3_0": where lambdas and what they captured live. */
-static bool is_closure(struct span part)
+static bool is_closure(struct name_span part)
 {
 	part = without_generics(part);
 	return span_is(part, "<>c") || span_begins(part, "<>c__") || span_begins(part, "<>o__");
 }
 
 /* A type among arguments: its parts, without closures; a state machine is shown as its method. */
-static void add_path(struct bytes *out, struct span type, unsigned depth)
+static void add_path(struct bytes *out, struct name_span type, unsigned depth)
 {
-	struct span parts[PARTS_MAX];
-	struct span generics;
-	struct span resumed;
+	struct name_span parts[PARTS_MAX];
+	struct name_span generics;
+	struct name_span resumed;
 	size_t count = split_nested(type, parts, &generics);
 
 	for (size_t i = 0; i < count; i++) {
@@ -624,9 +627,9 @@ static void add_path(struct bytes *out, struct span type, unsigned depth)
 	add_arguments(out, generics, depth);
 }
 
-static const char *machine_words(const struct method_name *name, struct span method)
+static const char *machine_words(const struct method_name *name, struct name_span method)
 {
-	struct span result = { name->return_type, name->return_type_len };
+	struct name_span result = { name->return_type, name->return_type_len };
 
 	/* MoveNext of an iterator returns bool, that of an async method nothing. */
 	if (span_is(result, "bool") || span_ends(result, " bool"))
@@ -637,7 +640,7 @@ static const char *machine_words(const struct method_name *name, struct span met
 }
 
 /* "Generic.List`1" of "System.Collections.Generic.List`1" */
-static struct span with_last_namespace(struct span type)
+static struct name_span with_last_namespace(struct name_span type)
 {
 	size_t type_begin = (size_t)(without_namespace(type).text - type.text);
 	size_t begin = type_begin ? type_begin - 1 : 0;
@@ -648,9 +651,9 @@ static struct span with_last_namespace(struct span type)
 }
 
 /* "System.IDisposable.Dispose" as "IDisposable.Dispose": an explicit interface implementation. */
-static struct span without_interface_namespace(struct span method)
+static struct name_span without_interface_namespace(struct name_span method)
 {
-	struct span interface = { method.text, 0 };
+	struct name_span interface = { method.text, 0 };
 	unsigned depth = 0;
 
 	for (size_t i = 1; i < method.len; i++) {
@@ -672,12 +675,12 @@ static struct span without_interface_namespace(struct span method)
 void method_name_format(const struct method_name *name, enum method_name_form form,
 	struct bytes *out)
 {
-	struct span type = { name->type, name->type_len };
-	struct span method = { name->method, name->method_len };
-	struct span arguments = { name->arguments, name->arguments_len };
-	struct span parts[PARTS_MAX];
-	struct span generics;
-	struct span resumed = { 0 };
+	struct name_span type = { name->type, name->type_len };
+	struct name_span method = { name->method, name->method_len };
+	struct name_span arguments = { name->arguments, name->arguments_len };
+	struct name_span parts[PARTS_MAX];
+	struct name_span generics;
+	struct name_span resumed = { 0 };
 	const char *words = "";
 
 	if (form == METHOD_NAME_RAW) {
@@ -698,7 +701,7 @@ void method_name_format(const struct method_name *name, enum method_name_form fo
 		count--;
 		if (span_is(method, "MoveNext")) {
 			words = machine_words(name, resumed);
-			method = (struct span){ 0 };
+			method = (struct name_span){ 0 };
 		}
 	}
 	/* A closure inside a type has no information beyond the lambda's name. */

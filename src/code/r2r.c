@@ -53,19 +53,19 @@ enum signature_flag {
 	SIGNATURE_CONTEXT = 0x80, /* another assembly's tokens */
 };
 
-struct method {
+struct r2r_method {
 	uint32_t function;
 	uint32_t token; /* 0: a method of another assembly, which has no name here */
 	/* of an instance: offset in `instances`, plus one; 0 for a plain method */
 	uint32_t signature;
 };
 
-struct function {
+struct r2r_function {
 	uint32_t begin;
 	uint32_t end;
 };
 
-struct section {
+struct r2r_section {
 	uint8_t *data;
 	size_t size;
 };
@@ -74,16 +74,16 @@ struct r2r {
 	struct image_file file;
 	int fd;
 	struct pe pe;
-	struct section instances;
-	struct section metadata_bytes;
+	struct r2r_section instances;
+	struct r2r_section metadata_bytes;
 	struct metadata metadata;
-	VEC(struct function) functions;
-	VEC(struct method) methods;
+	VEC(struct r2r_function) functions;
+	VEC(struct r2r_method) methods;
 	bool all_known;
 	unsigned major;     /* version of the format */
 	uint32_t debug_rva; /* of section 105; 0: none */
 	uint32_t debug_size;
-	struct section debug; /* loaded when it is first needed */
+	struct r2r_section debug; /* loaded when it is first needed */
 	struct bytes name;
 };
 
@@ -126,7 +126,7 @@ static int32_t native_signed(struct cursor *c)
 }
 
 /* A cursor at `offset` of a section; failed if the offset is outside. */
-static struct cursor section_at(const struct section *section, uint64_t offset)
+static struct cursor section_at(const struct r2r_section *section, uint64_t offset)
 {
 	struct cursor c = { .short_read = true };
 
@@ -152,8 +152,8 @@ static uint32_t function_number(struct cursor *c)
  * NativeArray: header (count << 2 | size of the index), an index of blocks of 16, each a binary
  * tree whose nodes say which halves exist (bits 0 and 1) and where the right one begins.
  */
-static bool array_get(const struct section *section, uint32_t index, uint32_t count, uint32_t base,
-	unsigned size_code, struct cursor *ret_cursor)
+static bool array_get(const struct r2r_section *section, uint32_t index, uint32_t count,
+	uint32_t base, unsigned size_code, struct cursor *ret_cursor)
 {
 	struct cursor c = section_at(section, base + (uint64_t)(index / 16) * (1u << size_code));
 	uint64_t offset = (uint64_t)sized_number(&c, size_code) + base;
@@ -186,14 +186,14 @@ static bool array_get(const struct section *section, uint32_t index, uint32_t co
 
 static int add_method(struct r2r *image, uint32_t function, uint32_t token, uint32_t signature)
 {
-	struct method method = { function, token, signature };
+	struct r2r_method method = { function, token, signature };
 
 	if (function >= image->functions.count)
 		return 0; /* this entry is invalid; others may be valid */
 	return vec_add(&image->methods, method) ? 0 : -ENOMEM;
 }
 
-static int read_methods(struct r2r *image, const struct section *section)
+static int read_methods(struct r2r *image, const struct r2r_section *section)
 {
 	struct cursor c = section_at(section, 0);
 	uint32_t header = native_unsigned(&c);
@@ -273,7 +273,7 @@ static bool read_instance(const struct r2r *image, struct cursor *c, struct inst
  */
 static int read_instances(struct r2r *image)
 {
-	const struct section *section = &image->instances;
+	const struct r2r_section *section = &image->instances;
 	struct cursor c = section_at(section, 0);
 	unsigned header = cursor_u8(&c);
 	unsigned size_code = header & 3;
@@ -314,8 +314,8 @@ static int read_instances(struct r2r *image)
 
 static int compare_methods(const void *a, const void *b)
 {
-	const struct method *x = a;
-	const struct method *y = b;
+	const struct r2r_method *x = a;
+	const struct r2r_method *y = b;
 
 	if (x->function != y->function)
 		return x->function < y->function ? -1 : 1;
@@ -326,7 +326,7 @@ static int compare_methods(const void *a, const void *b)
 
 static void sort_methods(struct r2r *image)
 {
-	struct method *m = image->methods.items;
+	struct r2r_method *m = image->methods.items;
 	uint32_t kept = 0;
 
 	if (!image->methods.count)
@@ -340,7 +340,7 @@ static void sort_methods(struct r2r *image)
 }
 
 static int load_rva(const struct r2r *image, uint32_t rva, uint32_t size,
-	struct section *ret_section)
+	struct r2r_section *ret_section)
 {
 	uint64_t offset;
 
@@ -354,7 +354,7 @@ static int load_rva(const struct r2r *image, uint32_t rva, uint32_t size,
 }
 
 /* They must be ascending for the search; the list ends with all ones. */
-static int read_functions(struct r2r *image, const struct section *section)
+static int read_functions(struct r2r *image, const struct r2r_section *section)
 {
 	bool has_end =
 		image->pe.machine == MACHINE_AMD64 || (image->pe.machine ^ 0x7b79) == MACHINE_AMD64;
@@ -362,13 +362,14 @@ static int read_functions(struct r2r *image, const struct section *section)
 	size_t size = has_end ? 12 : 8;
 
 	while (cursor_left(&c) >= size && image->functions.count < FUNCTIONS_MAX) {
-		struct function function = { .begin = cursor_u32(&c) };
+		struct r2r_function function = { .begin = cursor_u32(&c) };
 		if (has_end)
 			function.end = cursor_u32(&c);
 		cursor_skip(&c, 4);
 		if (function.begin == UINT32_MAX)
 			break;
-		struct function *last = image->functions.count ? vec_last(&image->functions) : NULL;
+		struct r2r_function *last =
+			image->functions.count ? vec_last(&image->functions) : NULL;
 		if (last && function.begin <= last->begin)
 			return -EBADMSG;
 		if (last && (!has_end || last->end > function.begin || last->end < last->begin))
@@ -381,10 +382,10 @@ static int read_functions(struct r2r *image, const struct section *section)
 
 static int read_all(struct r2r *image, struct diag *diag)
 {
-	struct section header = { 0 };
-	struct section functions = { 0 };
-	struct section methods = { 0 };
-	struct section table = { 0 };
+	struct r2r_section header = { 0 };
+	struct r2r_section functions = { 0 };
+	struct r2r_section methods = { 0 };
+	struct r2r_section table = { 0 };
 	int error = pe_read(&image->pe, &image->file, diag);
 
 	if (error)
@@ -409,10 +410,10 @@ static int read_all(struct r2r *image, struct diag *diag)
 		uint32_t type = cursor_u32(&c);
 		uint32_t rva = cursor_u32(&c);
 		uint32_t size = cursor_u32(&c);
-		struct section *section = type == SECTION_FUNCTIONS   ? &functions
-					  : type == SECTION_METHODS   ? &methods
-					  : type == SECTION_INSTANCES ? &image->instances
-								      : NULL;
+		struct r2r_section *section = type == SECTION_FUNCTIONS   ? &functions
+					      : type == SECTION_METHODS   ? &methods
+					      : type == SECTION_INSTANCES ? &image->instances
+									  : NULL;
 		if (type == SECTION_DEBUG) {
 			image->debug_rva = rva;
 			image->debug_size = size;
@@ -488,7 +489,7 @@ int r2r_open_memory(const void *data, size_t size, struct r2r **ret_image, struc
 }
 
 /* The name of a plain method or an instance into image->name. */
-static bool make_name(struct r2r *image, const struct method *method)
+static bool make_name(struct r2r *image, const struct r2r_method *method)
 {
 	const struct metadata *m = &image->metadata;
 	struct bytes *out = &image->name;
@@ -539,7 +540,7 @@ bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit)
 
 	if (!low)
 		return false;
-	const struct method *method = &image->methods.items[low - 1];
+	const struct r2r_method *method = &image->methods.items[low - 1];
 	uint32_t last = image->functions.count;
 	if (low < image->methods.count)
 		last = image->methods.items[low].function;
@@ -613,8 +614,8 @@ uint32_t r2r_method_count(const struct r2r *image)
 size_t r2r_size_bytes(const struct r2r *image)
 {
 	return sizeof(*image) + image->instances.size + image->metadata_bytes.size +
-	       image->debug.size + image->functions.capacity * sizeof(struct function) +
-	       image->methods.capacity * sizeof(struct method) + image->name.capacity;
+	       image->debug.size + image->functions.capacity * sizeof(struct r2r_function) +
+	       image->methods.capacity * sizeof(struct r2r_method) + image->name.capacity;
 }
 
 void r2r_close(struct r2r *image)

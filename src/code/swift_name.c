@@ -14,7 +14,7 @@
 #define TEXT_MAX   4096u
 #define REPEAT_MAX 64u
 
-enum item {
+enum swift_item {
 	ITEM_NONE,
 	ITEM_IDENTIFIER, /* also a module */
 	ITEM_TYPE,
@@ -26,7 +26,7 @@ enum item {
 	ITEM_SIGNATURE,
 };
 
-struct parser {
+struct swift_parser {
 	const char *at;
 	const char *end;
 	const char *words[WORDS_MAX];
@@ -37,12 +37,12 @@ struct parser {
 	uint32_t depth;
 };
 
-static char peek(const struct parser *p)
+static char peek(const struct swift_parser *p)
 {
 	return p->at < p->end ? *p->at : 0;
 }
 
-static bool next_if(struct parser *p, char c)
+static bool next_if(struct swift_parser *p, char c)
 {
 	if (peek(p) != c || p->at == p->end)
 		return false;
@@ -65,7 +65,7 @@ static bool is_lower(char c)
 	return c >= 'a' && c <= 'z';
 }
 
-static bool natural(struct parser *p, uint32_t *ret_number)
+static bool natural(struct swift_parser *p, uint32_t *ret_number)
 {
 	uint32_t number = 0;
 
@@ -78,7 +78,7 @@ static bool natural(struct parser *p, uint32_t *ret_number)
 }
 
 /* "_": 0; "0_": 1; "1_": 2 */
-static bool index_of(struct parser *p, uint32_t *ret_index)
+static bool index_of(struct swift_parser *p, uint32_t *ret_index)
 {
 	uint32_t number;
 
@@ -92,7 +92,7 @@ static bool index_of(struct parser *p, uint32_t *ret_index)
 }
 
 /* The number of a generic parameter, after "d" with its depth. */
-static bool parameter_of(struct parser *p)
+static bool parameter_of(struct swift_parser *p)
 {
 	uint32_t index;
 
@@ -102,7 +102,7 @@ static bool parameter_of(struct parser *p)
 /* ---- identifiers ---- */
 
 /* Later identifiers refer to the words of earlier ones. */
-static void note_words(struct parser *p, const char *text, uint32_t len)
+static void note_words(struct swift_parser *p, const char *text, uint32_t len)
 {
 	uint32_t begin = UINT32_MAX;
 
@@ -122,7 +122,7 @@ static void note_words(struct parser *p, const char *text, uint32_t len)
 }
 
 /* A length, then the text; after "0" letters that select words come first. The result is in p->text. */
-static bool identifier(struct parser *p)
+static bool identifier(struct swift_parser *p)
 {
 	bool words = next_if(p, '0');
 	uint32_t len;
@@ -152,7 +152,7 @@ static bool identifier(struct parser *p)
 
 /* ---- the stack ---- */
 
-static bool push(struct parser *p, enum item item)
+static bool push(struct swift_parser *p, enum swift_item item)
 {
 	if (p->depth == STACK_MAX)
 		return false;
@@ -160,12 +160,12 @@ static bool push(struct parser *p, enum item item)
 	return true;
 }
 
-static enum item top(const struct parser *p)
+static enum swift_item top(const struct swift_parser *p)
 {
-	return p->depth ? (enum item)p->stack[p->depth - 1] : ITEM_NONE;
+	return p->depth ? (enum swift_item)p->stack[p->depth - 1] : ITEM_NONE;
 }
 
-static bool pop_if(struct parser *p, enum item item)
+static bool pop_if(struct swift_parser *p, enum swift_item item)
 {
 	if (top(p) != item)
 		return false;
@@ -173,27 +173,27 @@ static bool pop_if(struct parser *p, enum item item)
 	return true;
 }
 
-static bool pop_type(struct parser *p)
+static bool pop_type(struct swift_parser *p)
 {
 	return pop_if(p, ITEM_TYPE) || pop_if(p, ITEM_ANY);
 }
 
-static bool pop_context(struct parser *p)
+static bool pop_context(struct swift_parser *p)
 {
 	return pop_type(p) || pop_if(p, ITEM_IDENTIFIER);
 }
 
-static bool pop_protocol(struct parser *p)
+static bool pop_protocol(struct swift_parser *p)
 {
 	return pop_type(p) || (pop_if(p, ITEM_IDENTIFIER) && pop_context(p));
 }
 
-static bool change_type(struct parser *p)
+static bool change_type(struct swift_parser *p)
 {
 	return pop_type(p) && push(p, ITEM_TYPE);
 }
 
-static bool pop_function(struct parser *p)
+static bool pop_function(struct swift_parser *p)
 {
 	while (pop_if(p, ITEM_EFFECT))
 		;
@@ -201,7 +201,7 @@ static bool pop_function(struct parser *p)
 }
 
 /* A list of types: empty, or with a mark after the first. */
-static bool pop_tuple(struct parser *p)
+static bool pop_tuple(struct swift_parser *p)
 {
 	if (pop_if(p, ITEM_EMPTY))
 		return true;
@@ -214,7 +214,7 @@ static bool pop_tuple(struct parser *p)
 	return true;
 }
 
-static bool pop_protocols(struct parser *p)
+static bool pop_protocols(struct swift_parser *p)
 {
 	if (pop_if(p, ITEM_EMPTY))
 		return true;
@@ -226,7 +226,7 @@ static bool pop_protocols(struct parser *p)
 	return true;
 }
 
-static bool pop_arguments(struct parser *p)
+static bool pop_arguments(struct swift_parser *p)
 {
 	while (!pop_if(p, ITEM_EMPTY))
 		if (!pop_type(p) && !pop_if(p, ITEM_FIRST))
@@ -236,7 +236,7 @@ static bool pop_arguments(struct parser *p)
 
 /* ---- operators of types ---- */
 
-static bool push_standard(struct parser *p)
+static bool push_standard(struct swift_parser *p)
 {
 	uint32_t count = 1;
 
@@ -258,7 +258,7 @@ static bool push_standard(struct parser *p)
 }
 
 /* Letters, the last one upper-case, each maybe after a number of repetitions; or the number of one and "_". */
-static bool push_substitutions(struct parser *p)
+static bool push_substitutions(struct swift_parser *p)
 {
 	for (;;) {
 		uint32_t count = 1;
@@ -278,7 +278,7 @@ static bool push_substitutions(struct parser *p)
 	}
 }
 
-static bool push_builtin(struct parser *p)
+static bool push_builtin(struct swift_parser *p)
 {
 	uint32_t bits;
 
@@ -292,7 +292,7 @@ static bool push_builtin(struct parser *p)
 	return push(p, ITEM_TYPE);
 }
 
-static bool take_special(struct parser *p)
+static bool take_special(struct swift_parser *p)
 {
 	char c = peek(p);
 
@@ -305,7 +305,7 @@ static bool take_special(struct parser *p)
 }
 
 /* An opaque result, or an associated type of a generic parameter. */
-static bool take_associated(struct parser *p)
+static bool take_associated(struct swift_parser *p)
 {
 	if (next_if(p, 'r'))
 		return true;
@@ -313,7 +313,7 @@ static bool take_associated(struct parser *p)
 	       pop_if(p, ITEM_IDENTIFIER);
 }
 
-static bool take_annotation(struct parser *p)
+static bool take_annotation(struct swift_parser *p)
 {
 	char c = peek(p);
 
@@ -327,7 +327,7 @@ static bool take_annotation(struct parser *p)
 	return (c == 'i' || c == 't') && change_type(p);
 }
 
-static bool take_signature(struct parser *p, char c)
+static bool take_signature(struct swift_parser *p, char c)
 {
 	if (c == 'r') {
 		while (is_digit(peek(p)) || peek(p) == '_' || peek(p) == 'z')
@@ -341,7 +341,7 @@ static bool take_signature(struct parser *p, char c)
 }
 
 /* One operator that is part of a type, a label or a signature. */
-static bool take_type(struct parser *p)
+static bool take_type(struct swift_parser *p)
 {
 	char c = peek(p);
 
@@ -444,7 +444,7 @@ static const char *standard_type(char c)
 }
 
 /* The second of two identifiers before "LL" tells files apart. False: what follows is something else. */
-static bool skip_discriminator(struct parser *p)
+static bool skip_discriminator(struct swift_parser *p)
 {
 	const char *before = p->at;
 	uint32_t len;
@@ -459,16 +459,16 @@ static bool skip_discriminator(struct parser *p)
 }
 
 /* What `out` has so far. */
-struct path {
+struct swift_path {
 	bool is_type; /* it begins with a type, or a module and a type */
 	bool is_named; /* the last part is a function, a variable, or the first label of an initializer */
 	size_t name_at; /* where the last part begins */
 };
 
 /* Module and types, then the name of the function or variable, if it has one. p->at is after it. */
-static bool take_path(struct parser *p, struct path *path, struct bytes *out)
+static bool take_path(struct swift_parser *p, struct swift_path *path, struct bytes *out)
 {
-	*path = (struct path){ .is_type = false };
+	*path = (struct swift_path){ .is_type = false };
 	if (next_if(p, 's')) {
 		bytes_text(out, "Swift");
 	} else if (next_if(p, 'S')) {
@@ -531,7 +531,7 @@ static const struct ending endings[] = {
 };
 
 /* The ending at p->at, which moves past it; NULL: it is something else. */
-static const struct ending *take_ending(struct parser *p, const struct path *path)
+static const struct ending *take_ending(struct swift_parser *p, const struct swift_path *path)
 {
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
 		const struct ending *ending = &endings[i];
@@ -546,7 +546,7 @@ static const struct ending *take_ending(struct parser *p, const struct path *pat
 }
 
 /* Only the labels are left. */
-static bool is_complete(struct parser *p, bool function)
+static bool is_complete(struct swift_parser *p, bool function)
 {
 	(void)pop_if(p, ITEM_SIGNATURE); /* of a generic function */
 	if (function ? !pop_function(p) : p->depth && !pop_type(p))
@@ -558,9 +558,9 @@ static bool is_complete(struct parser *p, bool function)
 	return !p->depth;
 }
 
-static bool take_entity(struct parser *p, struct bytes *out)
+static bool take_entity(struct swift_parser *p, struct bytes *out)
 {
-	struct path path;
+	struct swift_path path;
 	const struct ending *ending;
 
 	if (!take_path(p, &path, out))
@@ -590,7 +590,7 @@ static void put_before(struct bytes *out, const struct bytes *text)
 }
 
 /* "fU_": a closure in the path so far. */
-static bool take_closure(struct parser *p, struct bytes *before)
+static bool take_closure(struct swift_parser *p, struct bytes *before)
 {
 	uint32_t number;
 
@@ -606,7 +606,7 @@ static bool take_closure(struct parser *p, struct bytes *before)
 }
 
 /* A part of the function with separate code. */
-static bool take_part(struct parser *p, struct bytes *before)
+static bool take_part(struct swift_parser *p, struct bytes *before)
 {
 	uint32_t number;
 	char c = peek(p);
@@ -637,7 +637,7 @@ static bool take_part(struct parser *p, struct bytes *before)
 }
 
 /* Closures in the entity and parts of them, the outermost first. */
-static bool take_inner(struct parser *p, struct bytes *out)
+static bool take_inner(struct swift_parser *p, struct bytes *out)
 {
 	struct bytes before = { 0 };
 	bool valid = true;
@@ -654,7 +654,7 @@ static bool take_inner(struct parser *p, struct bytes *out)
 
 bool swift_name(const char *name, size_t len, struct bytes *out)
 {
-	struct parser p = { .at = name, .end = name + len };
+	struct swift_parser p = { .at = name, .end = name + len };
 	struct bytes text = { 0 };
 
 	(void)next_if(&p, '_');

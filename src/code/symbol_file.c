@@ -57,7 +57,7 @@ enum { SHN_UNDEF = 0, SHN_LORESERVE = 0xff00, SHN_XINDEX = 0xffff };
 #define DIGIT_MASK        ((UINT64_C(1) << DIGIT_BITS) - 1)
 #define DIGIT_COUNT_LEAST 1000u
 
-struct function {
+struct file_function {
 	uint64_t begin;
 	uint32_t size;
 	uint32_t name; /* in the strings of its table */
@@ -86,7 +86,7 @@ struct symbol_file {
 	const struct symbol_search *search;
 	bool loaded;
 	enum symbol_origin origin;
-	VEC(struct function) functions;
+	VEC(struct file_function) functions;
 	struct table tables[TABLE_COUNT];
 	char *name;
 	size_t name_room;
@@ -185,7 +185,7 @@ static int take_symbol(struct table_reader *r, struct cursor *c)
 	const char *text = r->strings ? (const char *)r->strings + name : NULL;
 	if (text && (!*text || is_mark(text)))
 		return 0;
-	struct function function = {
+	struct file_function function = {
 		.begin = value,
 		.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
 		.name = name,
@@ -208,11 +208,11 @@ static const struct elf_section *section_of_type(const struct elf *elf, uint32_t
 /* Of one table's names for a range (items from `first` on) the best remains, or the first. */
 static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_t *strings)
 {
-	struct function *f = file->functions.items;
+	struct file_function *f = file->functions.items;
 	uint32_t kept = first;
 
 	for (uint32_t i = first; i < file->functions.count; i++) {
-		struct function *last = kept > first ? &f[kept - 1] : NULL;
+		struct file_function *last = kept > first ? &f[kept - 1] : NULL;
 		if (!last || last->begin != f[i].begin || last->size != f[i].size) {
 			f[kept++] = f[i];
 		} else if (f[i].rank > last->rank ||
@@ -227,8 +227,8 @@ static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct function *x = a;
-	const struct function *y = b;
+	const struct file_function *x = a;
+	const struct file_function *y = b;
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
@@ -244,8 +244,8 @@ static int compare_functions(const void *a, const void *b)
 /* The search order: among equal begins the better rank comes later. */
 static int compare_for_search(const void *a, const void *b)
 {
-	const struct function *x = a;
-	const struct function *y = b;
+	const struct file_function *x = a;
+	const struct file_function *y = b;
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
@@ -255,11 +255,11 @@ static int compare_for_search(const void *a, const void *b)
 }
 
 /* Sorts by begin alone, in passes over the digits that differ. False: there is no memory for a copy. */
-static bool sort_by_begin(struct function *items, uint32_t count)
+static bool sort_by_begin(struct file_function *items, uint32_t count)
 {
-	cleanup(freep) struct function *copy = malloc((size_t)count * sizeof(*copy));
-	struct function *from = items;
-	struct function *to = copy;
+	cleanup(freep) struct file_function *copy = malloc((size_t)count * sizeof(*copy));
+	struct file_function *from = items;
+	struct file_function *to = copy;
 	uint64_t differing = 0;
 
 	if (!copy)
@@ -280,7 +280,7 @@ static bool sort_by_begin(struct function *items, uint32_t count)
 		}
 		for (uint32_t i = 0; i < count; i++)
 			to[places[from[i].begin >> shift & DIGIT_MASK]++] = from[i];
-		struct function *done = from;
+		struct file_function *done = from;
 		from = to;
 		to = done;
 	}
@@ -290,7 +290,8 @@ static bool sort_by_begin(struct function *items, uint32_t count)
 }
 
 /* `compare` orders by begin first. A large table is the main cost of its image. */
-static void sort(struct function *items, uint32_t count, int (*compare)(const void *, const void *))
+static void sort(struct file_function *items, uint32_t count,
+	int (*compare)(const void *, const void *))
 {
 	uint32_t at = 1;
 
@@ -422,7 +423,7 @@ struct go_reader {
 static bool take_go_function(void *context, uint64_t begin, uint64_t end, uint32_t name)
 {
 	struct go_reader *reader = context;
-	const struct function function = { .begin = begin,
+	const struct file_function function = { .begin = begin,
 		.size = end - begin > UINT32_MAX ? UINT32_MAX : (uint32_t)(end - begin),
 		.name = name,
 		.section = reader->section,
@@ -477,7 +478,7 @@ static bool take_debug_file(void *context, int opened, const struct elf *elf)
 /* Exports are in the full table too: of equal ranges the later, better one remains. */
 static void drop_doubles(struct symbol_file *file)
 {
-	struct function *f = file->functions.items;
+	struct file_function *f = file->functions.items;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < file->functions.count; i++) {
@@ -494,7 +495,7 @@ static void drop_doubles(struct symbol_file *file)
 /* Symbols without a size extend to the next symbol of their section. */
 static void close_unsized(struct symbol_file *file)
 {
-	struct function *f = file->functions.items;
+	struct file_function *f = file->functions.items;
 
 	for (uint32_t i = 0; i < file->functions.count; i++) {
 		if (f[i].size)
@@ -548,7 +549,8 @@ static int set_name(struct symbol_file *file, size_t room)
 }
 
 /* Reads the name of the found function into file->name. */
-static int read_name(struct symbol_file *file, const struct function *function, size_t *ret_len)
+static int read_name(struct symbol_file *file, const struct file_function *function,
+	size_t *ret_len)
 {
 	const struct table *table = &file->tables[function->table];
 	uint64_t left = table->strings_size - function->name;
@@ -580,7 +582,7 @@ bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct sym
 	uint32_t low =
 		partition_point(file->functions.count, i, file->functions.items[i].begin <= vaddr);
 	for (uint32_t walked = 0; low > 0 && walked < WALK_MAX; walked++) {
-		const struct function *function = &file->functions.items[--low];
+		const struct file_function *function = &file->functions.items[--low];
 		struct symbol_hit hit = { .begin_vaddr = function->begin };
 		if (vaddr - function->begin >= function->size)
 			continue;
@@ -687,7 +689,7 @@ enum symbol_origin symbol_file_origin(const struct symbol_file *file)
 
 size_t symbol_file_size_bytes(const struct symbol_file *file)
 {
-	size_t size = sizeof(*file) + file->functions.capacity * sizeof(struct function) +
+	size_t size = sizeof(*file) + file->functions.capacity * sizeof(struct file_function) +
 		      file->name_room;
 
 	if (file->memory)

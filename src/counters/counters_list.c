@@ -13,7 +13,7 @@
 #include "counters/counter_feed.h"
 #include "counters/counters.h"
 
-struct entry {
+struct counters_list_entry {
 	const char *provider;
 	const char *name;
 	const char *type;
@@ -24,14 +24,14 @@ struct entry {
 };
 
 struct entries {
-	VEC(struct entry) list;
+	VEC(struct counters_list_entry) list;
 };
 
 /* Meters first, each name once; a provider's together. */
 static int by_names(const void *a, const void *b)
 {
-	const struct entry *one = a;
-	const struct entry *other = b;
+	const struct counters_list_entry *one = a;
+	const struct counters_list_entry *other = b;
 
 	if (one->meter != other->meter)
 		return one->meter ? -1 : 1;
@@ -48,7 +48,7 @@ static void collect(const struct counters_offer *offer, struct entries *entries)
 
 	for (uint32_t i = 0; i < offer->instrument_count; i++) {
 		const struct counter_instrument *instrument = &offer->instruments[i];
-		const struct entry entry = {
+		const struct counters_list_entry entry = {
 			.provider = strtab_get(strings, instrument->meter),
 			.name = strtab_get(strings, instrument->name),
 			.type = strtab_get(strings, instrument->type),
@@ -62,7 +62,7 @@ static void collect(const struct counters_offer *offer, struct entries *entries)
 	}
 	for (uint32_t i = DERIVED_COUNT; i < offer->counters->series.count; i++) {
 		const struct counter_series *series = &offer->counters->series.items[i];
-		const struct entry entry = {
+		const struct counters_list_entry entry = {
 			.provider = strtab_get(strings, series->id.provider),
 			.name = strtab_get(strings, series->id.name),
 			.type = series->kind == COUNTER_SUM ? "rate" : "value",
@@ -74,7 +74,8 @@ static void collect(const struct counters_offer *offer, struct entries *entries)
 			(void)vec_add(&entries->list, entry); /* as above */
 	}
 	if (entries->list.count)
-		qsort(entries->list.items, entries->list.count, sizeof(struct entry), by_names);
+		qsort(entries->list.items, entries->list.count, sizeof(struct counters_list_entry),
+			by_names);
 }
 
 static void add_column(const char *text, size_t wide, struct bytes *out)
@@ -90,7 +91,7 @@ static void add_column(const char *text, size_t wide, struct bytes *out)
 		bytes_text(out, " ");
 }
 
-struct widths {
+struct list_widths {
 	size_t name, type, unit;
 };
 
@@ -106,9 +107,9 @@ static void widen(const char *text, size_t *most)
 }
 
 /* Nothing is cut: each column is as wide as its longest text. */
-static struct widths measure(const struct entries *entries)
+static struct list_widths measure(const struct entries *entries)
 {
-	struct widths w = { 0 };
+	struct list_widths w = { 0 };
 
 	for (uint32_t i = 0; i < entries->list.count; i++) {
 		widen(entries->list.items[i].name, &w.name);
@@ -129,7 +130,7 @@ static bool is_plain(const char *name)
 void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 {
 	struct entries entries = { 0 };
-	const struct entry *last = NULL;
+	const struct counters_list_entry *last = NULL;
 	uint32_t instruments = 0;
 
 	collect(offer, &entries);
@@ -144,7 +145,7 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 	bytes_printf(out, ": %s%s",
 		TEXT_THINGS(instruments, "instrument of Meters, ", "instruments of Meters, "),
 		TEXT_THINGS(entries.list.count - instruments, "EventCounter\n", "EventCounters\n"));
-	const struct widths w = measure(&entries);
+	const struct list_widths w = measure(&entries);
 
 	vec_each(entry, &entries.list) {
 		if (!last || last->meter != entry->meter ||

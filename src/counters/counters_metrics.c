@@ -16,14 +16,14 @@
 #define LABELS_MAX 24u
 
 /* The next of "key=value,key=value"; a comma that is followed by no '=' belongs to the value. */
-struct tag {
+struct metric_tag {
 	const char *key;
 	size_t key_len;
 	const char *value;
 	size_t value_len;
 };
 
-static bool next_tag(const char **at, struct tag *ret_tag)
+static bool next_tag(const char **at, struct metric_tag *ret_tag)
 {
 	const char *text = *at;
 
@@ -229,7 +229,7 @@ static void add_sample(const struct counters_view *view, const struct counter_se
 	const char *tags = strtab_get(strings, series->id.tags);
 	struct labels labels = { .out = out };
 	cleanup(bytes_done) struct bytes number = { 0 };
-	struct tag tag;
+	struct metric_tag tag;
 
 	bytes_text(out, name);
 	bytes_text(out, suffix);
@@ -378,7 +378,7 @@ static void add_path(const struct counters_view *view, const struct counter_seri
 	const char *provider = strtab_get(strings, series->id.provider);
 	const char *name = strtab_get(strings, series->id.name);
 	const char *tags = strtab_get(strings, series->id.tags);
-	struct tag tag;
+	struct metric_tag tag;
 
 	bytes_text(out, "spoor.");
 	add_part(host, strlen(host), false, out);

@@ -14,7 +14,7 @@
 const char counters_json_tail[] = "\n]}\n";
 
 /* What dotnet-counters makes of a series. */
-struct row {
+struct counters_row {
 	const struct counters_view *view;
 	const struct counter_series *series;
 	const char *suffix; /* appended to its name; "" */
@@ -23,12 +23,12 @@ struct row {
 	double value;
 };
 
-typedef void row_fn(void *context, const struct row *row);
+typedef void row_fn(void *context, const struct counters_row *row);
 
 static void each_row(const struct counters_view *view, row_fn *each, void *context)
 {
 	vec_each(series, &view->counters->series) {
-		struct row row = {
+		struct counters_row row = {
 			.view = view, .series = series, .suffix = "", .percentile = NAN
 		};
 		if (!series->fresh || !counter_series_shows(series))
@@ -54,7 +54,7 @@ static void each_row(const struct counters_view *view, row_fn *each, void *conte
 	}
 }
 
-static void add_label(const struct row *row, struct bytes *out)
+static void add_label(const struct counters_row *row, struct bytes *out)
 {
 	const struct strtab *strings = &row->view->counters->strings;
 
@@ -66,7 +66,7 @@ static void add_label(const struct row *row, struct bytes *out)
 		row->suffix, row->view->interval_s);
 }
 
-static void add_tags(const struct row *row, struct bytes *out)
+static void add_tags(const struct counters_row *row, struct bytes *out)
 {
 	const char *tags = strtab_get(&row->view->counters->strings, row->series->id.tags);
 
@@ -75,7 +75,7 @@ static void add_tags(const struct row *row, struct bytes *out)
 		bytes_printf(out, "%sPercentile=%g", *tags ? "," : "", row->percentile);
 }
 
-static const char *provider_of(const struct row *row)
+static const char *provider_of(const struct counters_row *row)
 {
 	return strtab_get(&row->view->counters->strings, row->series->id.provider);
 }
@@ -142,7 +142,7 @@ static void add_csv_text(struct csv *csv, const char *text, size_t len)
 	bytes_done(&safe);
 }
 
-static void csv_row(void *context, const struct row *row)
+static void csv_row(void *context, const struct counters_row *row)
 {
 	struct csv *csv = context;
 	struct tm utc;
@@ -217,7 +217,7 @@ struct json_rows {
 	bool *first;
 };
 
-static void json_row(void *context, const struct row *row)
+static void json_row(void *context, const struct counters_row *row)
 {
 	struct json_rows *rows = context;
 	const struct strtab *strings = &row->view->counters->strings;

@@ -23,7 +23,7 @@
 #define KEYS            "p pause  r resume  q quit"
 
 /* A row: a series by its names, with each process's value; or a provider's heading. */
-struct row {
+struct table_row {
 	const struct counters_view *view; /* the first that has it */
 	const struct counter_series *series;
 	const char *provider;
@@ -128,8 +128,8 @@ static void add_line(struct screen_text *s, const struct bytes *text, const char
 
 static int by_names(const void *a, const void *b)
 {
-	const struct row *one = a;
-	const struct row *other = b;
+	const struct table_row *one = a;
+	const struct table_row *other = b;
 
 	if ((one->source == COUNTER_DERIVED) != (other->source == COUNTER_DERIVED))
 		return one->source == COUNTER_DERIVED ? -1 : 1;
@@ -151,14 +151,14 @@ static int by_names(const void *a, const void *b)
 }
 
 struct rows {
-	VEC(struct row) list;
+	VEC(struct table_row) list;
 };
 
 static void add_row(struct rows *rows, const struct counters_view *view,
 	const struct counter_series *series)
 {
 	const struct strtab *strings = &view->counters->strings;
-	const struct row row = {
+	const struct table_row row = {
 		.view = view,
 		.series = series,
 		.provider = strtab_get(strings, series->id.provider),
@@ -183,7 +183,7 @@ static void collect(const struct counters_view *views, size_t count, struct rows
 	}
 	if (!rows->list.count)
 		return;
-	qsort(rows->list.items, rows->list.count, sizeof(struct row), by_names);
+	qsort(rows->list.items, rows->list.count, sizeof(struct table_row), by_names);
 	for (uint32_t i = 0; i < rows->list.count; i++) {
 		if (!kept || by_names(&rows->list.items[kept - 1], &rows->list.items[i]) != 0)
 			rows->list.items[kept++] = rows->list.items[i];
@@ -198,7 +198,7 @@ static void add_headings(const struct rows *rows, struct rows *out)
 
 	vec_each(row, &rows->list) {
 		if (row->source != COUNTER_DERIVED && (!last || strcmp(last, row->provider) != 0)) {
-			struct row heading = *row;
+			struct table_row heading = *row;
 			heading.heading = true;
 			(void)vec_add(&out->list, heading); /* as above */
 			last = row->provider;
@@ -208,7 +208,8 @@ static void add_headings(const struct rows *rows, struct rows *out)
 }
 
 /* The same series of another process. */
-static const struct counter_series *find(const struct counters_view *view, const struct row *row)
+static const struct counter_series *find(const struct counters_view *view,
+	const struct table_row *row)
 {
 	if (view == row->view)
 		return row->series;
@@ -299,7 +300,7 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 }
 
 /* How wide the columns are, and which there are. */
-struct widths {
+struct table_widths {
 	unsigned name;
 	bool spark;
 	unsigned note;      /* 0: none */
@@ -324,10 +325,10 @@ static unsigned widest_name(const struct rows *rows)
 	return most < NAME_MOST ? (unsigned)most : NAME_MOST;
 }
 
-static struct widths measure(const struct counters_table *table, const struct rows *rows,
+static struct table_widths measure(const struct counters_table *table, const struct rows *rows,
 	size_t count)
 {
-	struct widths w = { .name = widest_name(rows), .processes = 1 };
+	struct table_widths w = { .name = widest_name(rows), .processes = 1 };
 	unsigned figures = count == 1 ? FIGURE_COLUMNS : PROCESS_COLUMNS;
 	unsigned least = figures + NAME_LEAST;
 
@@ -351,8 +352,8 @@ static struct widths measure(const struct counters_table *table, const struct ro
 	return w;
 }
 
-static void draw_row(struct screen_text *s, const struct widths *w, const struct row *row,
-	const struct counters_view *views, size_t count)
+static void draw_row(struct screen_text *s, const struct table_widths *w,
+	const struct table_row *row, const struct counters_view *views, size_t count)
 {
 	cleanup(bytes_done) struct bytes text = { 0 };
 	cleanup(bytes_done) struct bytes line = { 0 };
@@ -392,7 +393,7 @@ static void draw_row(struct screen_text *s, const struct widths *w, const struct
 	add_line(s, &line, "");
 }
 
-static void draw_heading(struct screen_text *s, const struct widths *w,
+static void draw_heading(struct screen_text *s, const struct table_widths *w,
 	const struct counters_view *views, size_t count)
 {
 	cleanup(bytes_done) struct bytes text = { 0 };
@@ -461,7 +462,7 @@ void counters_table_draw(struct counters_table *table, const struct counters_vie
 	add_headings(&series, &rows);
 	if (table->first_process >= count)
 		table->first_process = (uint32_t)count - 1;
-	const struct widths w = measure(table, &rows, count);
+	const struct table_widths w = measure(table, &rows, count);
 	size_t shown = count == 1                                   ? 1
 		       : w.processes < count - table->first_process ? w.processes
 								    : count - table->first_process;

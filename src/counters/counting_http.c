@@ -18,7 +18,7 @@
 #define DEFAULT_PORT 9464u
 #define BACKLOG      16
 
-struct peer {
+struct http_peer {
 	int fd; /* -1: free */
 	uint64_t until_ns;
 	char request[COUNTING_HTTP_REQUEST - 1];
@@ -33,7 +33,7 @@ struct peer {
 struct counting_http {
 	int fd;
 	struct endpoint endpoint;
-	struct peer peers[COUNTING_HTTP_PEERS];
+	struct http_peer peers[COUNTING_HTTP_PEERS];
 };
 
 int counting_http_open(const char *address, struct counting_http **ret_http, struct diag *diag)
@@ -85,7 +85,7 @@ void counting_http_await(const struct counting_http *http, struct poll_set *set)
 	size_t open = 0;
 
 	for (size_t i = 0; i < COUNTING_HTTP_PEERS; i++) {
-		const struct peer *peer = &http->peers[i];
+		const struct http_peer *peer = &http->peers[i];
 		if (peer->fd < 0)
 			continue;
 		(void)poll_set_add(set, peer->fd,
@@ -97,7 +97,7 @@ void counting_http_await(const struct counting_http *http, struct poll_set *set)
 		(void)poll_set_add(set, http->fd, POLLIN);
 }
 
-static void leave(struct peer *peer)
+static void leave(struct http_peer *peer)
 {
 	(void)close(peer->fd); /* nothing to be done about it */
 	bytes_done(&peer->answer);
@@ -107,7 +107,7 @@ static void leave(struct peer *peer)
 static void welcome(struct counting_http *http, uint64_t now_ns)
 {
 	for (size_t i = 0; i < COUNTING_HTTP_PEERS; i++) {
-		struct peer *peer = &http->peers[i];
+		struct http_peer *peer = &http->peers[i];
 		if (peer->fd >= 0)
 			continue;
 		int fd = accept4(http->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -189,7 +189,7 @@ bool counting_http_answer(const char *request, size_t size,
 }
 
 /* False when the peer is to be left. */
-static bool advance_peer(struct peer *peer, void (*page)(void *context, struct bytes *out),
+static bool advance_peer(struct http_peer *peer, void (*page)(void *context, struct bytes *out),
 	void *context)
 {
 	char rest[1024];
@@ -230,7 +230,7 @@ void counting_http_advance(struct counting_http *http, uint64_t now_ns,
 {
 	welcome(http, now_ns);
 	for (size_t i = 0; i < COUNTING_HTTP_PEERS; i++) {
-		struct peer *peer = &http->peers[i];
+		struct http_peer *peer = &http->peers[i];
 		if (peer->fd >= 0 &&
 			(now_ns >= peer->until_ns || !advance_peer(peer, page, context)))
 			leave(peer);

@@ -16,7 +16,7 @@
 /* A method has most of a time if it has this part of it. */
 #define MOST 0.5
 
-struct gathering {
+struct activity_gathering {
 	struct facts *facts;
 	const struct answers *answers;
 	const struct symbolmap *names;
@@ -47,7 +47,7 @@ static const struct call_facts kinds[] = {
 		FACT_tls_pending, FACT_tls_share, WORD_tls_target, PLACE_handshaker },
 };
 
-static int show(const struct gathering *g, uint32_t index, enum place_kind place)
+static int show(const struct activity_gathering *g, uint32_t index, enum place_kind place)
 {
 	const struct event_stack *stack = &g->answers->stacks.items.items[index];
 	const struct place_stack shown = { .functions =
@@ -61,7 +61,8 @@ static int show(const struct gathering *g, uint32_t index, enum place_kind place
 		       : 0;
 }
 
-static const struct tally_process *find_tally(const struct gathering *g, const struct tally *tally)
+static const struct tally_process *find_tally(const struct activity_gathering *g,
+	const struct tally *tally)
 {
 	for (uint32_t i = 0; i < tally->processes.count; i++)
 		if (tally->processes.items[i].process == g->process)
@@ -70,7 +71,8 @@ static const struct tally_process *find_tally(const struct gathering *g, const s
 }
 
 /* The method of the user that waits longest for calls of this kind to the target. */
-static int set_caller(const struct gathering *g, const struct call_facts *kind, uint32_t target)
+static int set_caller(const struct activity_gathering *g, const struct call_facts *kind,
+	uint32_t target)
 {
 	const struct tally *tally = &g->answers->calls.tally;
 	const struct tally_process *process = find_tally(g, tally);
@@ -101,7 +103,7 @@ static bool is_server(const struct calls *calls, const struct call_row *row)
 	return strcmp(strtab_get(&calls->targets, row->target), CALL_AS_SERVER) == 0;
 }
 
-static int set_calls(const struct gathering *g, const struct calls_process *process,
+static int set_calls(const struct activity_gathering *g, const struct calls_process *process,
 	const struct call_facts *kind)
 {
 	const struct calls *calls = &g->answers->calls;
@@ -150,7 +152,8 @@ static int set_calls(const struct gathering *g, const struct calls_process *proc
 }
 
 /* The routes on which no request is fast: the fastest of those that ended, if any ended. */
-static void set_always_slow(const struct gathering *g, const struct requests_process *process)
+static void set_always_slow(const struct activity_gathering *g,
+	const struct requests_process *process)
 {
 	const struct requests *requests = &g->answers->requests;
 	double count = 0;
@@ -171,7 +174,7 @@ static void set_always_slow(const struct gathering *g, const struct requests_pro
 	facts_set(g->row, FACT_slow_always_pending, slow_s / g->window_s);
 }
 
-static double set_requests(const struct gathering *g)
+static double set_requests(const struct activity_gathering *g)
 {
 	const struct requests *requests = &g->answers->requests;
 	const struct requests_process *process = NULL;
@@ -218,7 +221,7 @@ static const struct await_method *find_innermost(const struct await_methods *met
 }
 
 /* Of awaits in requests; short ones do not make a request slow. */
-static int set_awaits(const struct gathering *g, double slow_s)
+static int set_awaits(const struct activity_gathering *g, double slow_s)
 {
 	const struct awaits *awaits = &g->answers->awaits;
 	const struct tally_process *process = find_tally(g, &awaits->tally);
@@ -243,7 +246,7 @@ static int set_awaits(const struct gathering *g, double slow_s)
 	return error;
 }
 
-static const struct calls_process *find_calls(const struct gathering *g)
+static const struct calls_process *find_calls(const struct activity_gathering *g)
 {
 	const struct calls *calls = &g->answers->calls;
 
@@ -254,7 +257,7 @@ static const struct calls_process *find_calls(const struct gathering *g)
 }
 
 /* Whether its activities were recorded, or some came with the providers that a user chose. */
-static bool is_observed(const struct gathering *g)
+static bool is_observed(const struct activity_gathering *g)
 {
 	const struct activity_spans *spans = &g->answers->activity_spans;
 
@@ -268,7 +271,7 @@ int activity_facts_gather(struct facts *facts, const struct answers *answers,
 	int error = 0;
 
 	for (uint32_t i = 0; i < facts->processes.count && !error; i++) {
-		struct gathering g = { .facts = facts,
+		struct activity_gathering g = { .facts = facts,
 			.answers = answers,
 			.names = names,
 			.row = &facts->processes.items[i] };

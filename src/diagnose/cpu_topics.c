@@ -108,7 +108,7 @@ struct topic_sum {
 	uint8_t topic;
 };
 
-struct gathering {
+struct topic_gathering {
 	struct facts *facts;
 	const struct profile *profile;
 	const struct symbolmap *names;
@@ -118,17 +118,17 @@ struct gathering {
 	uint64_t all_ns;
 };
 
-static const char *text_of(const struct gathering *g, uint32_t text)
+static const char *text_of(const struct topic_gathering *g, uint32_t text)
 {
 	return trace_text(g->profile->trace, text);
 }
 
-static const char *module_of(const struct gathering *g, const struct function *function)
+static const char *module_of(const struct topic_gathering *g, const struct function *function)
 {
 	return text_of(g, function->module);
 }
 
-static bool find_marker(const struct gathering *g, const struct function *function,
+static bool find_marker(const struct topic_gathering *g, const struct function *function,
 	enum topic *ret_topic)
 {
 	const char *method = text_of(g, function->full_name);
@@ -156,7 +156,7 @@ static bool is_unnamed(const struct function *function)
 }
 
 /* The topic of a stack without a marker, by the first frame that is not neutral. */
-static enum topic topic_of_leaf(const struct gathering *g, const struct function *leaf,
+static enum topic topic_of_leaf(const struct topic_gathering *g, const struct function *leaf,
 	bool managed_process)
 {
 	if (BEGINS_WITH_ANY(module_of(g, leaf), runtime_modules))
@@ -167,7 +167,7 @@ static enum topic topic_of_leaf(const struct gathering *g, const struct function
 										   : TOPIC_NATIVE;
 }
 
-static void classify(const struct gathering *g, const struct profile_stack *stack,
+static void classify(const struct topic_gathering *g, const struct profile_stack *stack,
 	bool managed_process, struct topic_sum *ret_sum)
 {
 	const uint32_t *frames = &g->profile->functions.items[stack->at];
@@ -197,7 +197,7 @@ static void classify(const struct gathering *g, const struct profile_stack *stac
 	ret_sum->topic = (uint8_t)topic;
 }
 
-static struct topic_sum *find_sum(struct gathering *g, const struct topic_sum *of)
+static struct topic_sum *find_sum(struct topic_gathering *g, const struct topic_sum *of)
 {
 	/* A native function is shown beside its caller, so it tells sums apart; others do not. */
 	uint32_t leaf = of->topic == TOPIC_NATIVE ? of->leaf : 0;
@@ -216,7 +216,7 @@ static struct topic_sum *find_sum(struct gathering *g, const struct topic_sum *o
 	return vec_last(&g->sums);
 }
 
-static int add_stack(struct gathering *g, uint32_t index, bool managed_process)
+static int add_stack(struct topic_gathering *g, uint32_t index, bool managed_process)
 {
 	const struct profile_stack *stack = &g->profile->stacks.items[index];
 	struct topic_sum of;
@@ -242,14 +242,14 @@ static int add_stack(struct gathering *g, uint32_t index, bool managed_process)
  * Whether native code without frame pointers hides the callers: no method of the user's is on the
  * stack, and the recording has no stacks that were unwound.
  */
-static bool lacks_callers(const struct gathering *g, const struct process_facts *process,
+static bool lacks_callers(const struct topic_gathering *g, const struct process_facts *process,
 	const struct topic_sum *sum)
 {
 	return process->managed && !sum->method &&
 	       g->profile->trace->recording.session.call_graph == SESSION_FRAME_POINTERS;
 }
 
-static int set_place(struct gathering *g, struct process_facts *process, enum topic topic)
+static int set_place(struct topic_gathering *g, struct process_facts *process, enum topic topic)
 {
 	const struct topic_sum *most = NULL;
 
@@ -281,7 +281,7 @@ static int set_place(struct gathering *g, struct process_facts *process, enum to
 	return error;
 }
 
-static int set_facts(struct gathering *g, struct process_facts *process)
+static int set_facts(struct topic_gathering *g, struct process_facts *process)
 {
 	int error = 0;
 
@@ -301,7 +301,7 @@ static int set_facts(struct gathering *g, struct process_facts *process)
 int cpu_topics_gather(struct facts *facts, const struct profile *profile,
 	const struct symbolmap *names)
 {
-	struct gathering g = { .facts = facts, .profile = profile, .names = names };
+	struct topic_gathering g = { .facts = facts, .profile = profile, .names = names };
 	int error = 0;
 
 	for (uint32_t i = 0; i < profile->stacks.count && !error;) {

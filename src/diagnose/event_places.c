@@ -30,13 +30,13 @@ static const char *remedy_of(const char *type)
 	return "test for the case before, or return a result that says it";
 }
 
-struct gathering {
+struct place_gathering {
 	struct facts *facts;
 	const struct answers *answers;
 	const struct symbolmap *names;
 };
 
-static int show_row(const struct gathering *g, struct process_facts *row,
+static int show_row(const struct place_gathering *g, struct process_facts *row,
 	const struct tally_row *most, enum place_kind kind)
 {
 	if (!most || !most->key.place)
@@ -51,7 +51,7 @@ static int show_row(const struct gathering *g, struct process_facts *row,
 }
 
 /* The method that has the largest amount of a process's events with stacks. */
-static int set_place(const struct gathering *g, struct process_facts *row,
+static int set_place(const struct place_gathering *g, struct process_facts *row,
 	const struct tally *tally, const struct tally_process *process, enum place_kind kind)
 {
 	struct tally_rows rows;
@@ -65,7 +65,7 @@ static int set_place(const struct gathering *g, struct process_facts *row,
 	return error;
 }
 
-static int set_exceptions(const struct gathering *g, struct process_facts *row,
+static int set_exceptions(const struct place_gathering *g, struct process_facts *row,
 	const struct tally_process *process)
 {
 	const struct exceptions *exceptions = &g->answers->exceptions;
@@ -97,13 +97,13 @@ static const struct tally_row *find_row(const struct tally_rows *rows, bool only
 	return NULL;
 }
 
-static uint32_t copy_type(const struct gathering *g, const struct tally_row *row)
+static uint32_t copy_type(const struct place_gathering *g, const struct tally_row *row)
 {
 	return strtab_add_z(&g->facts->texts,
 		event_texts_get(&g->answers->allocations.types, row->key.text));
 }
 
-static int set_allocations(const struct gathering *g, struct process_facts *row,
+static int set_allocations(const struct place_gathering *g, struct process_facts *row,
 	const struct tally_process *process)
 {
 	const struct allocations *allocations = &g->answers->allocations;
@@ -131,7 +131,7 @@ static int set_allocations(const struct gathering *g, struct process_facts *row,
 	return error;
 }
 
-static int set_locks(const struct gathering *g, struct process_facts *row,
+static int set_locks(const struct place_gathering *g, struct process_facts *row,
 	const struct tally_process *process)
 {
 	const struct tally *tally = &g->answers->locks.tally;
@@ -152,7 +152,7 @@ static int set_locks(const struct gathering *g, struct process_facts *row,
 }
 
 /* The method that induces most collections; samples rarely meet it, since others collect for it. */
-static int set_triggers(const struct gathering *g, struct process_facts *row,
+static int set_triggers(const struct place_gathering *g, struct process_facts *row,
 	const struct tally_process *process)
 {
 	struct tally_rows rows;
@@ -171,10 +171,10 @@ static int set_triggers(const struct gathering *g, struct process_facts *row,
 }
 
 /* What one analysis says of a process. */
-typedef int set_facts_fn(const struct gathering *g, struct process_facts *row,
+typedef int set_facts_fn(const struct place_gathering *g, struct process_facts *row,
 	const struct tally_process *process);
 
-static int set_all(const struct gathering *g, const struct tally *tally, set_facts_fn *set)
+static int set_all(const struct place_gathering *g, const struct tally *tally, set_facts_fn *set)
 {
 	int error = 0;
 
@@ -188,7 +188,7 @@ static int set_all(const struct gathering *g, const struct tally *tally, set_fac
 	return error;
 }
 
-static uint32_t copy_method(const struct gathering *g, uint32_t stack)
+static uint32_t copy_method(const struct place_gathering *g, uint32_t stack)
 {
 	uint32_t own = stack ? g->answers->stacks.items.items[stack].own : 0;
 
@@ -198,7 +198,7 @@ static uint32_t copy_method(const struct gathering *g, uint32_t stack)
 }
 
 /* Circles of waits that had not ended at the end of the recording, so all looks would show them. */
-static int set_deadlocks(const struct gathering *g)
+static int set_deadlocks(const struct place_gathering *g)
 {
 	const struct deadlocks *deadlocks = &g->answers->locks.deadlocks;
 	int error = 0;
@@ -221,7 +221,7 @@ static int set_deadlocks(const struct gathering *g)
 	return error;
 }
 
-static void set_pools(const struct gathering *g)
+static void set_pools(const struct place_gathering *g)
 {
 	const struct thread_pool *pool = &g->answers->thread_pool;
 
@@ -241,7 +241,7 @@ static void set_pools(const struct gathering *g)
 int event_places_gather(struct facts *facts, const struct answers *answers,
 	const struct symbolmap *names)
 {
-	const struct gathering g = { .facts = facts, .answers = answers, .names = names };
+	const struct place_gathering g = { .facts = facts, .answers = answers, .names = names };
 	int error = set_all(&g, &answers->exceptions.tally, set_exceptions);
 
 	set_pools(&g);

@@ -7,7 +7,7 @@
 #include "trace/source_event.h"
 
 /* The ids of all providers, in the order of the list. */
-static const struct row {
+static const struct provider_row {
 	uint32_t provider;
 	uint32_t event_id;
 } rows[] = {

@@ -28,7 +28,7 @@
 #define STEPS_MAX    64u        /* of one turn */
 #define FREE_WAIT_MS 100
 
-enum step {
+enum eventpipe_step {
 	STEP_INFO,
 	STEP_COLLECT,
 	STEP_DONE, /* only StopTracing is left */
@@ -65,7 +65,7 @@ struct eventpipe {
 	struct eventpipe_options options;
 	struct eventpipe_handler handler;
 	struct exchange exchange;
-	enum step step;
+	enum eventpipe_step step;
 	enum phase phase;
 	enum session_state session;
 	enum stream_state stream;

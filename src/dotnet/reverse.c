@@ -48,7 +48,7 @@
 #define HELPER_LOOKS    2u
 #define ENVIRONMENT_MAX (128u << 10) /* of a process; the variable of a longer one may be missed */
 
-struct connection {
+struct reverse_connection {
 	int fd;
 	uint32_t pid;
 	uint32_t peer; /* index plus 1, once its advertisement is complete; 0 before */
@@ -87,7 +87,7 @@ struct reverse {
 	struct shared_page *page; /* NULL: no helper */
 	bool counts_missed;       /* in the helper: the recorder is stopped or hangs */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	VEC(struct connection) waiting;
+	VEC(struct reverse_connection) waiting;
 	/* pointers, because each struct dotnet_endpoint has one to its peer */
 	VEC(struct peer *) peers;
 	uint32_t seen;      /* runtimes so far */
@@ -175,7 +175,7 @@ static char state_of_pid(uint32_t pid)
 /* Removes a connection from the list and returns its descriptor, which the caller then owns. */
 static int take_connection(struct reverse *reverse, uint32_t i)
 {
-	struct connection *connection = &reverse->waiting.items[i];
+	struct reverse_connection *connection = &reverse->waiting.items[i];
 	int fd = connection->fd;
 
 	if (connection->peer)
@@ -201,7 +201,7 @@ static void make_room(struct reverse *reverse)
 		return;
 	reverse->closed_ns = now_ns;
 	for (uint32_t i = 0; i < reverse->waiting.count && closed < CLOSE_COUNT;) {
-		const struct connection *connection = &reverse->waiting.items[i];
+		const struct reverse_connection *connection = &reverse->waiting.items[i];
 		if (connection->unplaced ||
 			(connection->peer && reverse->peers.items[connection->peer - 1]->resumed)) {
 			drop(reverse, i);
@@ -224,7 +224,7 @@ static void accept_all(struct reverse *reverse)
 			return;
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
 			credentials.pid = 0;
-		struct connection *connection = vec_push(&reverse->waiting);
+		struct reverse_connection *connection = vec_push(&reverse->waiting);
 		if (!connection) {
 			close(fd); /* the runtime connects again */
 			return;
@@ -307,7 +307,7 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 }
 
 /* Resumes a runtime without a place in the table. False: the connection takes no request. */
-static bool resume_unplaced(struct reverse *reverse, struct connection *connection,
+static bool resume_unplaced(struct reverse *reverse, struct reverse_connection *connection,
 	const uint8_t cookie[16])
 {
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
@@ -327,7 +327,7 @@ static bool resume_unplaced(struct reverse *reverse, struct connection *connecti
 }
 
 /* False: the peer is no runtime, or the connection cannot be used. */
-static bool take_advertise(struct reverse *reverse, struct connection *connection)
+static bool take_advertise(struct reverse *reverse, struct reverse_connection *connection)
 {
 	struct reverse_peer facts;
 
@@ -356,7 +356,7 @@ void reverse_advance(struct reverse *reverse)
 		__atomic_add_fetch(&reverse->page->beats, 1, __ATOMIC_SEQ_CST);
 	accept_all(reverse);
 	for (uint32_t i = 0; i < reverse->waiting.count;) {
-		struct connection *connection = &reverse->waiting.items[i];
+		struct reverse_connection *connection = &reverse->waiting.items[i];
 		uint8_t byte;
 		/* A runtime that has advertised itself sends nothing more: this is the end. */
 		bool known = connection->peer != 0 || connection->unplaced;
@@ -440,7 +440,7 @@ static int peer_connect(void *context, struct diag *diag)
 
 	reverse_advance(reverse);
 	for (uint32_t i = 0; i < reverse->waiting.count; i++) {
-		const struct connection *connection = &reverse->waiting.items[i];
+		const struct reverse_connection *connection = &reverse->waiting.items[i];
 		if (connection->peer != peer->index + 1)
 			continue;
 		return take_connection(reverse, i);

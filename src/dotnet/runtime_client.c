@@ -41,7 +41,7 @@
 #define REST_BYTES (64u << 10)
 
 /* Which session is opened: the values below STEP_DONE are those of enum dotnet_stream. */
-enum step {
+enum client_step {
 	STEP_LIVE = DOTNET_STREAM_LIVE,
 	STEP_STACKS = DOTNET_STREAM_STACKS,
 	STEP_ACTIVITIES = DOTNET_STREAM_ACTIVITIES,
@@ -55,7 +55,7 @@ enum step {
 	STEP_DONE = DOTNET_STREAM_COUNT,
 };
 
-struct session {
+struct client_session {
 	struct dotnet_client *client;
 	enum dotnet_stream stream;
 	struct eventpipe *pipe; /* NULL: not begun */
@@ -68,9 +68,9 @@ struct dotnet_client {
 	struct guard *guard;   /* NULL: none */
 	uint32_t guard_rounds; /* that were over when this client began */
 	enum dotnet_state state;
-	enum step step;
+	enum client_step step;
 	struct eventpipe_queue queue;
-	struct session sessions[DOTNET_STREAM_COUNT];
+	struct client_session sessions[DOTNET_STREAM_COUNT];
 	struct session_requests requests;
 	bool alone;         /* the step is no part of the start: none follows */
 	bool activities;    /* a session for them is wanted */
@@ -192,7 +192,7 @@ static char endpoint_state(void *context)
 /* ---- requests ---- */
 
 /* Describes the session as it was requested. */
-static void describe_session(struct dotnet_client *client, struct session *session)
+static void describe_session(struct dotnet_client *client, struct client_session *session)
 {
 	cleanup(bytes_done) struct bytes text = { 0 };
 
@@ -203,7 +203,7 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 
 static int on_bytes(void *user, const uint8_t *data, size_t size)
 {
-	struct session *session = user;
+	struct client_session *session = user;
 	struct dotnet_client *client = session->client;
 	int result = client->handler.bytes(client->handler.user, session->stream, data, size);
 
@@ -226,7 +226,7 @@ static bool may_open(const struct dotnet_client *client)
 
 static void open_next(struct dotnet_client *client, uint64_t now_ns)
 {
-	struct session *session = &client->sessions[client->step];
+	struct client_session *session = &client->sessions[client->step];
 	const struct dotnet_endpoint endpoint = { .connect = endpoint_connect,
 		.connect_told = endpoint_connect_told,
 		.state = endpoint_state,
@@ -251,7 +251,7 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 
 /* ---- replies ---- */
 
-static enum step step_behind(const struct dotnet_client *client)
+static enum client_step step_behind(const struct dotnet_client *client)
 {
 	if (client->alone)
 		return STEP_DONE;
@@ -295,7 +295,7 @@ static void take_refusal(struct dotnet_client *client, uint32_t error)
 /* Checks the session that is being opened. */
 static void take_step(struct dotnet_client *client)
 {
-	struct session *session =
+	struct client_session *session =
 		client->step == STEP_DONE ? NULL : &client->sessions[client->step];
 
 	if (!session || !session->pipe)
@@ -443,8 +443,8 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 	client->target = *target;
 	client->handler = *handler;
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		client->sessions[i] =
-			(struct session){ .client = client, .stream = (enum dotnet_stream)i };
+		client->sessions[i] = (struct client_session){ .client = client,
+			.stream = (enum dotnet_stream)i };
 	client->state = DOTNET_ASKING;
 	client->step = STEP_LIVE;
 	client->requests.collect_command = IPC_COLLECT_TRACING_4;
@@ -548,9 +548,9 @@ void dotnet_client_sample(struct dotnet_client *client)
 }
 
 /* Frees the last session of this kind. False: a request or a session is open. */
-static bool begin_step(struct dotnet_client *client, enum step step)
+static bool begin_step(struct dotnet_client *client, enum client_step step)
 {
-	struct session *session = &client->sessions[step];
+	struct client_session *session = &client->sessions[step];
 
 	if (client->state >= DOTNET_STOPPING || client->step != STEP_DONE || client->queue.holder ||
 		(session->pipe && eventpipe_state(session->pipe) != EVENTPIPE_ENDED))
@@ -580,7 +580,7 @@ bool dotnet_client_open(struct dotnet_client *client, enum dotnet_stream stream)
 {
 	assert(stream == DOTNET_STREAM_EXCEPTIONS || stream == DOTNET_STREAM_ALLOCATIONS ||
 		stream == DOTNET_STREAM_COUNTS || stream == DOTNET_STREAM_SETTLE);
-	return begin_step(client, (enum step)stream);
+	return begin_step(client, (enum client_step)stream);
 }
 
 void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set)

@@ -7,7 +7,7 @@
 
 enum runtimes { ANY_RUNTIME, BEFORE_10, SINCE_10 };
 
-static const struct row {
+static const struct stack_event_row {
 	unsigned kind;
 	uint32_t event_id;
 	uint64_t keywords;
@@ -23,7 +23,7 @@ static const struct row {
 
 _Static_assert(ROW_COUNT <= STACK_EVENTS_MAX, "callers have room for all of them");
 
-static bool is_requested(const struct stack_events *events, const struct row *row)
+static bool is_requested(const struct stack_events *events, const struct stack_event_row *row)
 {
 	return events->kinds & row->kind &&
 	       row->runtimes != (events->since_10 ? BEFORE_10 : SINCE_10);

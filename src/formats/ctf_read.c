@@ -664,23 +664,29 @@ uint64_t ctf_reader_lost(const struct ctf_reader *reader)
 
 /* ---- a saved trace ---- */
 
-struct source {
+/* What callers have as an opaque struct source. */
+struct saved_ctf {
 	struct ctf_reader *reader;
 	uint64_t sorted_ns;
 };
 
+static struct saved_ctf *saved_of(struct source *source)
+{
+	return (struct saved_ctf *)(void *)source;
+}
+
 int ctf_source_open(const char *folder, struct trace *trace, struct source **ret_source,
 	struct diag *diag)
 {
-	struct source *source = calloc(1, sizeof(*source));
+	struct saved_ctf *saved = calloc(1, sizeof(*saved));
 
-	if (!source)
+	if (!saved)
 		return diag_set(diag, -ENOMEM, "cannot read '%s': %m", folder);
-	int result = ctf_reader_open(folder, trace, CTF_WHOLE, &source->reader, diag);
+	int result = ctf_reader_open(folder, trace, CTF_WHOLE, &saved->reader, diag);
 	if (result < 0)
-		free(source);
+		free(saved);
 	else
-		*ret_source = source;
+		*ret_source = (struct source *)(void *)saved;
 	return result;
 }
 
@@ -688,13 +694,13 @@ int ctf_source_open(const char *folder, struct trace *trace, struct source **ret
  * The first event gives the begin of the recording, and the trace its date: none before 1970 or
  * after 2262.
  */
-static void set_begin(struct source *source, uint64_t time_ns)
+static void set_begin(struct saved_ctf *saved, uint64_t time_ns)
 {
-	struct recording *recording = &source->reader->trace->recording;
+	struct recording *recording = &saved->reader->trace->recording;
 	int64_t offset_ns;
 
 	recording->sync_ns = time_ns;
-	if (!ctf_reader_clock(source->reader, &offset_ns))
+	if (!ctf_reader_clock(saved->reader, &offset_ns))
 		return;
 	__int128 utc_ns = (__int128)time_ns + offset_ns;
 	recording->utc_ns = utc_ns > 0 && utc_ns <= INT64_MAX ? (uint64_t)utc_ns : 0;
@@ -702,14 +708,15 @@ static void set_begin(struct source *source, uint64_t time_ns)
 
 static int source_next(struct source *source, struct event *ret_event, struct diag *diag)
 {
-	struct trace *trace = source->reader->trace;
+	struct saved_ctf *saved = saved_of(source);
+	struct trace *trace = saved->reader->trace;
 	struct ctf_event event;
-	int result = ctf_reader_next(source->reader, &event, diag);
+	int result = ctf_reader_next(saved->reader, &event, diag);
 
 	if (result <= 0)
 		return result;
 	if (!trace->recording.sync_ns)
-		set_begin(source, event.event.time_ns);
+		set_begin(saved, event.event.time_ns);
 	if (event.pid) {
 		uint32_t thread = trace_thread(trace, event.pid, event.tid ? event.tid : event.pid);
 		struct process *process =
@@ -721,7 +728,7 @@ static int source_next(struct source *source, struct event *ret_event, struct di
 				strnlen(event.process_name, event.process_name_size));
 		event.event.thread_index = thread;
 	}
-	source->sorted_ns = event.event.time_ns;
+	saved->sorted_ns = event.event.time_ns;
 	trace->recording.end_ns = event.event.time_ns;
 	*ret_event = event.event;
 	return 1;
@@ -729,17 +736,17 @@ static int source_next(struct source *source, struct event *ret_event, struct di
 
 static uint64_t source_sorted_ns(const struct source *source)
 {
-	return source->sorted_ns;
+	return ((const struct saved_ctf *)(const void *)source)->sorted_ns;
 }
 
 static uint64_t source_lost(const struct source *source)
 {
-	return ctf_reader_lost(source->reader);
+	return ctf_reader_lost(((const struct saved_ctf *)(const void *)source)->reader);
 }
 
 static void source_close(struct source *source)
 {
-	ctf_reader_close(source->reader);
+	ctf_reader_close(saved_of(source)->reader);
 	free(source);
 }
 

@@ -17,7 +17,7 @@
 #define TYPES_MAX    (1u << 20)
 #define PATH_MAX_LEN 128u
 
-struct parser {
+struct tsdl_parser {
 	struct ctf_metadata *metadata;
 	struct diag *diag;
 	const char *begin;
@@ -31,7 +31,7 @@ struct parser {
 
 /* ---- tokens ---- */
 
-static void fail(struct parser *p, const char *what)
+static void fail(struct tsdl_parser *p, const char *what)
 {
 	if (p->error)
 		return;
@@ -41,25 +41,25 @@ static void fail(struct parser *p, const char *what)
 		what, len ? ", at '" : "", len, len ? t->at : "", len ? "'" : "");
 }
 
-static void fail_memory(struct parser *p)
+static void fail_memory(struct tsdl_parser *p)
 {
 	if (!p->error)
 		p->error = diag_set(p->diag, -ENOMEM, "cannot read the metadata: %m");
 }
 
-static void advance(struct parser *p)
+static void advance(struct tsdl_parser *p)
 {
 	p->token = p->error ? (struct token){ 0 } : p->ahead;
 	p->ahead = p->error ? (struct token){ 0 } : token_next(&p->at, p->end);
 }
 
-static bool at_sign(const struct parser *p, char sign)
+static bool at_sign(const struct tsdl_parser *p, char sign)
 {
 	return !p->error && p->token.kind == TOKEN_SIGN && p->token.sign == sign &&
 	       !p->token.is_define;
 }
 
-static bool take_sign(struct parser *p, char sign)
+static bool take_sign(struct tsdl_parser *p, char sign)
 {
 	bool is = at_sign(p, sign);
 
@@ -68,7 +68,7 @@ static bool take_sign(struct parser *p, char sign)
 	return is;
 }
 
-static void want_sign(struct parser *p, char sign)
+static void want_sign(struct tsdl_parser *p, char sign)
 {
 	char what[] = "' ' is missing";
 
@@ -82,12 +82,12 @@ static bool token_is(const struct token *t, const char *word)
 	return t->kind == TOKEN_WORD && t->len == strlen(word) && memcmp(t->at, word, t->len) == 0;
 }
 
-static bool at_word(const struct parser *p, const char *word)
+static bool at_word(const struct tsdl_parser *p, const char *word)
 {
 	return !p->error && token_is(&p->token, word);
 }
 
-static bool take_word(struct parser *p, const char *word)
+static bool take_word(struct tsdl_parser *p, const char *word)
 {
 	bool is = at_word(p, word);
 
@@ -96,7 +96,7 @@ static bool take_word(struct parser *p, const char *word)
 	return is;
 }
 
-static uint32_t intern(struct parser *p, const char *text, size_t len)
+static uint32_t intern(struct tsdl_parser *p, const char *text, size_t len)
 {
 	uint32_t index = strtab_add(&p->metadata->strings, text, len);
 
@@ -105,7 +105,7 @@ static uint32_t intern(struct parser *p, const char *text, size_t len)
 	return index;
 }
 
-static uint32_t intern_token(struct parser *p)
+static uint32_t intern_token(struct tsdl_parser *p)
 {
 	const struct token *t = &p->token;
 	struct bytes text = { 0 };
@@ -120,7 +120,7 @@ static uint32_t intern_token(struct parser *p)
 	return index;
 }
 
-static uint32_t take_name(struct parser *p)
+static uint32_t take_name(struct tsdl_parser *p)
 {
 	uint32_t name = 0;
 
@@ -132,7 +132,7 @@ static uint32_t take_name(struct parser *p)
 	return name;
 }
 
-static uint64_t take_number(struct parser *p)
+static uint64_t take_number(struct tsdl_parser *p)
 {
 	uint64_t number = p->token.number;
 
@@ -143,7 +143,7 @@ static uint64_t take_number(struct parser *p)
 }
 
 /* "a.b.c" into `path`; the last name alone. */
-static uint32_t take_path(struct parser *p, char *path)
+static uint32_t take_path(struct tsdl_parser *p, char *path)
 {
 	size_t len = 0;
 	uint32_t last = 0;
@@ -165,9 +165,9 @@ static uint32_t take_path(struct parser *p, char *path)
 
 /* ---- types ---- */
 
-static uint32_t parse_type(struct parser *p, bool declares);
+static uint32_t parse_type(struct tsdl_parser *p, bool declares);
 
-static uint32_t add_type(struct parser *p, const struct ctf_type *type)
+static uint32_t add_type(struct tsdl_parser *p, const struct ctf_type *type)
 {
 	uint32_t index = p->metadata->types.count;
 
@@ -180,12 +180,12 @@ static uint32_t add_type(struct parser *p, const struct ctf_type *type)
 	return p->error ? 0 : index;
 }
 
-static const struct ctf_type *type_at(const struct parser *p, uint32_t type)
+static const struct ctf_type *type_at(const struct tsdl_parser *p, uint32_t type)
 {
 	return &p->metadata->types.items[type];
 }
 
-static uint32_t slot_of(struct parser *p, uint32_t name)
+static uint32_t slot_of(struct tsdl_parser *p, uint32_t name)
 {
 	struct ctf_metadata *metadata = p->metadata;
 	uint32_t slot = name ? map_get(&metadata->slots, name) : 0;
@@ -203,7 +203,7 @@ static uint32_t slot_of(struct parser *p, uint32_t name)
 	return metadata->slot_count++;
 }
 
-static uint32_t checked_align(struct parser *p, uint64_t align)
+static uint32_t checked_align(struct tsdl_parser *p, uint64_t align)
 {
 	if (align && align <= ALIGN_MAX && !(align & (align - 1)))
 		return (uint32_t)align;
@@ -230,7 +230,7 @@ static bool token_is_any(const struct token *t, const char *a, const char *b)
 }
 
 /* { name = value; ... } of a number or a text. */
-static void parse_attributes(struct parser *p, struct number_attributes *attributes)
+static void parse_attributes(struct tsdl_parser *p, struct number_attributes *attributes)
 {
 	char path[PATH_MAX_LEN];
 
@@ -266,7 +266,7 @@ static void parse_attributes(struct parser *p, struct number_attributes *attribu
 	want_sign(p, '}');
 }
 
-static uint32_t parse_integer(struct parser *p)
+static uint32_t parse_integer(struct tsdl_parser *p)
 {
 	struct number_attributes a = { .type.kind = CTF_INTEGER };
 
@@ -278,7 +278,7 @@ static uint32_t parse_integer(struct parser *p)
 	return add_type(p, &a.type);
 }
 
-static uint32_t parse_float(struct parser *p)
+static uint32_t parse_float(struct tsdl_parser *p)
 {
 	struct number_attributes a = { .type.kind = CTF_FLOAT };
 
@@ -293,13 +293,13 @@ static uint32_t parse_float(struct parser *p)
 	return add_type(p, &a.type);
 }
 
-static void add_alias(struct parser *p, uint32_t name, uint32_t type)
+static void add_alias(struct tsdl_parser *p, uint32_t name, uint32_t type)
 {
 	if (!p->error && name && !map_put(&p->metadata->aliases, name, type))
 		fail_memory(p);
 }
 
-static uint32_t find_alias(struct parser *p, const char *text, size_t len)
+static uint32_t find_alias(struct tsdl_parser *p, const char *text, size_t len)
 {
 	uint32_t name = strtab_find(&p->metadata->strings, text, len);
 	uint32_t type = name ? map_get(&p->metadata->aliases, name) : 0;
@@ -312,7 +312,7 @@ static uint32_t find_alias(struct parser *p, const char *text, size_t len)
 }
 
 /* "struct name" is an alias of its own. */
-static uint32_t kind_name(struct parser *p, const char *kind, const struct token *name)
+static uint32_t kind_name(struct tsdl_parser *p, const char *kind, const struct token *name)
 {
 	char text[PATH_MAX_LEN + 16];
 	size_t len = strlen(kind);
@@ -327,7 +327,7 @@ static uint32_t kind_name(struct parser *p, const char *kind, const struct token
 	return intern(p, text, len + 1 + name->len);
 }
 
-static uint32_t named_type(struct parser *p, uint32_t name)
+static uint32_t named_type(struct tsdl_parser *p, uint32_t name)
 {
 	uint32_t type = name ? map_get(&p->metadata->aliases, name) : 0;
 
@@ -337,7 +337,7 @@ static uint32_t named_type(struct parser *p, uint32_t name)
 }
 
 /* The [ ] after a field's name: the first is the outermost. */
-static uint32_t parse_brackets(struct parser *p, uint32_t type)
+static uint32_t parse_brackets(struct tsdl_parser *p, uint32_t type)
 {
 	struct ctf_type outer = { 0 };
 	char path[PATH_MAX_LEN];
@@ -371,7 +371,7 @@ struct field_list {
 	VEC(struct ctf_field) items;
 };
 
-static void parse_fields(struct parser *p, struct field_list *list)
+static void parse_fields(struct tsdl_parser *p, struct field_list *list)
 {
 	want_sign(p, '{');
 	while (!p->error && !at_sign(p, '}')) {
@@ -393,7 +393,8 @@ static void parse_fields(struct parser *p, struct field_list *list)
 	want_sign(p, '}');
 }
 
-static void store_fields(struct parser *p, const struct field_list *list, struct ctf_type *type)
+static void store_fields(struct tsdl_parser *p, const struct field_list *list,
+	struct ctf_type *type)
 {
 	struct ctf_metadata *metadata = p->metadata;
 
@@ -409,7 +410,7 @@ static void store_fields(struct parser *p, const struct field_list *list, struct
 	}
 }
 
-static uint32_t parse_struct(struct parser *p)
+static uint32_t parse_struct(struct tsdl_parser *p)
 {
 	struct ctf_type type = { .kind = CTF_STRUCT, .align = 1 };
 	struct field_list list = { 0 };
@@ -434,7 +435,7 @@ static uint32_t parse_struct(struct parser *p)
 	return index;
 }
 
-static uint32_t parse_variant(struct parser *p)
+static uint32_t parse_variant(struct tsdl_parser *p)
 {
 	struct ctf_type type = { .kind = CTF_VARIANT, .align = 1 };
 	struct field_list list = { 0 };
@@ -467,7 +468,7 @@ static uint32_t parse_variant(struct parser *p)
 	return index;
 }
 
-static void parse_ranges(struct parser *p, struct ctf_type *type)
+static void parse_ranges(struct tsdl_parser *p, struct ctf_type *type)
 {
 	uint64_t next = 0;
 
@@ -497,7 +498,7 @@ static void parse_ranges(struct parser *p, struct ctf_type *type)
 	want_sign(p, '}');
 }
 
-static uint32_t parse_enum(struct parser *p)
+static uint32_t parse_enum(struct tsdl_parser *p)
 {
 	struct ctf_type type = { .kind = CTF_ENUM };
 	uint32_t name = 0, index;
@@ -528,7 +529,7 @@ static uint32_t parse_enum(struct parser *p)
 }
 
 /* Words up to the last one, which is the field's name where a field is declared. */
-static uint32_t parse_alias(struct parser *p, bool declares)
+static uint32_t parse_alias(struct tsdl_parser *p, bool declares)
 {
 	char text[PATH_MAX_LEN];
 	size_t len = 0;
@@ -548,7 +549,7 @@ static uint32_t parse_alias(struct parser *p, bool declares)
 	return find_alias(p, text, len);
 }
 
-static uint32_t parse_type(struct parser *p, bool declares)
+static uint32_t parse_type(struct tsdl_parser *p, bool declares)
 {
 	uint32_t type;
 
@@ -610,7 +611,7 @@ static void take_type(struct block *block, const char *path, uint32_t type)
 		block->event.fields = type;
 }
 
-static void take_value(struct parser *p, struct block *block, const char *path)
+static void take_value(struct tsdl_parser *p, struct block *block, const char *path)
 {
 	const struct token *t = &p->token;
 
@@ -640,7 +641,7 @@ static void take_value(struct parser *p, struct block *block, const char *path)
 		block->byte_order = token_is_any(t, "be", "network") ? CTF_BIG : CTF_LITTLE;
 }
 
-static void parse_alias_declaration(struct parser *p)
+static void parse_alias_declaration(struct tsdl_parser *p)
 {
 	char text[PATH_MAX_LEN];
 	size_t len = 0;
@@ -662,7 +663,7 @@ static void parse_alias_declaration(struct parser *p)
 	want_sign(p, ';');
 }
 
-static void parse_block(struct parser *p, struct block *block)
+static void parse_block(struct tsdl_parser *p, struct block *block)
 {
 	char path[PATH_MAX_LEN];
 
@@ -693,7 +694,7 @@ static void parse_block(struct parser *p, struct block *block)
 	want_sign(p, '}');
 }
 
-static void add_event(struct parser *p, struct block *block)
+static void add_event(struct tsdl_parser *p, struct block *block)
 {
 	struct ctf_metadata *metadata = p->metadata;
 
@@ -704,7 +705,7 @@ static void add_event(struct parser *p, struct block *block)
 		fail_memory(p);
 }
 
-static void parse_declaration(struct parser *p)
+static void parse_declaration(struct tsdl_parser *p)
 {
 	struct ctf_metadata *metadata = p->metadata;
 	struct block block = { .event.loglevel = -1 };
@@ -763,7 +764,7 @@ static void assign_slots(struct ctf_metadata *metadata, uint32_t from)
 int ctf_tsdl_declaration(struct ctf_metadata *metadata, const char *text, size_t size,
 	struct diag *diag)
 {
-	struct parser p = {
+	struct tsdl_parser p = {
 		.metadata = metadata,
 		.diag = diag,
 		.begin = text,

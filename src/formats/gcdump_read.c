@@ -10,15 +10,13 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "formats/gcdump_tag.h"
 #include "formats/gcdump_write.h"
 #include "trace/heap_graph.h"
 
 #define TEXT_UNITS_MAX (1u << 24) /* the log of PerfView's collector can take megabytes */
 #define TYPES_MAX      (1u << 22)
-#define TICKS_1970     INT64_C(621355968000000000)
 #define NAMELESS       "UNKNOWN 0x"
-
-enum tag { TAG_NULL = 1, TAG_REFERENCE = 2, TAG_BEGIN_OBJECT = 4, TAG_END_OBJECT = 6 };
 
 struct file {
 	struct cursor c;
@@ -81,19 +79,19 @@ static bool begin_type(struct file *f, const char *type)
 {
 	uint8_t tag = cursor_u8(&f->c);
 
-	if (tag == TAG_REFERENCE) {
+	if (tag == GCDUMP_REFERENCE) {
 		cursor_skip(&f->c, 4);
 		return !f->c.short_read;
 	}
-	if (tag != TAG_BEGIN_OBJECT || cursor_u8(&f->c) != TAG_NULL)
+	if (tag != GCDUMP_BEGIN_OBJECT || cursor_u8(&f->c) != GCDUMP_NULL)
 		return false;
 	cursor_skip(&f->c, 8); /* versions */
-	return text_is(f, type) && cursor_u8(&f->c) == TAG_END_OBJECT;
+	return text_is(f, type) && cursor_u8(&f->c) == GCDUMP_END_OBJECT;
 }
 
 static bool begin_object(struct file *f, const char *type)
 {
-	return cursor_u8(&f->c) == TAG_BEGIN_OBJECT && begin_type(f, type);
+	return cursor_u8(&f->c) == GCDUMP_BEGIN_OBJECT && begin_type(f, type);
 }
 
 /* A signed number in groups of 7 bits, the highest first. */
@@ -198,7 +196,7 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	uint32_t *type_sizes = NULL;
 	int error = 0;
 
-	if (!begin_object(f, "Graphs.MemoryGraph"))
+	if (!begin_object(f, GCDUMP_GRAPH))
 		return broken(f, "no graph where one should begin");
 	cursor_skip(&f->c, 8); /* total size: computed again */
 	uint32_t root = cursor_u32(&f->c);
@@ -228,7 +226,7 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	if (!error) {
 		count_nameless(graph);
 		cursor_skip(&f->c, 2); /* 64-bit, with its tag */
-		if (cursor_u8(&f->c) != TAG_END_OBJECT)
+		if (cursor_u8(&f->c) != GCDUMP_END_OBJECT)
 			error = broken(f, "the graph does not end where it should");
 	}
 	return error;
@@ -239,20 +237,20 @@ static bool skip_segments(struct file *f)
 {
 	uint8_t tag = cursor_u8(&f->c);
 
-	if (tag == TAG_NULL)
+	if (tag == GCDUMP_NULL)
 		return true;
-	if (tag != TAG_BEGIN_OBJECT || !begin_type(f, "DotNetHeapInfo"))
+	if (tag != GCDUMP_BEGIN_OBJECT || !begin_type(f, GCDUMP_INFO))
 		return false;
 	cursor_skip(&f->c, 8);
 	uint32_t count = cursor_u32(&f->c);
 	for (uint32_t i = 0; i < count && !f->c.short_read; i++) {
-		if (!begin_object(f, "GCHeapDumpSegment"))
+		if (!begin_object(f, GCDUMP_SEGMENT))
 			return false;
 		cursor_skip(&f->c, 7 * 8);
-		if (cursor_u8(&f->c) != TAG_END_OBJECT)
+		if (cursor_u8(&f->c) != GCDUMP_END_OBJECT)
 			return false;
 	}
-	return cursor_u8(&f->c) == TAG_END_OBJECT && !f->c.short_read;
+	return cursor_u8(&f->c) == GCDUMP_END_OBJECT && !f->c.short_read;
 }
 
 static void copy_text(const struct file *f, char *out, size_t room)
@@ -271,7 +269,7 @@ static void take_origin(struct file *f, struct gcdump_origin *origin)
 	char log[sizeof(read.missing)];
 
 	cursor_skip(&f->c, 9); /* 64-bit, two averages */
-	if (cursor_u8(&f->c) != TAG_NULL || !skip_segments(f) || !take_text(f))
+	if (cursor_u8(&f->c) != GCDUMP_NULL || !skip_segments(f) || !take_text(f))
 		return;
 	if (strncmp(bytes_z(&f->text), GCDUMP_NOT_WHOLE, strlen(GCDUMP_NOT_WHOLE)) == 0) {
 		copy_text(f, log, sizeof(log));
@@ -286,8 +284,8 @@ static void take_origin(struct file *f, struct gcdump_origin *origin)
 		return;
 	copy_text(f, read.process_name, sizeof(read.process_name));
 	read.pid = cursor_u32(&f->c);
-	if (ticks > TICKS_1970 && ticks - TICKS_1970 < INT64_MAX / 100)
-		read.utc_ns = (uint64_t)(ticks - TICKS_1970) * 100;
+	if (ticks > GCDUMP_TICKS_1970 && ticks - GCDUMP_TICKS_1970 < INT64_MAX / 100)
+		read.utc_ns = (uint64_t)(ticks - GCDUMP_TICKS_1970) * 100;
 	if (!f->c.short_read)
 		*origin = read;
 }
@@ -299,7 +297,7 @@ int gcdump_read(const uint8_t *data, size_t size, const char *name, struct heap_
 	struct gcdump_origin origin = { 0 };
 	int error;
 
-	if (!text_is(&f, "!FastSerialization.1") || !begin_object(&f, "GCHeapDump")) {
+	if (!text_is(&f, GCDUMP_MAGIC) || !begin_object(&f, GCDUMP_DUMP)) {
 		error = diag_set(diag, -EBADMSG, "cannot read '%s': it is no .gcdump file", name);
 	} else {
 		error = take_graph(&f, graph);

@@ -13,19 +13,10 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "formats/gcdump_tag.h"
 #include "trace/heap_graph.h"
 
 #define BUFFER_BYTES (256u << 10)
-#define TICKS_1970   UINT64_C(621355968000000000) /* of 100 ns since the year 1 */
-
-enum tag {
-	TAG_NULL = 1,
-	TAG_BEGIN_OBJECT = 4,
-	TAG_END_OBJECT = 6,
-	TAG_BYTE = 8,
-	TAG_SKIP_REGION = 12,
-	TAG_STRING = 13,
-};
 
 struct out {
 	int fd;
@@ -194,13 +185,13 @@ static uint64_t node_record(const struct heap_graph *graph, uint32_t node, struc
 /* The definition of a type, at its first use. */
 static void begin_object(struct out *out, const char *name, uint32_t version, uint32_t least_reader)
 {
-	put_u8(out, TAG_BEGIN_OBJECT);
-	put_u8(out, TAG_BEGIN_OBJECT);
-	put_u8(out, TAG_NULL);
+	put_u8(out, GCDUMP_BEGIN_OBJECT);
+	put_u8(out, GCDUMP_BEGIN_OBJECT);
+	put_u8(out, GCDUMP_NULL);
 	put_u32(out, version);
 	put_u32(out, least_reader);
 	put_text(out, name);
-	put_u8(out, TAG_END_OBJECT);
+	put_u8(out, GCDUMP_END_OBJECT);
 }
 
 static void put_types(struct out *out, const struct heap_graph *graph)
@@ -224,7 +215,7 @@ static void put_graph(struct out *out, const struct heap_graph *graph, uint64_t 
 	uint32_t count = heap_graph_node_count(graph);
 	uint64_t offset = 0;
 
-	begin_object(out, "Graphs.MemoryGraph", 1, 0);
+	begin_object(out, GCDUMP_GRAPH, 1, 0);
 	put_u64(out, graph->size_bytes);
 	put_u32(out, graph->root);
 	put_types(out, graph);
@@ -239,9 +230,9 @@ static void put_graph(struct out *out, const struct heap_graph *graph, uint64_t 
 	put_u32(out, count);
 	for (uint32_t node = 0; node < count && !out->error; node++)
 		put_u64(out, heap_graph_address(graph, node));
-	put_u8(out, TAG_BYTE);
+	put_u8(out, GCDUMP_BYTE);
 	put_u8(out, 1); /* 64-bit */
-	put_u8(out, TAG_END_OBJECT);
+	put_u8(out, GCDUMP_END_OBJECT);
 }
 
 static void put_file(struct out *out, const struct heap_graph *graph,
@@ -250,31 +241,31 @@ static void put_file(struct out *out, const struct heap_graph *graph,
 	static const uint8_t one[] = { 0, 0, 0x80, 0x3f }; /* 1.0f */
 	char log[256];
 
-	put_text(out, "!FastSerialization.1");
-	begin_object(out, "GCHeapDump", 10, 8);
+	put_text(out, GCDUMP_MAGIC);
+	begin_object(out, GCDUMP_DUMP, 10, 8);
 	put_graph(out, graph, blob_bytes);
 	put_u8(out, 1);             /* 64-bit */
 	put(out, one, sizeof(one)); /* averages: nothing was sampled */
 	put(out, one, sizeof(one));
-	put_u8(out, TAG_NULL); /* no JavaScript heap */
-	put_u8(out, TAG_NULL); /* no segments */
+	put_u8(out, GCDUMP_NULL); /* no JavaScript heap */
+	put_u8(out, GCDUMP_NULL); /* no segments */
 	text_set(log, "%s%s", *info->missing ? GCDUMP_NOT_WHOLE : "",
 		info->missing); /* truncated if it is too long */
 	put_text(out, log);
-	put_u64(out, TICKS_1970 + info->utc_ns / 100);
+	put_u64(out, (uint64_t)GCDUMP_TICKS_1970 + info->utc_ns / 100);
 	put_text(out, info->machine);
 	put_text(out, info->process_name);
 	put_u32(out, info->pid);
 	put_u64(out, info->committed_bytes);
 	put_u64(out, info->working_set_bytes);
 	put_u32(out, 0); /* no multipliers */
-	put_u8(out, TAG_SKIP_REGION);
-	put_u32(out, 0);       /* the first forward reference */
-	put_u8(out, TAG_NULL); /* no COM */
+	put_u8(out, GCDUMP_SKIP_REGION);
+	put_u32(out, 0);          /* the first forward reference */
+	put_u8(out, GCDUMP_NULL); /* no COM */
 	uint64_t forward = out->offset;
-	put_u8(out, TAG_STRING);
+	put_u8(out, GCDUMP_STRING);
 	put_text(out, info->tool);
-	put_u8(out, TAG_END_OBJECT);
+	put_u8(out, GCDUMP_END_OBJECT);
 	uint64_t table = out->offset;
 	put_u32(out, 1);
 	put_u32(out, (uint32_t)forward);

@@ -76,7 +76,7 @@ struct open_element {
 	uint32_t reference; /* in `things`; 0: it is no reference */
 };
 
-struct row {
+struct xctrace_row {
 	uint64_t time_ns;
 	uint64_t weight_ns;
 	uint32_t pid;
@@ -88,7 +88,8 @@ struct row {
 	int32_t cpu;
 };
 
-struct source {
+/* What callers have as an opaque struct source. */
+struct xctrace_reader {
 	struct input in;
 	struct trace *trace;
 	XML_Parser parser;
@@ -101,9 +102,9 @@ struct source {
 	VEC(struct thing) things; /* item 0 unused */
 	struct map by_id;         /* id and kind -> index in things */
 	VEC(uint32_t) stack_frames;
-	VEC(uint32_t) frames; /* of the stack that is open: things */
-	struct row row;       /* that is open */
-	VEC(struct row) rows; /* complete, up to `row_next` returned */
+	VEC(uint32_t) frames;         /* of the stack that is open: things */
+	struct xctrace_row row;       /* that is open */
+	VEC(struct xctrace_row) rows; /* complete, up to `row_next` returned */
 	VEC(uint32_t) row_frames;
 	size_t row_next;
 	struct map mappings; /* process and binary -> index in trace.mappings */
@@ -118,7 +119,7 @@ static uint64_t id_key(uint64_t id, uint8_t kind)
 	return hash_u64(id * 16 + kind);
 }
 
-static void fail(struct source *s, int error)
+static void fail(struct xctrace_reader *s, int error)
 {
 	if (!s->error)
 		s->error = error;
@@ -133,7 +134,7 @@ static uint64_t number_of(const char *text)
 	return strtoull(text, NULL, 0);
 }
 
-static uint32_t text_index(struct source *s, const char *text, size_t size)
+static uint32_t text_index(struct xctrace_reader *s, const char *text, size_t size)
 {
 	uint32_t index = size ? strtab_add(&s->trace->strings, text, size) : 0;
 
@@ -143,7 +144,7 @@ static uint32_t text_index(struct source *s, const char *text, size_t size)
 }
 
 /* The text before the last `mark`, as "Main Thread" of "Main Thread 0x12aa (shop, pid: 581)". */
-static uint32_t text_before(struct source *s, const char *text, const char *mark)
+static uint32_t text_before(struct xctrace_reader *s, const char *text, const char *mark)
 {
 	size_t size = strlen(text);
 
@@ -152,7 +153,7 @@ static uint32_t text_before(struct source *s, const char *text, const char *mark
 	return text_index(s, text, size);
 }
 
-static uint32_t hex_index(struct source *s, const char *text)
+static uint32_t hex_index(struct xctrace_reader *s, const char *text)
 {
 	char hex[33];
 	size_t size = 0;
@@ -170,7 +171,8 @@ static uint32_t hex_index(struct source *s, const char *text)
 
 /* ---- Elements ---- */
 
-static void attributes_read(struct source *s, struct open_element *element, const char **attributes)
+static void attributes_read(struct xctrace_reader *s, struct open_element *element,
+	const char **attributes)
 {
 	struct thing *thing = &element->thing;
 
@@ -210,7 +212,7 @@ static void attributes_read(struct source *s, struct open_element *element, cons
 
 static void XMLCALL element_begin(void *context, const char *name, const char **attributes)
 {
-	struct source *s = context;
+	struct xctrace_reader *s = context;
 	enum xml_kind kind = XML_OTHER;
 
 	if (s->error)
@@ -229,7 +231,7 @@ static void XMLCALL element_begin(void *context, const char *name, const char **
 	attributes_read(s, element, attributes);
 	s->text_size = 0;
 	if (kind == XML_ROW)
-		s->row = (struct row){ .first = (uint32_t)s->row_frames.count,
+		s->row = (struct xctrace_row){ .first = (uint32_t)s->row_frames.count,
 			.cpu = EVENT_CPU_UNKNOWN };
 	else if (kind == XML_STACK)
 		s->frames.count = 0;
@@ -237,7 +239,7 @@ static void XMLCALL element_begin(void *context, const char *name, const char **
 
 static void XMLCALL element_text(void *context, const char *text, int size)
 {
-	struct source *s = context;
+	struct xctrace_reader *s = context;
 	const size_t room = TEXT_MAX - 1 - s->text_size;
 	const size_t taken = (size_t)size < room ? (size_t)size : room;
 
@@ -245,7 +247,7 @@ static void XMLCALL element_text(void *context, const char *text, int size)
 	s->text_size += taken;
 }
 
-static void keep_stack(struct source *s, struct thing *thing)
+static void keep_stack(struct xctrace_reader *s, struct thing *thing)
 {
 	thing->first = (uint32_t)s->stack_frames.count;
 	thing->count = (uint32_t)s->frames.count;
@@ -255,7 +257,7 @@ static void keep_stack(struct source *s, struct thing *thing)
 }
 
 /* The element's place in `things`: kept if it can be meant again, or is part of another one. */
-static uint32_t keep(struct source *s, const struct open_element *element)
+static uint32_t keep(struct xctrace_reader *s, const struct open_element *element)
 {
 	if (element->reference)
 		return element->reference;
@@ -273,7 +275,7 @@ static uint32_t keep(struct source *s, const struct open_element *element)
 	return index;
 }
 
-static void add_to_parent(struct source *s, const struct thing *thing, uint32_t index,
+static void add_to_parent(struct xctrace_reader *s, const struct thing *thing, uint32_t index,
 	struct thing *parent)
 {
 	if (parent->kind == XML_STACK && thing->kind == XML_FRAME) {
@@ -291,7 +293,7 @@ static void add_to_parent(struct source *s, const struct thing *thing, uint32_t 
 	}
 }
 
-static void add_to_row(struct source *s, const struct thing *thing)
+static void add_to_row(struct xctrace_reader *s, const struct thing *thing)
 {
 	switch ((enum xml_kind)thing->kind) {
 	case XML_TIME:
@@ -322,7 +324,7 @@ static void add_to_row(struct source *s, const struct thing *thing)
 	}
 }
 
-static bool is_in_row(const struct source *s)
+static bool is_in_row(const struct xctrace_reader *s)
 {
 	for (unsigned i = 0; i < s->depth; i++)
 		if (s->open[i].thing.kind == XML_ROW)
@@ -332,7 +334,7 @@ static bool is_in_row(const struct source *s)
 
 static void XMLCALL element_end(void *context, const char *name)
 {
-	struct source *s = context;
+	struct xctrace_reader *s = context;
 
 	(void)name;
 	if (s->error || !s->depth)
@@ -378,7 +380,7 @@ static void XMLCALL entity_declared(void *context, const char *name, int is_para
 /* ---- Tables of the trace ---- */
 
 /* The mapping of an image in a process, which grows to hold the address. */
-static int map_image(struct source *s, uint32_t process, uint32_t image, uint64_t address,
+static int map_image(struct xctrace_reader *s, uint32_t process, uint32_t image, uint64_t address,
 	uint32_t *ret_mapping)
 {
 	struct trace *trace = s->trace;
@@ -404,7 +406,7 @@ static int map_image(struct source *s, uint32_t process, uint32_t image, uint64_
 }
 
 /* The file has a name for each address, and no bounds of functions. */
-static int name_address(struct source *s, uint32_t process, const struct thing *frame)
+static int name_address(struct xctrace_reader *s, uint32_t process, const struct thing *frame)
 {
 	const uint64_t key =
 		hash_u64(frame->value ^ hash_u64((uint64_t)process << 32 | frame->name));
@@ -425,7 +427,8 @@ static int name_address(struct source *s, uint32_t process, const struct thing *
 	return vec_add(&s->trace->symbols, symbol) && map_put(&s->symbols, key, 1) ? 0 : -ENOMEM;
 }
 
-static int stack_of(struct source *s, const struct row *row, uint32_t process, uint32_t *ret_stack)
+static int stack_of(struct xctrace_reader *s, const struct xctrace_row *row, uint32_t process,
+	uint32_t *ret_stack)
 {
 	uint64_t addresses[FRAMES_MAX];
 	uint32_t count = 0;
@@ -441,7 +444,8 @@ static int stack_of(struct source *s, const struct row *row, uint32_t process, u
 	return 0;
 }
 
-static int row_event(struct source *s, const struct row *row, struct event *ret_event)
+static int row_event(struct xctrace_reader *s, const struct xctrace_row *row,
+	struct event *ret_event)
 {
 	struct trace *trace = s->trace;
 	const uint32_t thread = trace_thread(trace, row->pid, row->tid);
@@ -494,8 +498,10 @@ static int xctrace_open(struct input *in, struct trace *trace, bool stacks,
 	return xctrace_source_open(in, trace, ret_source, diag);
 }
 
-static void xctrace_close(struct source *s)
+static void xctrace_close(struct source *source)
 {
+	struct xctrace_reader *s = (struct xctrace_reader *)(void *)source;
+
 	input_close(&s->in);
 	if (s->parser)
 		XML_ParserFree(s->parser);
@@ -514,7 +520,7 @@ static void xctrace_close(struct source *s)
 int xctrace_source_open(struct input *in, struct trace *trace, struct source **ret_source,
 	struct diag *diag)
 {
-	struct source *s = calloc(1, sizeof(*s));
+	struct xctrace_reader *s = calloc(1, sizeof(*s));
 
 	if (!s || !(s->parser = XML_ParserCreate(NULL)) ||
 		!vec_add(&s->things, (struct thing){ 0 })) {
@@ -530,12 +536,12 @@ int xctrace_source_open(struct input *in, struct trace *trace, struct source **r
 	XML_SetElementHandler(s->parser, element_begin, element_end);
 	XML_SetCharacterDataHandler(s->parser, element_text);
 	XML_SetEntityDeclHandler(s->parser, entity_declared);
-	*ret_source = s;
+	*ret_source = (struct source *)(void *)s;
 	return 0;
 }
 
 /* Forgets the rows that were returned. The frames of a row that is open stay. */
-static void drop_rows(struct source *s)
+static void drop_rows(struct xctrace_reader *s)
 {
 	const uint32_t kept = s->row.count;
 
@@ -549,7 +555,7 @@ static void drop_rows(struct source *s)
 }
 
 /* Parses until there is a row, or the file ends. */
-static int parse_more(struct source *s, struct diag *diag)
+static int parse_more(struct xctrace_reader *s, struct diag *diag)
 {
 	drop_rows(s);
 	while (!s->rows.count && !s->ended) {
@@ -566,8 +572,9 @@ static int parse_more(struct source *s, struct diag *diag)
 	return s->error;
 }
 
-static int xctrace_next(struct source *s, struct event *ret_event, struct diag *diag)
+static int xctrace_next(struct source *source, struct event *ret_event, struct diag *diag)
 {
+	struct xctrace_reader *s = (struct xctrace_reader *)(void *)source;
 	const char *name = s->in.name ? s->in.name : "memory";
 	int r = 0;
 
@@ -593,15 +600,15 @@ static int xctrace_next(struct source *s, struct event *ret_event, struct diag *
 	return r;
 }
 
-static uint64_t xctrace_sorted_ns(const struct source *s)
+static uint64_t xctrace_sorted_ns(const struct source *source)
 {
-	(void)s;
+	(void)source;
 	return 0;
 }
 
-static uint64_t xctrace_lost(const struct source *s)
+static uint64_t xctrace_lost(const struct source *source)
 {
-	(void)s;
+	(void)source;
 	return 0;
 }
 

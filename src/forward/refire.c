@@ -36,20 +36,20 @@ JSON_EVENT(Warning, 4, SPOOR_WARNING)
 JSON_EVENT(Informational, 5, SPOOR_INFO)
 JSON_EVENT(Verbose, 6, SPOOR_VERBOSE)
 
-enum kind {
+enum refired_kind {
 	KIND_UNKNOWN,
 	KIND_KNOWN,   /* after its first event */
 	KIND_REFUSED, /* the tracer cannot have it */
 };
 
-struct source {
+struct refire_source {
 	uint32_t provider; /* strtab of the stream */
 	struct spoor_event_source *handle;
 };
 
 struct refire {
-	VEC(struct source) sources;
-	VEC(uint8_t) kinds; /* by schema index: enum kind */
+	VEC(struct refire_source) sources;
+	VEC(uint8_t) kinds; /* by schema index: enum refired_kind */
 	struct refire_counts counts;
 	struct bytes name;
 	struct bytes json;
@@ -61,7 +61,7 @@ struct refire {
 	bool is_json;
 };
 
-struct origin {
+struct refire_origin {
 	uint32_t pid;
 	uint64_t thread_id;
 	uint64_t time_ns;
@@ -111,7 +111,7 @@ static struct spoor_event_source *source_of(struct refire *refire, const struct 
 	for (uint32_t i = 0; i < refire->sources.count; i++)
 		if (refire->sources.items[i].provider == schema->provider)
 			return refire->sources.items[i].handle;
-	struct source source = {
+	struct refire_source source = {
 		.provider = schema->provider,
 		.handle = spoor_source_new(trace_text(trace, schema->provider)),
 	};
@@ -364,7 +364,7 @@ static bool write_clr_fields(struct refire *refire, struct spoor_writer *w,
 
 /* ---- one event ---- */
 
-static void write_origin(struct spoor_writer *w, const struct origin *origin)
+static void write_origin(struct spoor_writer *w, const struct refire_origin *origin)
 {
 	struct spoor_guid ids[2] = { 0 };
 
@@ -411,7 +411,7 @@ static bool is_refused(const struct refire *refire, uint32_t schema_index)
 }
 
 static void fire_json(struct refire *refire, const struct trace *trace, const struct schema *schema,
-	const struct event *event, const struct origin *origin, uint8_t level)
+	const struct event *event, const struct refire_origin *origin, uint8_t level)
 {
 	static const struct spoor_guid none;
 	struct spoor_guid ids[2] = { none, none };
@@ -449,7 +449,7 @@ static void fire_json(struct refire *refire, const struct trace *trace, const st
  * is written again, into another writer, with its payload as JSON.
  */
 static void fire_typed(struct refire *refire, const struct trace *trace,
-	const struct schema *schema, const struct event *event, const struct origin *origin,
+	const struct schema *schema, const struct event *event, const struct refire_origin *origin,
 	uint8_t level)
 {
 	struct spoor_event_source *source = source_of(refire, trace, schema);
@@ -503,7 +503,7 @@ void refire_event(struct refire *refire, const struct trace *trace, const struct
 	const struct event *event, uint32_t pid)
 {
 	const struct thread *thread = &trace->threads.items[event->thread_index];
-	const struct origin origin = {
+	const struct refire_origin origin = {
 		.pid = pid,
 		.thread_id = event->thread_index ? thread->tid : 0,
 		.time_ns = event->time_ns,

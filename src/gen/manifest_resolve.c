@@ -31,7 +31,7 @@ struct resolving {
 };
 
 /* The names of one provider; values are index + 1. */
-struct name_tables {
+struct manifest_names {
 	struct map keywords;
 	struct map levels;
 	struct map tasks;
@@ -198,7 +198,8 @@ static const char *message_text(struct resolving *r, const char *message, uint32
 
 /* ---- Parts of a provider ---- */
 
-static void resolve_keywords(struct resolving *r, struct man_provider *p, struct name_tables *names)
+static void resolve_keywords(struct resolving *r, struct man_provider *p,
+	struct manifest_names *names)
 {
 	uint64_t all = 0;
 
@@ -217,7 +218,7 @@ static void resolve_keywords(struct resolving *r, struct man_provider *p, struct
  * EventSource writes two tasks of one name where two versions of an event differ: the first one is the
  * task of that name.
  */
-static void resolve_tasks(struct resolving *r, struct man_provider *p, struct name_tables *names)
+static void resolve_tasks(struct resolving *r, struct man_provider *p, struct manifest_names *names)
 {
 	for (uint32_t i = 0; i < p->tasks.count; i++) {
 		struct man_task *task = &p->tasks.items[i];
@@ -228,7 +229,8 @@ static void resolve_tasks(struct resolving *r, struct man_provider *p, struct na
 	}
 }
 
-static void resolve_opcodes(struct resolving *r, struct man_provider *p, struct name_tables *names)
+static void resolve_opcodes(struct resolving *r, struct man_provider *p,
+	struct manifest_names *names)
 {
 	for (uint32_t i = 0; i < p->opcodes.count && !r->error; i++) {
 		struct man_opcode *opcode = &p->opcodes.items[i];
@@ -245,7 +247,7 @@ static void resolve_opcodes(struct resolving *r, struct man_provider *p, struct 
 	}
 }
 
-static void resolve_maps(struct resolving *r, struct man_provider *p, struct name_tables *names)
+static void resolve_maps(struct resolving *r, struct man_provider *p, struct manifest_names *names)
 {
 	struct map identifiers = { 0 };
 
@@ -334,7 +336,7 @@ static void resolve_amount(struct resolving *r, const struct man_template *tmpl,
 }
 
 static void resolve_field(struct resolving *r, const struct man_provider *p,
-	const struct name_tables *names, struct man_template *tmpl, uint32_t index)
+	const struct manifest_names *names, struct man_template *tmpl, uint32_t index)
 {
 	struct man_field *field = &tmpl->fields.items[index];
 	enum in_kind kind = in_types[field->type].kind;
@@ -388,7 +390,7 @@ static void resolve_field(struct resolving *r, const struct man_provider *p,
 }
 
 static void resolve_templates(struct resolving *r, struct man_provider *p,
-	struct name_tables *names)
+	struct manifest_names *names)
 {
 	struct map identifiers = { 0 };
 
@@ -439,7 +441,7 @@ static bool fixed_find(const struct fixed_name *list, const char *name, uint64_t
 }
 
 static void resolve_event_keywords(struct resolving *r, const struct man_provider *p,
-	const struct name_tables *names, struct man_event *event)
+	const struct manifest_names *names, struct man_event *event)
 {
 	static const char blanks[] = " \t\r\n";
 	const char *at = event->keyword_names ? event->keyword_names : "";
@@ -462,7 +464,7 @@ static void resolve_event_keywords(struct resolving *r, const struct man_provide
 	}
 }
 
-static uint32_t find_opcode(const struct man_provider *p, const struct name_tables *names,
+static uint32_t find_opcode(const struct man_provider *p, const struct manifest_names *names,
 	const char *name, uint32_t task)
 {
 	for (struct map_walk w = map_find(&names->opcodes, name_key(name, task)); w.value;
@@ -475,7 +477,7 @@ static uint32_t find_opcode(const struct man_provider *p, const struct name_tabl
 }
 
 static void resolve_event_opcode(struct resolving *r, const struct man_provider *p,
-	const struct name_tables *names, struct man_event *event)
+	const struct manifest_names *names, struct man_event *event)
 {
 	uint64_t value = 0;
 
@@ -494,7 +496,7 @@ static void resolve_event_opcode(struct resolving *r, const struct man_provider 
 }
 
 static void resolve_event_level(struct resolving *r, const struct man_provider *p,
-	const struct name_tables *names, struct man_event *event)
+	const struct manifest_names *names, struct man_event *event)
 {
 	uint64_t value = 0;
 
@@ -542,7 +544,7 @@ static int compare_events(const void *a, const void *b)
 }
 
 static void resolve_events(struct resolving *r, struct man_provider *p,
-	const struct name_tables *names)
+	const struct manifest_names *names)
 {
 	vec_each(event, &p->events) {
 		if (event->template_name) {
@@ -625,7 +627,7 @@ out:
 
 static void resolve_provider(struct resolving *r, struct man_provider *p)
 {
-	struct name_tables names = { 0 };
+	struct manifest_names names = { 0 };
 
 	name_provider(r, p);
 	vec_each(other, &r->manifest->providers)

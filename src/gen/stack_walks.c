@@ -39,25 +39,25 @@ bool stack_walk_is_wanted(const struct man_provider *p, const struct man_event *
 
 /* ---- The list ---- */
 
-struct part {
+struct walk_part {
 	const char *at;
 	size_t len;
 };
 
-static bool is_text(struct part part, const char *text)
+static bool is_text(struct walk_part part, const char *text)
 {
 	return part.len == strlen(text) && memcmp(part.at, text, part.len) == 0;
 }
 
-static void line_read(struct manifest *manifest, struct part line)
+static void line_read(struct manifest *manifest, struct walk_part line)
 {
-	struct part parts[5] = { { 0 } };
+	struct walk_part parts[5] = { { 0 } };
 	size_t count = 0;
 
 	while (count < 5) {
 		const char *colon = memchr(line.at, ':', line.len);
 		size_t len = colon ? (size_t)(colon - line.at) : line.len;
-		parts[count++] = (struct part){ line.at, len };
+		parts[count++] = (struct walk_part){ line.at, len };
 		if (!colon)
 			break;
 		line.at += len + 1;
@@ -65,7 +65,7 @@ static void line_read(struct manifest *manifest, struct part line)
 	}
 	if (count < 5 || !is_text(parts[0], "nostack"))
 		return;
-	const struct part task = parts[1], provider = parts[2], symbol = parts[4];
+	const struct walk_part task = parts[1], provider = parts[2], symbol = parts[4];
 	if (!task.len && !provider.len && !symbol.len)
 		return;
 	vec_each(p, &manifest->providers) {
@@ -88,7 +88,7 @@ void stack_walks_leave_out(struct manifest *manifest, const char *list, size_t s
 
 	while (list < end) {
 		const char *stop = memchr(list, '\n', (size_t)(end - list));
-		struct part line = { list, (size_t)((stop ? stop : end) - list) };
+		struct walk_part line = { list, (size_t)((stop ? stop : end) - list) };
 		if (line.len && line.at[line.len - 1] == '\r')
 			line.len--;
 		if (line.len && *line.at != '#')

@@ -14,7 +14,7 @@
 
 #define LENGTH_MAX 10000u /* of a path; lists make longer ones */
 
-struct paths {
+struct heap_path_search {
 	struct heap_report *report;
 	const struct heap_order *order;
 	uint32_t *row;  /* of each node: its row of report->paths + 1 */
@@ -24,13 +24,13 @@ struct paths {
 	struct map index; /* hash -> row + 1 */
 };
 
-static uint32_t type_at(const struct paths *p, uint32_t at)
+static uint32_t type_at(const struct heap_path_search *p, uint32_t at)
 {
 	return heap_graph_node_type(p->report->graph, p->order->node[at]);
 }
 
 /* Places are in breadth-first order: the first that refers to one is on a shortest way to it. */
-static int walk(struct paths *p)
+static int walk(struct heap_path_search *p)
 {
 	const struct heap_graph *graph = p->report->graph;
 	const struct heap_order *order = p->order;
@@ -60,7 +60,7 @@ static int walk(struct paths *p)
 }
 
 /* The types on the way, each run once, from the root down. */
-static int add_path(struct paths *p, uint32_t at, struct heap_path_row *row)
+static int add_path(struct heap_path_search *p, uint32_t at, struct heap_path_row *row)
 {
 	struct heap_report *report = p->report;
 	uint32_t last = 0;
@@ -84,7 +84,7 @@ static int add_path(struct paths *p, uint32_t at, struct heap_path_row *row)
 	return 0;
 }
 
-static int count_object(struct paths *p, uint32_t at)
+static int count_object(struct heap_path_search *p, uint32_t at)
 {
 	struct heap_report *report = p->report;
 	uint32_t index = map_get(&p->index, p->hash[at]);
@@ -114,7 +114,7 @@ static uint32_t row_of(const void *context, uint32_t node)
 	return row[node];
 }
 
-static int count_retained(struct paths *p)
+static int count_retained(struct heap_path_search *p)
 {
 	struct heap_report *report = p->report;
 	const struct heap_groups groups = {
@@ -158,7 +158,7 @@ int heap_paths_find(struct heap_report *report, const struct heap_order *order,
 	const char *type_name, uint32_t *ret_matches)
 {
 	const struct heap_graph *graph = report->graph;
-	struct paths p = { .report = report, .order = order };
+	struct heap_path_search p = { .report = report, .order = order };
 	bool *wanted = calloc(graph->types.count, sizeof(*wanted));
 	char room[32];
 	uint32_t matches = 0;

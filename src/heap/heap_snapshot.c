@@ -33,7 +33,7 @@
 #define READER_WAIT_NS UINT64_C(3000000000)
 #define READER_NAME    ".NET EventPipe"
 
-struct taking {
+struct snapshot_taking {
 	const struct heap_snapshot_options *options;
 	struct heap_snapshot_result *result;
 	struct poll_set set;
@@ -55,7 +55,7 @@ struct taking {
 static void take_event(void *user, const struct schema *schema, const struct event *event,
 	struct diag *broken)
 {
-	struct taking *t = user;
+	struct snapshot_taking *t = user;
 	bool ended = t->heap.ended;
 	bool begun = t->heap.begun;
 	uint32_t collection = t->heap.collection;
@@ -85,7 +85,7 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 }
 
 /* The trigger's stream carries the collection's events again, so it is read and not decoded. */
-static int open_session(struct taking *t, struct event_session *session, uint64_t keywords,
+static int open_session(struct snapshot_taking *t, struct event_session *session, uint64_t keywords,
 	uint8_t level, uint32_t buffer_mb, uint64_t rundown, struct ipc_provider *provider)
 {
 	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(t->options->target);
@@ -113,7 +113,7 @@ static int open_session(struct taking *t, struct event_session *session, uint64_
 }
 
 /* One turn: waits a limited time for a session or the watched descriptor, then advances both. */
-static void turn(struct taking *t)
+static void turn(struct snapshot_taking *t)
 {
 	struct pollfd *watched = t->result->interrupted ? NULL : t->options->watched;
 	uint64_t bytes = t->data.bytes + t->trigger.bytes;
@@ -135,7 +135,7 @@ static void turn(struct taking *t)
 		t->heard_ns = now;
 }
 
-static void tell_progress(struct taking *t, uint64_t *told_ns)
+static void tell_progress(struct snapshot_taking *t, uint64_t *told_ns)
 {
 	uint64_t now = clock_monotonic_ns();
 
@@ -154,7 +154,7 @@ static uint64_t timeout_of(const struct heap_snapshot_options *options)
  * The trigger's session opens when the collection is over: its events have been sent by then, or
  * wait in the buffer, or are lost.
  */
-static bool timed_out(const struct taking *t)
+static bool timed_out(const struct snapshot_taking *t)
 {
 	uint64_t timeout_ns = timeout_of(t->options);
 	uint64_t now = clock_monotonic_ns();
@@ -165,7 +165,7 @@ static bool timed_out(const struct taking *t)
 	return now >= t->heard_ns + timeout_ns || now >= t->deadline_ns;
 }
 
-static int fail(const struct taking *t, const struct eventpipe *pipe, struct diag *diag)
+static int fail(const struct snapshot_taking *t, const struct eventpipe *pipe, struct diag *diag)
 {
 	bool refused = eventpipe_reason_kind(pipe) == REASON_KIND_PERMISSION;
 
@@ -181,10 +181,10 @@ static int fail(const struct taking *t, const struct eventpipe *pipe, struct dia
  * Threads of the runtime that send a session's events, or that answer at its socket; `asleep`
  * counts those that are new and wait for something.
  */
-static uint32_t look_for_readers(struct taking *t, bool new_ones)
+static uint32_t look_for_readers(struct snapshot_taking *t, bool new_ones)
 {
 	struct proc_reader proc;
-	struct thread_state state;
+	struct proc_thread_state state;
 	struct id_list list = { 0 };
 	uint32_t pid = t->options->target->pid;
 	uint32_t asleep = 0;
@@ -219,7 +219,7 @@ static uint32_t look_for_readers(struct taking *t, bool new_ones)
  * into the buffer are sent. So this waits until the thread was seen asleep in its loop twice; where
  * threads have other names, or are hidden, for three seconds at most.
  */
-static bool may_collect(struct taking *t)
+static bool may_collect(struct snapshot_taking *t)
 {
 	uint64_t now = clock_monotonic_ns();
 
@@ -235,7 +235,7 @@ static bool may_collect(struct taking *t)
 }
 
 /* Until the collection has ended, or there is a reason not to wait for it. */
-static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *diag)
+static int collect(struct snapshot_taking *t, struct ipc_provider *trigger, struct diag *diag)
 {
 	uint64_t told_ns = t->begin_ns;
 	bool opened = false;
@@ -268,7 +268,7 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
  * the keywords of the others, and a trigger session that is still open would start another
  * collection. Module names are sent at the end of the data session.
  */
-static void stop(struct taking *t)
+static void stop(struct snapshot_taking *t)
 {
 	t->stopping = true;
 	t->heard_ns = clock_monotonic_ns();
@@ -282,7 +282,7 @@ static void stop(struct taking *t)
 		turn(t);
 }
 
-static int finish(struct taking *t, int result, struct diag *diag)
+static int finish(struct snapshot_taking *t, int result, struct diag *diag)
 {
 	(void)event_session_version(&t->data, t->result->runtime_version,
 		sizeof(t->result->runtime_version)); /* else it stays "" */
@@ -325,7 +325,7 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 	uint64_t deadline_ns, struct heap_graph *graph, struct heap_snapshot_result *ret_result,
 	struct diag *diag)
 {
-	struct taking t = { .options = options,
+	struct snapshot_taking t = { .options = options,
 		.result = ret_result,
 		.heap.graph = graph,
 		.deadline_ns = deadline_ns };

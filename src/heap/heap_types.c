@@ -65,7 +65,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a > b ? -1 : a < b;
 }
 
-struct sorting {
+struct type_sorting {
 	const struct heap_graph *graph;
 	enum heap_sort by;
 };
@@ -73,7 +73,7 @@ struct sorting {
 /* Equal ones go by name, so that the same heap gives the same report. */
 static int compare_types(const void *left, const void *right, void *context)
 {
-	const struct sorting *sorting = context;
+	const struct type_sorting *sorting = context;
 	const struct heap_type_row *a = left;
 	const struct heap_type_row *b = right;
 	char room_a[32], room_b[32];
@@ -97,7 +97,7 @@ static int compare_types(const void *left, const void *right, void *context)
 int heap_types_count(struct heap_report *report, const struct heap_order *order, enum heap_sort by)
 {
 	const struct heap_graph *graph = report->graph;
-	struct sorting sorting = { .graph = graph, .by = by };
+	struct type_sorting sorting = { .graph = graph, .by = by };
 	const struct heap_groups groups = {
 		.group_of = type_of, .context = graph, .count = graph->types.count
 	};

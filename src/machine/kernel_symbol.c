@@ -16,7 +16,7 @@
 #define FORMAT_BYTES 8u
 
 /* The program reads and writes one element of a map, which is mapped here. */
-struct question {
+struct kernel_question {
 	uint64_t address;
 	char text[TEXT_BYTES];
 };
@@ -25,7 +25,7 @@ struct kernel_symbols {
 	int question_fd;
 	int format_fd;
 	int program_fd;
-	struct question *question; /* mapped */
+	struct kernel_question *question; /* mapped */
 };
 
 /* The format must be in memory that is frozen: the verifier requires it. */
@@ -68,7 +68,7 @@ static int make_program(int question_fd, int format_fd)
 		bpf_insn(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_1, -8, 0),
 		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
 		bpf_insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0,
-			(int)offsetof(struct question, text)),
+			(int)offsetof(struct kernel_question, text)),
 		bpf_insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int)TEXT_BYTES),
 		bpf_insn(load_64, BPF_REG_3, BPF_PSEUDO_MAP_VALUE, 0, format_fd),
 		bpf_insn(0, 0, 0, 0, 0),
@@ -93,7 +93,7 @@ int kernel_symbols_open(struct kernel_symbols **ret_symbols)
 	if (!symbols)
 		return -ENOMEM;
 	symbols->format_fd = symbols->program_fd = -1;
-	symbols->question = bpf_map_shared(sizeof(struct question), &symbols->question_fd);
+	symbols->question = bpf_map_shared(sizeof(struct kernel_question), &symbols->question_fd);
 	result = symbols->question_fd;
 	if (result >= 0)
 		result = symbols->format_fd = make_format();
@@ -163,7 +163,7 @@ void kernel_symbols_close(struct kernel_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	bpf_map_unshare(symbols->question, sizeof(struct question));
+	bpf_map_unshare(symbols->question, sizeof(struct kernel_question));
 	closep(&symbols->program_fd);
 	closep(&symbols->format_fd);
 	closep(&symbols->question_fd);

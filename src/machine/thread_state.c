@@ -111,7 +111,7 @@ static bool scan_number(const char **at, const char *end, unsigned base, uint64_
 	return *at > begin;
 }
 
-bool thread_state_parse_syscall(const char *text, size_t len, struct thread_state *state)
+bool thread_state_parse_syscall(const char *text, size_t len, struct proc_thread_state *state)
 {
 	const char *at = text;
 	const char *end = text + len;
@@ -123,7 +123,7 @@ bool thread_state_parse_syscall(const char *text, size_t len, struct thread_stat
 		return true;
 	/* in the kernel, but not in a system call */
 	bool blocked = len >= 2 && memcmp(text, "-1", 2) == 0;
-	struct thread_state read = { 0 };
+	struct proc_thread_state read = { 0 };
 
 	if (blocked)
 		at += 2;
@@ -204,7 +204,7 @@ static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t 
 }
 
 static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid,
-	struct thread_state *state)
+	struct proc_thread_state *state)
 {
 	char text[512];
 	ssize_t n = read_file(proc, pid, tid, "syscall", text, sizeof(text));
@@ -260,12 +260,12 @@ bool thread_state_can_run(const struct proc_reader *proc, uint32_t pid, uint32_t
 }
 
 int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
-	struct thread_state *ret_state)
+	struct proc_thread_state *ret_state)
 {
 	char text[TEXT_ROOM];
 	struct proc_process stat;
 
-	*ret_state = (struct thread_state){ .syscall = -1, .name = "", .state = '?' };
+	*ret_state = (struct proc_thread_state){ .syscall = -1, .name = "", .state = '?' };
 	int result = proc_read_thread(proc, pid, tid, &ret_state->thread);
 
 	if (result < 0)
@@ -292,9 +292,10 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	return 0;
 }
 
-bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct thread_state *state)
+bool thread_state_stands(struct proc_reader *proc, uint32_t pid,
+	const struct proc_thread_state *state)
 {
-	struct thread_state now = { 0 };
+	struct proc_thread_state now = { 0 };
 	char text[512];
 	ssize_t n = read_file(proc, pid, state->thread.tid, "syscall", text, sizeof(text));
 

@@ -17,7 +17,7 @@
 #define THREAD_STATE_STACK_MAX    4096u
 #define THREAD_STATE_OBJECT_MAX   256u
 
-struct thread_state {
+struct proc_thread_state {
 	struct proc_thread thread;
 	uint64_t cpu_ns; /* used so far; 0: unknown */
 	/* context switches; equal: a waiting thread has not run since; 0: unknown */
@@ -40,10 +40,11 @@ struct thread_state {
 
 /* -ESRCH: the thread has ended. */
 int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
-	struct thread_state *ret_state);
+	struct proc_thread_state *ret_state);
 
 /* Whether the thread is in the same call at the same place, and has not run since. */
-bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct thread_state *state);
+bool thread_state_stands(struct proc_reader *proc, uint32_t pid,
+	const struct proc_thread_state *state);
 
 /* The number of context switches of a thread so far; 0: unknown. */
 uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uint32_t tid);
@@ -58,7 +59,7 @@ bool thread_state_can_run(const struct proc_reader *proc, uint32_t pid, uint32_t
 /* The parsers, separate from the files. They accept any bytes. */
 
 /* "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running" */
-bool thread_state_parse_syscall(const char *text, size_t len, struct thread_state *state);
+bool thread_state_parse_syscall(const char *text, size_t len, struct proc_thread_state *state);
 
 /* "voluntary_ctxt_switches:" plus "nonvoluntary_ctxt_switches:" of status; 0: one is missing */
 uint64_t thread_state_parse_switches(const char *text, size_t len);

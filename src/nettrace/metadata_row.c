@@ -15,22 +15,23 @@
 #define METADATA_ROW_MAX 65000u
 
 /* A description, and how it is written. */
-struct description {
+struct row_description {
 	const struct trace *trace;
 	const struct schema *schema;
 	bool byte_bools;
 };
 
-static uint8_t type_in_file(const struct description *d, uint8_t type)
+static uint8_t type_in_file(const struct row_description *d, uint8_t type)
 {
 	return type == FIELD_BOOL && d->byte_bools ? FIELD_U8 : type;
 }
 
-static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i,
+static uint32_t put_fields(struct bytes *out, const struct row_description *d, uint32_t i,
 	uint16_t depth);
 
 /* The type of field i. Returns the index after the fields that describe it. */
-static uint32_t put_type(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
+static uint32_t put_type(struct bytes *out, const struct row_description *d, uint32_t i,
+	uint16_t depth)
 {
 	const struct schema *schema = d->schema;
 	const struct field *field = &schema->fields.items[i++];
@@ -52,7 +53,7 @@ static uint32_t put_type(struct bytes *out, const struct description *d, uint32_
 }
 
 /* The fields of an object follow it, one level deeper. Returns the index after the last of them. */
-static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i,
+static uint32_t put_fields(struct bytes *out, const struct row_description *d, uint32_t i,
 	uint16_t depth)
 {
 	const struct schema *schema = d->schema;
@@ -102,7 +103,7 @@ static bool put_known_event(struct bytes *out, const struct schema *schema)
 }
 
 /* The name and the fields of an event. */
-static void put_event_layout(struct bytes *out, const struct description *d, size_t row_at)
+static void put_event_layout(struct bytes *out, const struct row_description *d, size_t row_at)
 {
 	if (put_known_event(out, d->schema))
 		return;
@@ -143,7 +144,7 @@ bool metadata_row_can_have_byte_bools(const struct schema *schema)
 void metadata_row_put(struct bytes *out, const struct trace *trace, const struct metadata_row *row)
 {
 	const struct schema *schema = row->schema;
-	const struct description description = { trace, schema, row->byte_bools };
+	const struct row_description description = { trace, schema, row->byte_bools };
 	char bools[BYTE_BOOLS_MAX];
 	size_t row_at = out->len;
 

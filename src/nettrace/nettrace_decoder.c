@@ -32,7 +32,7 @@ int stream_no_memory(struct nettrace_decoder *d, struct diag *diag)
 	return diag_set(diag, -ENOMEM, "%s", d->broken.text);
 }
 
-uint32_t span_text(struct nettrace_decoder *d, struct span span)
+uint32_t span_text(struct nettrace_decoder *d, struct text_span span)
 {
 	return strtab_add(&d->trace->strings, span.text, span.len);
 }

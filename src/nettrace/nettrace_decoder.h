@@ -25,7 +25,7 @@ struct trace;
 enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
 
 /* A thread or a capture row: version 6 defines it in a Thread block, version 4 by its first use. */
-struct row {
+struct decoder_row {
 	uint32_t thread_index; /* in trace.threads; 0: none, or not looked up yet */
 	uint32_t last_sequence;
 	bool seen; /* last_sequence counts */
@@ -40,7 +40,7 @@ struct id_range {
 };
 
 /* `labels.list` is set only in the decoded event, as label_bytes may move while lists are read. */
-struct label_list {
+struct decoded_labels {
 	uint32_t late_ns;
 	uint32_t bytes_at; /* in label_bytes, labels.list_size of them */
 	bool has_activity;
@@ -97,15 +97,15 @@ struct nettrace_decoder {
 	uint64_t sorted_ticks;
 	uint64_t last_ticks; /* of the newest event so far */
 
-	VEC(uint32_t) schema_of;   /* by metadata id */
-	VEC(struct row) rows;      /* item 0 unused */
-	VEC(uint8_t) has_row;      /* by thread index */
-	VEC(uint32_t) direct_rows; /* by row index below DIRECT_ROWS; 0: see other_rows */
+	VEC(uint32_t) schema_of;      /* by metadata id */
+	VEC(struct decoder_row) rows; /* item 0 unused */
+	VEC(uint8_t) has_row;         /* by thread index */
+	VEC(uint32_t) direct_rows;    /* by row index below DIRECT_ROWS; 0: see other_rows */
 	struct map other_rows;
 	VEC(struct id_range) ranges; /* of stack ids */
 	VEC(uint32_t) stack_indexes;
 	struct map labels; /* label list -> index in label_lists plus 1 */
-	VEC(struct label_list) label_lists;
+	VEC(struct decoded_labels) label_lists;
 	struct bytes label_bytes; /* labels that trace/event_label.h reads, list by list */
 	/* of nettrace_decoder_move_stacks(): parallel to stack_indexes */
 	VEC(uint32_t) moved;
@@ -115,20 +115,20 @@ struct nettrace_decoder {
 	uint64_t lost;
 };
 
-struct span {
+struct text_span {
 	const char *text;
 	size_t len;
 };
 
-static inline struct span read_string(struct cursor *c)
+static inline struct text_span read_string(struct cursor *c)
 {
 	uint32_t len = cursor_varuint32(c);
 	const uint8_t *text = cursor_take(c, len);
 
-	return text ? (struct span){ (const char *)text, len } : (struct span){ "", 0 };
+	return text ? (struct text_span){ (const char *)text, len } : (struct text_span){ "", 0 };
 }
 
-static inline bool span_is(struct span span, const char *text)
+static inline bool span_is(struct text_span span, const char *text)
 {
 	return span.len == strlen(text) && memcmp(span.text, text, span.len) == 0;
 }
@@ -148,7 +148,7 @@ static inline uint64_t ticks_to_ns(const struct nettrace_decoder *d, uint64_t ti
 }
 
 /* The index of a text in the trace. */
-uint32_t span_text(struct nettrace_decoder *d, struct span span);
+uint32_t span_text(struct nettrace_decoder *d, struct text_span span);
 
 /* The stream is malformed at this offset. Returns -EBADMSG. */
 int stream_broken(struct nettrace_decoder *d, uint64_t offset, struct diag *diag,

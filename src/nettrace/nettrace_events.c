@@ -122,7 +122,7 @@ static int take_capture(struct nettrace_decoder *d, const uint8_t *at, struct di
 static void take_label(struct nettrace_decoder *d)
 {
 	uint32_t at = d->label ? map_get(&d->labels, d->label) : 0;
-	const struct label_list *list = at ? &d->label_lists.items[at - 1] : NULL;
+	const struct decoded_labels *list = at ? &d->label_lists.items[at - 1] : NULL;
 
 	d->late_ns = list ? list->late_ns : 0;
 	d->has_labels = list && (list->labels.which || list->labels.list_size);
@@ -298,7 +298,7 @@ int nettrace_read_event(struct nettrace_decoder *d, struct event *ret_event, str
 			return stream_broken(d, at, diag,
 				"an event of metadata id %u, which is not defined", d->metadata_id);
 	}
-	struct row *row = &d->rows.items[d->capture_row];
+	struct decoder_row *row = &d->rows.items[d->capture_row];
 	if (row->seen && d->sequence == row->last_sequence + 1) {
 		row->last_sequence = d->sequence;
 	} else {

@@ -184,7 +184,7 @@ static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct 
 }
 
 /* "0,3": the fields that are Booleans, or have them as elements, but are described as bytes. */
-static void restore_bools(struct schema *schema, struct span list)
+static void restore_bools(struct schema *schema, struct text_span list)
 {
 	for (size_t i = 0; i < list.len; i++) {
 		uint32_t index = 0;
@@ -203,8 +203,8 @@ static void restore_bools(struct schema *schema, struct span list)
 /* A key and a value of the metadata: others than our own are not kept. */
 static void read_key(struct cursor *c, struct schema *schema)
 {
-	struct span key = read_string(c);
-	struct span value = read_string(c);
+	struct text_span key = read_string(c);
+	struct text_span value = read_string(c);
 
 	if (span_is(key, METADATA_BYTE_BOOLS_KEY))
 		restore_bools(schema, value);

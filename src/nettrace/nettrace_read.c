@@ -209,7 +209,7 @@ static int read_trace_v4(struct nettrace_decoder *d, struct cursor c, struct dia
 	return r;
 }
 
-static uint64_t span_number(struct span span)
+static uint64_t span_number(struct text_span span)
 {
 	char text[24];
 	uint64_t value = 0;
@@ -221,7 +221,7 @@ static uint64_t span_number(struct span span)
 	return text_parse_u64(text, &value) ? value : 0;
 }
 
-static uint32_t number32(struct span span)
+static uint32_t number32(struct text_span span)
 {
 	uint64_t value = span_number(span);
 
@@ -240,8 +240,8 @@ static int read_trace_v6(struct nettrace_decoder *d, struct cursor c, struct dia
 	if (d->head.version)
 		return stream_broken(d, offset_of(d, at), diag, "a second head");
 	for (uint32_t i = 0; i < count && !c.short_read; i++) {
-		struct span key = read_string(&c);
-		struct span value = read_string(&c);
+		struct text_span key = read_string(&c);
+		struct text_span value = read_string(&c);
 		if (span_is(key, KEY_CPU_COUNT))
 			d->head.cpu_count = number32(value);
 		else if (span_is(key, KEY_PROCESS_ID))
@@ -400,7 +400,7 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	if (!c.short_read && name_len > V4_NAME_MAX)
 		return stream_broken(d, offset_of(d, at), diag,
 			"an object whose type has a name of %u bytes", name_len);
-	struct span name = { (const char *)cursor_take(&c, name_len), name_len };
+	struct text_span name = { (const char *)cursor_take(&c, name_len), name_len };
 	uint8_t end_tag = cursor_u8(&c);
 	if (c.short_read)
 		return 0;
@@ -575,7 +575,7 @@ void nettrace_decoder_stacks_moved(struct nettrace_decoder *d)
 
 /* The source */
 
-struct nettrace_file {
+struct nettrace_reader {
 	struct input in;
 	struct nettrace_decoder *decoder;
 };
@@ -588,7 +588,7 @@ static bool nettrace_probe(const uint8_t *head, size_t len)
 static int nettrace_open(struct input *in, struct trace *trace, bool stacks,
 	struct source **ret_source, struct diag *diag)
 {
-	struct nettrace_file *file = calloc(1, sizeof(*file));
+	struct nettrace_reader *file = calloc(1, sizeof(*file));
 	const char *name = in->name ? in->name : "memory";
 
 	if (file)
@@ -605,7 +605,7 @@ static int nettrace_open(struct input *in, struct trace *trace, bool stacks,
 
 static int nettrace_next(struct source *source, struct event *ret_event, struct diag *diag)
 {
-	struct nettrace_file *file = (struct nettrace_file *)(void *)source;
+	struct nettrace_reader *file = (struct nettrace_reader *)(void *)source;
 	struct nettrace_decoder *d = file->decoder;
 
 	for (;;) {
@@ -626,7 +626,7 @@ static int nettrace_next(struct source *source, struct event *ret_event, struct 
 
 static void nettrace_close(struct source *source)
 {
-	struct nettrace_file *file = (struct nettrace_file *)(void *)source;
+	struct nettrace_reader *file = (struct nettrace_reader *)(void *)source;
 
 	if (!file)
 		return;
@@ -638,12 +638,12 @@ static void nettrace_close(struct source *source)
 static uint64_t nettrace_sorted_ns(const struct source *source)
 {
 	return nettrace_decoder_sorted_ns(
-		((const struct nettrace_file *)(const void *)source)->decoder);
+		((const struct nettrace_reader *)(const void *)source)->decoder);
 }
 
 static uint64_t nettrace_lost(const struct source *source)
 {
-	return ((const struct nettrace_file *)(const void *)source)->decoder->lost;
+	return ((const struct nettrace_reader *)(const void *)source)->decoder->lost;
 }
 
 const struct source_ops nettrace_source = {

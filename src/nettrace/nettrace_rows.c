@@ -36,7 +36,7 @@ static void forget_rows(struct nettrace_decoder *d)
 	map_reset(&d->other_rows);
 }
 
-void row_count_lost(struct nettrace_decoder *d, struct row *row, uint32_t attempted)
+void row_count_lost(struct nettrace_decoder *d, struct decoder_row *row, uint32_t attempted)
 {
 	uint32_t lost = attempted - row->last_sequence;
 
@@ -115,7 +115,7 @@ int nettrace_read_threads(struct nettrace_decoder *d, struct cursor c, struct di
 		const uint8_t *at = c.at;
 		struct cursor row = cursor_sub(&c, cursor_u16(&c));
 		uint64_t id = cursor_varuint(&row);
-		struct span name = { "", 0 };
+		struct text_span name = { "", 0 };
 		uint64_t pid = 0;
 		uint64_t tid = 0;
 		bool known = true;
@@ -172,7 +172,7 @@ int nettrace_read_threads(struct nettrace_decoder *d, struct cursor c, struct di
 }
 
 /* The list of the event at hand; NULL when there is no memory. */
-static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
+static struct decoded_labels *keep_label(struct nettrace_decoder *d, uint32_t id)
 {
 	uint32_t at = map_get(&d->labels, id);
 
@@ -190,8 +190,8 @@ static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
 /* These labels replace what the event's metadata states. False: no memory. */
 static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
-	struct label_list none = { 0 };
-	struct label_list *list = d->names_only ? &none : keep_label(d, id);
+	struct decoded_labels none = { 0 };
+	struct decoded_labels *list = d->names_only ? &none : keep_label(d, id);
 
 	if (!list)
 		return false;
@@ -227,11 +227,11 @@ static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned ki
 	if (!event_label_read(c, kind, &label))
 		return true;
 	bool late = kind == LABEL_NUMBER &&
-		    span_is((struct span){ label.key, label.key_len }, LABEL_LATE_KEY) &&
+		    span_is((struct text_span){ label.key, label.key_len }, LABEL_LATE_KEY) &&
 		    label.number > 0;
 	if (!late && d->names_only)
 		return true;
-	struct label_list *list = keep_label(d, id);
+	struct decoded_labels *list = keep_label(d, id);
 	if (!list)
 		return false;
 	if (late) {
@@ -266,7 +266,7 @@ int nettrace_read_labels(struct nettrace_decoder *d, struct cursor c, struct dia
 					return stream_no_memory(d, diag);
 			} else if (k == LABEL_ACTIVITY || k == LABEL_RELATED_ACTIVITY) {
 				const uint8_t *guid = cursor_take(&c, 16);
-				struct label_list *list =
+				struct decoded_labels *list =
 					guid && !d->names_only ? keep_label(d, first + i) : NULL;
 				if (!list && guid && !d->names_only)
 					return stream_no_memory(d, diag);

@@ -18,7 +18,7 @@ static inline uint32_t row_find(const struct nettrace_decoder *d, uint64_t id)
 uint32_t row_add(struct nettrace_decoder *d, uint64_t id);
 
 /* `attempted`: the sequence number of the last event that the row has captured or lost. */
-void row_count_lost(struct nettrace_decoder *d, struct row *row, uint32_t attempted);
+void row_count_lost(struct nettrace_decoder *d, struct decoder_row *row, uint32_t attempted);
 
 int nettrace_read_threads(struct nettrace_decoder *d, struct cursor c, struct diag *diag);
 int nettrace_read_labels(struct nettrace_decoder *d, struct cursor c, struct diag *diag);

@@ -56,7 +56,7 @@
 #define ROW_FIRST  3u /* of a thread; an index is never given twice */
 
 /* An event that waits for the flush. */
-struct kept {
+struct kept_event {
 	uint64_t time_ns;
 	uint32_t payload_at;
 	uint32_t payload_size;
@@ -75,7 +75,7 @@ struct nettrace_sink {
 	uint64_t last_ns; /* time of the last event taken */
 	uint64_t lost_total;
 
-	VEC(struct kept) events;
+	VEC(struct kept_event) events;
 	struct label_lists labels;
 	struct bytes payloads;
 
@@ -151,7 +151,7 @@ static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_b
 	unsigned seen = 0;
 
 	for (uint32_t i = at; i < s->events.count && seen < LAYOUT_EVENTS_MAX; i++) {
-		const struct kept *kept = &s->events.items[i];
+		const struct kept_event *kept = &s->events.items[i];
 		const uint8_t *payload = s->payloads.data + kept->payload_at;
 		if (kept->schema_index != schema_index)
 			continue;
@@ -413,7 +413,7 @@ static uint8_t *put_varuint(uint8_t *p, uint64_t value)
 #define EVENT_HEAD_MAX 64u
 
 /* The delta state of a block: all zero at its begin. */
-struct previous {
+struct written_previous {
 	uint32_t metadata_id;
 	uint32_t sequence;
 	uint32_t row;
@@ -436,8 +436,8 @@ static uint32_t nobodys_row(const struct nettrace_sink *s)
 		       : ROW_OTHERS;
 }
 
-static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept *event,
-	struct previous *previous, uint32_t nobody)
+static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept_event *event,
+	struct written_previous *previous, uint32_t nobody)
 {
 	uint8_t *flags_at = p++;
 	uint8_t flags = IS_SORTED;
@@ -477,8 +477,8 @@ static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept
 		flags |= HAS_SIZE;
 		p = put_varuint(p, event->payload_size);
 	}
-	*previous = (struct previous){ metadata_id, sequence, row, cpu, thread, stack, label,
-		event->payload_size, event->time_ns };
+	*previous = (struct written_previous){ metadata_id, sequence, row, cpu, thread, stack,
+		label, event->payload_size, event->time_ns };
 	*flags_at = flags;
 	if (event->payload_size) {
 		memcpy(p, s->payloads.data + event->payload_at, event->payload_size);
@@ -490,7 +490,7 @@ static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept
 static int put_event_block(struct nettrace_sink *s, uint32_t *from)
 {
 	struct bytes *out = &s->out;
-	struct previous previous = { 0 };
+	struct written_previous previous = { 0 };
 	uint32_t nobody = nobodys_row(s);
 	size_t block = block_begin(out);
 
@@ -502,7 +502,7 @@ static int put_event_block(struct nettrace_sink *s, uint32_t *from)
 	out->len += EVENTS_HEADER_SIZE;
 	uint64_t first_ns = s->events.items[*from].time_ns;
 	while (*from < s->events.count && out->len - block < BLOCK_SIZE_AIM) {
-		const struct kept *event = &s->events.items[*from];
+		const struct kept_event *event = &s->events.items[*from];
 		p = bytes_reserve(out, EVENT_HEAD_MAX + event->payload_size);
 		if (!p)
 			return -ENOMEM;
@@ -627,7 +627,8 @@ static int nettrace_event(struct sink *sink, const struct event *event, struct d
 	uint32_t lost = event->lost_before;
 	if (s->lost_total + lost > LOST_MAX)
 		lost = (uint32_t)(LOST_MAX - s->lost_total);
-	struct kept *kept = vec_reserve(&s->events, 1) ? &s->events.items[s->events.count] : NULL;
+	struct kept_event *kept =
+		vec_reserve(&s->events, 1) ? &s->events.items[s->events.count] : NULL;
 	uint8_t *room = kept ? bytes_reserve(&s->payloads, size + 1) : NULL;
 	uint32_t label = 0;
 
@@ -639,7 +640,7 @@ static int nettrace_event(struct sink *sink, const struct event *event, struct d
 	s->lost_total += lost;
 	if (size)
 		memcpy(room, event->payload, size);
-	*kept = (struct kept){
+	*kept = (struct kept_event){
 		.time_ns = event->time_ns,
 		.payload_at = (uint32_t)s->payloads.len,
 		.payload_size = size,

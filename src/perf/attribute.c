@@ -14,9 +14,9 @@
 #define READ_FORMAT_LOST (1u << 4) /* PERF_FORMAT_LOST, 6.0 */
 
 /* Optional attributes, newest first; the comments give the kernel version that added them. */
-enum wish { WISH_LOST, WISH_BUILD_ID, WISH_COMM_EXEC, WISH_EXCLUDE_IDLE, WISH_COUNT };
+enum attribute_wish { WISH_LOST, WISH_BUILD_ID, WISH_COMM_EXEC, WISH_EXCLUDE_IDLE, WISH_COUNT };
 
-static void set_wish(struct perf_event_attr *attr, enum wish wish, bool on)
+static void set_wish(struct perf_event_attr *attr, enum attribute_wish wish, bool on)
 {
 	switch (wish) {
 	case WISH_LOST: /* 6.0 */
@@ -134,18 +134,18 @@ int attribute_probe(struct perf_event_attr *ret_attr, bool cycles, uint32_t freq
 	attr.mmap2 = 1;
 	attr.comm = 1;
 	attr.task = 1;
-	for (enum wish wish = 0; wish < WISH_COUNT; wish++)
+	for (enum attribute_wish wish = 0; wish < WISH_COUNT; wish++)
 		set_wish(&attr, wish, true);
 
 	int r = try_attribute(&attr);
-	for (enum wish wish = 0; refused(r) && wish < WISH_COUNT; wish++) {
+	for (enum attribute_wish wish = 0; refused(r) && wish < WISH_COUNT; wish++) {
 		set_wish(&attr, wish, false);
 		dropped[wish] = true;
 		r = try_attribute(&attr);
 	}
 	if (r < 0)
 		return r;
-	for (enum wish wish = 0; wish < WISH_COUNT; wish++) {
+	for (enum attribute_wish wish = 0; wish < WISH_COUNT; wish++) {
 		if (!dropped[wish])
 			continue;
 		set_wish(&attr, wish, true);

@@ -170,7 +170,7 @@ enum stack_place {
 _Static_assert(sizeof(struct io_name_key) == 256 && AT_TEXT >= -512, "a program's stack");
 _Static_assert(offsetof(struct io_sum, count) == IO_SUM_KEY_BYTES, "the key is the first members");
 
-enum label {
+enum io_label {
 	LABEL_OUT,
 	LABEL_OUT_EARLY,
 	LABEL_NO_NAME,

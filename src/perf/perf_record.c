@@ -339,10 +339,10 @@ int perf_record_decode(const struct perf_layout *layout, const uint8_t *data, si
 	return 0;
 }
 
-enum part { PART_NONE, PART_KERNEL, PART_USER };
+enum record_part { PART_NONE, PART_KERNEL, PART_USER };
 
 /* The part of the chain that begins with this marker. */
-static enum part part_of(uint64_t marker, uint32_t *flags)
+static enum record_part part_of(uint64_t marker, uint32_t *flags)
 {
 	switch (marker) {
 	case CONTEXT_KERNEL:
@@ -366,9 +366,9 @@ struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 	struct perf_callchain chain = { 0 };
 	uint32_t addresses = 0;
 	uint16_t mode = record->misc & PERF_MISC_CPUMODE;
-	enum part part = mode == PERF_MISC_KERNEL ? PART_KERNEL
-			 : mode == PERF_MISC_USER ? PART_USER
-						  : PART_NONE;
+	enum record_part part = mode == PERF_MISC_KERNEL ? PART_KERNEL
+				: mode == PERF_MISC_USER ? PART_USER
+							 : PART_NONE;
 
 	for (uint32_t i = 0; i < record->callchain_count; i++) {
 		uint64_t address = word(record->callchain + (size_t)i * FIELD);

@@ -39,7 +39,7 @@ _Static_assert(SCHED_PROBE_CLASSES <= 1u << SCHED_PROGRAM_CLASS_SHIFT, "the prog
 _Static_assert(SCHED_PROBE_CLASSES == PROBE_KNOWN + 1, "one number for the classes");
 _Static_assert(SCHED_PROGRAM_BLOCK_OFFSET == RAW_BYTES, "the program's arithmetic");
 
-enum label {
+enum sched_label {
 	LABEL_LEAVE,
 	LABEL_FOUND,
 	LABEL_UNKNOWN,

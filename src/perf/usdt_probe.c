@@ -32,7 +32,7 @@
 
 #define PROGRAM_MAX   256u
 #define SLOTS_PER_CPU 4u
-#define SLOT_SHIFT    13     /* log2 of sizeof(struct slot) */
+#define SLOT_SHIFT    13     /* log2 of sizeof(struct probe_slot) */
 #define ROOM          4096u  /* of values and texts, a power of two */
 #define ADDRESS_MIN   65536  /* lower values are no addresses */
 #define OPERANDS_MAX  16384u /* different ones */
@@ -44,7 +44,7 @@
 #define PMU_TYPE     "/sys/bus/event_source/devices/uprobe/type"
 
 /* The bytes from `head` on are written to the ring. */
-struct slot {
+struct probe_slot {
 	uint64_t taken; /* 1: the program uses it */
 	uint64_t head;  /* MARK, count of values, number of the site */
 	uint64_t unreadable;
@@ -53,13 +53,14 @@ struct slot {
 	uint8_t room[8192 - 5 * 8]; /* the values, then the texts */
 };
 
-_Static_assert(sizeof(struct slot) == 1u << SLOT_SHIFT, "the program's arithmetic");
-_Static_assert(offsetof(struct slot, room) - offsetof(struct slot, head) == HEAD_BYTES, "the head");
-_Static_assert(sizeof(((struct slot *)NULL)->room) >= ROOM + USDT_TEXT_MAX + 1,
+_Static_assert(sizeof(struct probe_slot) == 1u << SLOT_SHIFT, "the program's arithmetic");
+_Static_assert(offsetof(struct probe_slot, room) - offsetof(struct probe_slot, head) == HEAD_BYTES,
+	"the head");
+_Static_assert(sizeof(((struct probe_slot *)NULL)->room) >= ROOM + USDT_TEXT_MAX + 1,
 	"as the verifier sees it, the last text may begin at the end");
 
 /* What the program reads of a site. */
-struct operands {
+struct probe_operands {
 	uint64_t count;
 	struct usdt_operand items[USDT_HIT_VALUES_MAX];
 };
@@ -69,7 +70,7 @@ _Static_assert(sizeof(struct usdt_operand) == 24, "without padding, which would 
 struct usdt_probe {
 	int slots_fd;
 	int lost_fd;
-	int operands_fd; /* struct operands by number */
+	int operands_fd; /* struct probe_operands by number */
 	int events_fd;   /* the events by CPU */
 	int program_fd;
 	bool by_events; /* attached by perf events, one for each site */
@@ -80,7 +81,7 @@ struct usdt_probe {
 	uint64_t lost_count; /* at the end */
 	bool ended;
 	VEC(int) attached; /* links, and perf events */
-	VEC(struct operands) operands;
+	VEC(struct probe_operands) operands;
 	struct map operands_by_hash; /* number + 1 */
 };
 
@@ -113,11 +114,11 @@ static void add_claim(struct bpf_program *p, const struct usdt_probe *probe)
 	bpf_combine(p, BPF_ADD, BPF_REG_7, BPF_REG_0);
 	for (uint32_t i = 0; i < SLOTS_PER_CPU; i++) {
 		if (i)
-			bpf_compute(p, BPF_ADD, BPF_REG_7, sizeof(struct slot));
+			bpf_compute(p, BPF_ADD, BPF_REG_7, sizeof(struct probe_slot));
 		bpf_set(p, BPF_REG_0, 0);
 		bpf_set(p, BPF_REG_1, 1);
 		bpf_add(p, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1,
-			offsetof(struct slot, taken), BPF_CMPXCHG);
+			offsetof(struct probe_slot, taken), BPF_CMPXCHG);
 		claimed[i] = bpf_jump(p, BPF_JEQ, BPF_REG_0, 0);
 	}
 	add_lost(p, probe);
@@ -132,7 +133,7 @@ static void add_release(struct bpf_program *p)
 {
 	bpf_set(p, BPF_REG_1, 0);
 	bpf_add(p, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1,
-		offsetof(struct slot, taken), BPF_XCHG);
+		offsetof(struct probe_slot, taken), BPF_XCHG);
 	bpf_exit(p, 0);
 }
 
@@ -153,20 +154,20 @@ static void add_begin(struct bpf_program *p, const struct usdt_probe *probe)
 	add_release(p);
 	bpf_land(p, known);
 	bpf_move(p, BPF_REG_8, BPF_REG_0);
-	bpf_load_u64(p, BPF_REG_1, BPF_REG_8, offsetof(struct operands, count));
+	bpf_load_u64(p, BPF_REG_1, BPF_REG_8, offsetof(struct probe_operands, count));
 	bpf_store_u64(p, BPF_REG_10, AT_COUNT, BPF_REG_1);
 	bpf_compute(p, BPF_LSH, BPF_REG_9, NUMBER_SHIFT);
 	bpf_compute(p, BPF_OR, BPF_REG_9, MARK);
 	bpf_move(p, BPF_REG_2, BPF_REG_1);
 	bpf_compute(p, BPF_LSH, BPF_REG_2, COUNT_SHIFT);
 	bpf_combine(p, BPF_OR, BPF_REG_9, BPF_REG_2);
-	bpf_store_u64(p, BPF_REG_7, offsetof(struct slot, head), BPF_REG_9);
+	bpf_store_u64(p, BPF_REG_7, offsetof(struct probe_slot, head), BPF_REG_9);
 	bpf_compute(p, BPF_LSH, BPF_REG_1, 3);
-	bpf_store_u64(p, BPF_REG_7, offsetof(struct slot, used), BPF_REG_1);
+	bpf_store_u64(p, BPF_REG_7, offsetof(struct probe_slot, used), BPF_REG_1);
 	bpf_set(p, BPF_REG_1, 0);
-	bpf_store_u64(p, BPF_REG_7, offsetof(struct slot, unreadable), BPF_REG_1);
-	bpf_store_u64(p, BPF_REG_7, offsetof(struct slot, texts), BPF_REG_1);
-	bpf_compute(p, BPF_ADD, BPF_REG_8, offsetof(struct operands, items));
+	bpf_store_u64(p, BPF_REG_7, offsetof(struct probe_slot, unreadable), BPF_REG_1);
+	bpf_store_u64(p, BPF_REG_7, offsetof(struct probe_slot, texts), BPF_REG_1);
+	bpf_compute(p, BPF_ADD, BPF_REG_8, offsetof(struct probe_operands, items));
 }
 
 /* Sets bit r9 of a word of the slot. */
@@ -234,7 +235,7 @@ static void add_fetch(struct bpf_program *p)
 	uint32_t read = bpf_jump(p, BPF_JEQ, BPF_REG_0, 0);
 	bpf_land(p, none);
 	bpf_land(p, large);
-	add_bit(p, offsetof(struct slot, unreadable));
+	add_bit(p, offsetof(struct probe_slot, unreadable));
 	bpf_set(p, BPF_REG_1, 0);
 	bpf_store_u64(p, BPF_REG_10, AT_VALUE, BPF_REG_1);
 	bpf_land(p, read);
@@ -262,7 +263,7 @@ static void add_store(struct bpf_program *p)
 	bpf_move(p, BPF_REG_1, BPF_REG_9);
 	bpf_compute(p, BPF_LSH, BPF_REG_1, 3);
 	bpf_combine(p, BPF_ADD, BPF_REG_1, BPF_REG_7);
-	bpf_store_u64(p, BPF_REG_1, offsetof(struct slot, room), BPF_REG_3);
+	bpf_store_u64(p, BPF_REG_1, offsetof(struct probe_slot, room), BPF_REG_3);
 }
 
 /*
@@ -274,18 +275,18 @@ static void add_text(struct bpf_program *p)
 	load_member(p, BPF_B, BPF_REG_1, offsetof(struct usdt_operand, is_text));
 	uint32_t no_text = bpf_jump(p, BPF_JEQ, BPF_REG_1, 0);
 	uint32_t low = bpf_jump(p, BPF_JLT, BPF_REG_3, ADDRESS_MIN);
-	bpf_load_u64(p, BPF_REG_2, BPF_REG_7, offsetof(struct slot, used));
+	bpf_load_u64(p, BPF_REG_2, BPF_REG_7, offsetof(struct probe_slot, used));
 	uint32_t full = bpf_jump(p, BPF_JGT, BPF_REG_2, (int)(ROOM - 1 - (USDT_TEXT_MAX + 1)));
 	bpf_move(p, BPF_REG_1, BPF_REG_7);
-	bpf_compute(p, BPF_ADD, BPF_REG_1, offsetof(struct slot, room));
+	bpf_compute(p, BPF_ADD, BPF_REG_1, offsetof(struct probe_slot, room));
 	bpf_combine(p, BPF_ADD, BPF_REG_1, BPF_REG_2);
 	bpf_set(p, BPF_REG_2, USDT_TEXT_MAX + 1);
 	bpf_call_helper(p, BPF_FUNC_probe_read_user_str);
 	uint32_t none = bpf_jump(p, BPF_JSLE, BPF_REG_0, 0);
-	bpf_load_u64(p, BPF_REG_2, BPF_REG_7, offsetof(struct slot, used));
+	bpf_load_u64(p, BPF_REG_2, BPF_REG_7, offsetof(struct probe_slot, used));
 	bpf_combine(p, BPF_ADD, BPF_REG_2, BPF_REG_0);
-	bpf_store_u64(p, BPF_REG_7, offsetof(struct slot, used), BPF_REG_2);
-	add_bit(p, offsetof(struct slot, texts));
+	bpf_store_u64(p, BPF_REG_7, offsetof(struct probe_slot, used), BPF_REG_2);
+	add_bit(p, offsetof(struct probe_slot, texts));
 	bpf_land(p, none);
 	bpf_land(p, full);
 	bpf_land(p, low);
@@ -294,14 +295,14 @@ static void add_text(struct bpf_program *p)
 
 static void add_output(struct bpf_program *p, const struct usdt_probe *probe)
 {
-	bpf_load_u64(p, BPF_REG_5, BPF_REG_7, offsetof(struct slot, used));
+	bpf_load_u64(p, BPF_REG_5, BPF_REG_7, offsetof(struct probe_slot, used));
 	bpf_compute(p, BPF_AND, BPF_REG_5, ROOM - 1);
 	bpf_compute(p, BPF_ADD, BPF_REG_5, HEAD_BYTES);
 	bpf_move(p, BPF_REG_1, BPF_REG_6);
 	bpf_load_map(p, BPF_REG_2, probe->events_fd);
 	bpf_set_u64(p, BPF_REG_3, BPF_F_CURRENT_CPU);
 	bpf_move(p, BPF_REG_4, BPF_REG_7);
-	bpf_compute(p, BPF_ADD, BPF_REG_4, offsetof(struct slot, head));
+	bpf_compute(p, BPF_ADD, BPF_REG_4, offsetof(struct probe_slot, head));
 	bpf_call_helper(p, BPF_FUNC_perf_event_output);
 	/* Of a full ring the kernel counts the loss itself. */
 	uint32_t written = bpf_jump(p, BPF_JEQ, BPF_REG_0, 0);
@@ -346,14 +347,14 @@ static int load_program(const struct usdt_probe *probe)
 static int open_maps(struct usdt_probe *probe)
 {
 	probe->slots_fd = bpf_map_new(BPF_MAP_TYPE_ARRAY,
-		(uint32_t)sizeof(struct slot) * SLOTS_PER_CPU * probe->cpu_slots, 1, 0);
+		(uint32_t)sizeof(struct probe_slot) * SLOTS_PER_CPU * probe->cpu_slots, 1, 0);
 	if (probe->slots_fd < 0)
 		return probe->slots_fd;
 	probe->lost = bpf_map_shared(sizeof(*probe->lost), &probe->lost_fd);
 	if (!probe->lost)
 		return probe->lost_fd;
-	probe->operands_fd = bpf_map_new(BPF_MAP_TYPE_HASH, sizeof(struct operands), OPERANDS_MAX,
-		BPF_F_NO_PREALLOC);
+	probe->operands_fd = bpf_map_new(BPF_MAP_TYPE_HASH, sizeof(struct probe_operands),
+		OPERANDS_MAX, BPF_F_NO_PREALLOC);
 	if (probe->operands_fd < 0)
 		return probe->operands_fd;
 	probe->events_fd =
@@ -447,7 +448,7 @@ int usdt_probe_connect(struct usdt_probe *probe, int32_t cpu, int fd)
 int usdt_probe_describe(struct usdt_probe *probe, const struct usdt_operand *operands,
 	unsigned count, uint32_t *ret_operands)
 {
-	struct operands made;
+	struct probe_operands made;
 	size_t size = count * sizeof(*operands);
 
 	if (count > USDT_HIT_VALUES_MAX)

@@ -17,7 +17,7 @@
 #define LOOK_BYTES (1u << 20) /* the window is sorted again after so many more bytes */
 
 /* A waiting event, with copies of all data that it points to. */
-struct kept {
+struct stream_event {
 	struct event event;
 	struct event_labels labels;
 	uint32_t code_epoch;
@@ -39,8 +39,8 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
 {
 	size_t activity = event->activity ? EVENT_ACTIVITY_SIZE : 0;
 	size_t list = event->labels ? event->labels->list_size : 0;
-	size_t size = sizeof(struct kept) + activity + event->payload_size + list;
-	struct kept *kept = malloc(size);
+	size_t size = sizeof(struct stream_event) + activity + event->payload_size + list;
+	struct stream_event *kept = malloc(size);
 	struct pending *item = kept ? reorder_window_add(&window->order) : NULL;
 
 	if (!item) {
@@ -81,7 +81,7 @@ static int release_until(struct window *window, size_t least_bytes)
 
 	while (window->bytes > least_bytes &&
 		(item = reorder_window_next(&window->order, &late_ns))) {
-		struct kept *kept = item->side;
+		struct stream_event *kept = item->side;
 		window->bytes -= kept->size_bytes;
 		if (r == 0)
 			r = window->take(window->context, &kept->event, kept->code_epoch);

@@ -22,7 +22,7 @@ enum row_state {
 };
 
 /* What this process knows of a row beside its content. */
-struct row {
+struct block_stack_row {
 	uint8_t state; /* enum row_state */
 	uint32_t matches;
 	uint32_t frame_count;
@@ -35,7 +35,7 @@ struct row {
 struct block_stacks {
 	struct known_block *known;
 	const struct arch_unwind *arch;
-	struct row rows[KNOWN_BLOCKS];
+	struct block_stack_row rows[KNOWN_BLOCKS];
 	uint32_t pids[KNOWN_BLOCKS]; /* of the rows that are NEW or ACTIVE; 0: another one */
 	uint32_t seen[SEEN_MAX];     /* hashes of a thread and a chain */
 	VEC(uint32_t) waiting;       /* rows that are NEW or OLD */
@@ -73,11 +73,11 @@ static void set_owner(struct known_block *known, uint64_t owner)
 	change_version(known);
 }
 
-static void make_free(struct block_stacks *stacks, struct row *row)
+static void make_free(struct block_stacks *stacks, struct block_stack_row *row)
 {
 	stacks->frames_bytes -= row->frame_count * sizeof(*row->frames);
 	free(row->frames);
-	*row = (struct row){ .state = ROW_FREE };
+	*row = (struct block_stack_row){ .state = ROW_FREE };
 }
 
 void block_stacks_free(struct block_stacks *stacks)
@@ -105,7 +105,7 @@ bool block_stacks_wants(struct block_stacks *stacks, uint32_t tid, uint64_t chai
 /* The row is not matched any more. */
 static void retire(struct block_stacks *stacks, uint32_t number)
 {
-	struct row *row = &stacks->rows[number];
+	struct block_stack_row *row = &stacks->rows[number];
 
 	if (row->state == ROW_ACTIVE) {
 		set_owner(&stacks->known[number], 0);
@@ -129,7 +129,7 @@ static bool find_free(struct block_stacks *stacks, uint32_t first, uint32_t *ret
 	bool waits = false;
 
 	for (uint32_t i = first; i < first + KNOWN_BLOCK_WAYS; i++) {
-		struct row *row = &stacks->rows[i];
+		struct block_stack_row *row = &stacks->rows[i];
 		if (row->state == ROW_FREE) {
 			*ret_number = i;
 			return true;
@@ -223,7 +223,7 @@ bool block_stacks_add(struct block_stacks *stacks, const struct block_stack *blo
 	}
 	memcpy(frames, block->frames, bytes);
 	stacks->frames_bytes += bytes;
-	stacks->rows[number] = (struct row){ .state = ROW_NEW,
+	stacks->rows[number] = (struct block_stack_row){ .state = ROW_NEW,
 		.frame_count = block->frame_count,
 		.pass = stacks->pass,
 		.owner = owner,
@@ -237,7 +237,7 @@ bool block_stacks_add(struct block_stacks *stacks, const struct block_stack *blo
 const uint64_t *block_stacks_find(struct block_stacks *stacks, uint32_t row, uint32_t version,
 	uint32_t *ret_count, uint64_t *ret_learned_ns)
 {
-	struct row *found = row < KNOWN_BLOCKS ? &stacks->rows[row] : NULL;
+	struct block_stack_row *found = row < KNOWN_BLOCKS ? &stacks->rows[row] : NULL;
 
 	if (!found || (found->state != ROW_ACTIVE && found->state != ROW_OLD))
 		return NULL;
@@ -272,7 +272,7 @@ void block_stacks_pass(struct block_stacks *stacks)
 
 	stacks->pass++;
 	vec_each(number, &stacks->waiting) {
-		struct row *row = &stacks->rows[*number];
+		struct block_stack_row *row = &stacks->rows[*number];
 		if (stacks->pass - row->pass < PASSES) {
 			stacks->waiting.items[left++] = *number;
 		} else if (row->state == ROW_NEW) {

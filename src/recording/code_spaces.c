@@ -254,14 +254,14 @@ void code_spaces_pass(struct code_spaces *spaces)
 		drop_all(spaces);
 }
 
-struct look {
+struct space_read {
 	struct code_spaces *spaces;
 	struct code_space *space;
 };
 
 static int on_mapping(void *user, const struct proc_mapping *mapping)
 {
-	struct look *look = user;
+	struct space_read *look = user;
 	const struct code_mapping now = {
 		.begin = mapping->begin,
 		.end = mapping->end,
@@ -283,7 +283,7 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 /* Reads the process's mappings; if it has ended, those of its records stay. */
 static void look_at(struct code_spaces *spaces, struct code_space *space)
 {
-	struct look look = { spaces, space };
+	struct space_read look = { spaces, space };
 
 	space->read_ns = clock_monotonic_ns();
 	/* a process that has ended keeps what its records said */

@@ -65,7 +65,7 @@ void connection_share_texts(struct connection *connection)
 	struct managed *managed = connection->managed;
 	struct symbolizer_process *process =
 		symbolizer_process(managed->symbolizer, connection->process);
-	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
+	struct method_texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
 
 	if (!process || process->codemap.codes.count || process->codemap.modules.count)
 		return;
@@ -86,7 +86,7 @@ void connection_give_up_texts(struct connection *connection)
 	struct managed *managed = connection->managed;
 	struct symbolizer_process *process =
 		symbolizer_process(managed->symbolizer, connection->process);
-	struct texts *texts = connection->texts;
+	struct method_texts *texts = connection->texts;
 
 	if (!texts)
 		return;

@@ -32,7 +32,7 @@ struct relay;
  * Method names shared by several processes. A table larger than TEXTS_BYTES_MAX accepts no new
  * processes, and is freed with its last one.
  */
-struct texts {
+struct method_texts {
 	struct strtab table;
 	uint32_t users;
 };
@@ -58,7 +58,7 @@ enum methods_state {
 
 struct connection {
 	struct managed *managed;
-	struct texts *texts;          /* shared by its code map */
+	struct method_texts *texts;   /* shared by its code map */
 	struct dotnet_client *client; /* NULL: waiting to connect, or over */
 	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
 	struct trace streams[DOTNET_STREAM_COUNT]; /* the schemas of each stream only */
@@ -122,14 +122,14 @@ struct managed {
 	bool live_counts;         /* the live session has the values of the runtime's counters */
 	managed_sampled *sampled; /* NULL: no samples */
 	void *sampled_context;
-	VEC(uint8_t) wanted;           /* by schema: enum wish */
-	struct guard *guard;           /* NULL: not started yet, or not available */
-	uint32_t guard_rounds;         /* number of the guard's interventions already handled */
-	uint64_t pause_ns;             /* since when; 0: not paused */
-	VEC(struct connection *) list; /* entries are not moved: clients point to them */
-	struct map by_process;         /* process -> list index + 1 */
-	VEC(struct texts *) texts;     /* the last table is used for new processes */
-	uint64_t past_lost;            /* of connections that were freed */
+	VEC(uint8_t) wanted;              /* by schema: enum wish */
+	struct guard *guard;              /* NULL: not started yet, or not available */
+	uint32_t guard_rounds;            /* number of the guard's interventions already handled */
+	uint64_t pause_ns;                /* since when; 0: not paused */
+	VEC(struct connection *) list;    /* entries are not moved: clients point to them */
+	struct map by_process;            /* process -> list index + 1 */
+	VEC(struct method_texts *) texts; /* the last table is used for new processes */
+	uint64_t past_lost;               /* of connections that were freed */
 	uint32_t past_asked;
 	uint32_t past_known;
 	uint32_t rundowns; /* rundowns read to their end */

@@ -19,7 +19,7 @@
 #include "trace/provider_kind.h"
 #include "trace/trace.h"
 
-enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
+enum stream_wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
 
 /*
  * True for method events, which spoor enables for names at a level that the user did not choose. A

@@ -1,6 +1,7 @@
 /*
- * See unwind_images.h. The thread and the caller share one struct reader behind a lock. A thread that
- * hangs owns the reader once it has been abandoned, and frees it if it ever returns.
+ * See unwind_images.h. The thread and the caller share one struct unwind_image_reader behind a
+ * lock. A thread that hangs owns the reader once it has been abandoned, and frees it if it ever
+ * returns.
  */
 #include "recording/unwind_images.h"
 
@@ -36,7 +37,7 @@ enum image_state {
 	IMAGE_MISSING,
 };
 
-struct image {
+struct unwind_image_row {
 	uint64_t device;
 	uint64_t inode;
 	uint32_t path;     /* strtab */
@@ -57,7 +58,7 @@ struct request {
 	uint32_t number;
 };
 
-struct reader {
+struct unwind_image_reader {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
@@ -71,9 +72,9 @@ struct reader {
 
 struct unwind_images {
 	const struct strtab *strings;
-	VEC(struct image) items; /* item 0 unused */
-	struct map index;        /* hash of the identity -> items */
-	struct reader *reader;   /* NULL: no thread yet */
+	VEC(struct unwind_image_row) items; /* item 0 unused */
+	struct map index;                   /* hash of the identity -> items */
+	struct unwind_image_reader *reader; /* NULL: no thread yet */
 	uint64_t tick;
 	uint64_t tables_bytes;
 	uint64_t wait_ns; /* for an answer of the reader */
@@ -147,7 +148,7 @@ static void request_done(struct request *request)
 	*request = (struct request){ 0 };
 }
 
-static void reader_free(struct reader *reader)
+static void reader_free(struct unwind_image_reader *reader)
 {
 	request_done(&reader->request);
 	unwind_table_free(reader->table);
@@ -158,7 +159,7 @@ static void reader_free(struct reader *reader)
 
 static void *read_images(void *user)
 {
-	struct reader *reader = user;
+	struct unwind_image_reader *reader = user;
 
 	pthread_mutex_lock(&reader->lock);
 	for (;;) {
@@ -180,9 +181,9 @@ static void *read_images(void *user)
 	return NULL;
 }
 
-static struct reader *reader_new(void)
+static struct unwind_image_reader *reader_new(void)
 {
-	struct reader *reader = calloc(1, sizeof(*reader));
+	struct unwind_image_reader *reader = calloc(1, sizeof(*reader));
 	pthread_condattr_t clock;
 
 	if (!reader)
@@ -200,7 +201,7 @@ static struct reader *reader_new(void)
 }
 
 /* Waits for the answer, while the lock is held. */
-static bool await_answer(struct reader *reader, uint64_t wait_ns)
+static bool await_answer(struct unwind_image_reader *reader, uint64_t wait_ns)
 {
 	uint64_t until_ns = clock_monotonic_ns() + wait_ns;
 	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
@@ -212,7 +213,7 @@ static bool await_answer(struct reader *reader, uint64_t wait_ns)
 	return reader->done;
 }
 
-static void reader_leave(struct reader *reader)
+static void reader_leave(struct unwind_image_reader *reader)
 {
 	if (!reader)
 		return;
@@ -271,14 +272,14 @@ uint32_t unwind_images_number(struct unwind_images *images, const struct code_ma
 	uint64_t hash = hash_bytes(identity, sizeof(identity));
 
 	for (struct map_walk w = map_find(&images->index, hash); w.value; map_next(&w)) {
-		const struct image *image = &images->items.items[w.value];
+		const struct unwind_image_row *image = &images->items.items[w.value];
 		if (image->path == identity[0] && image->build_id == identity[1] &&
 			image->device == identity[2] && image->inode == identity[3])
 			return w.value;
 	}
 	uint32_t number = images->items.count;
 	if (number >= IMAGES_MAX ||
-		!vec_add(&images->items, ((struct image){ .path = mapping->path,
+		!vec_add(&images->items, ((struct unwind_image_row){ .path = mapping->path,
 						 .build_id = mapping->build_id,
 						 .device = identity[2],
 						 .inode = identity[3] })) ||
@@ -290,9 +291,9 @@ uint32_t unwind_images_number(struct unwind_images *images, const struct code_ma
 static void drop_oldest(struct unwind_images *images)
 {
 	while (images->tables_bytes > TABLES_BYTES_MAX) {
-		struct image *oldest = NULL;
+		struct unwind_image_row *oldest = NULL;
 		for (uint32_t i = 1; i < images->items.count; i++) {
-			struct image *image = &images->items.items[i];
+			struct unwind_image_row *image = &images->items.items[i];
 			if (image->table && image->tick != images->tick &&
 				(!oldest || image->tick < oldest->tick))
 				oldest = image;
@@ -307,9 +308,9 @@ static void drop_oldest(struct unwind_images *images)
 }
 
 /* Takes the answer, while the lock is held. */
-static void take_answer(struct unwind_images *images, struct reader *reader)
+static void take_answer(struct unwind_images *images, struct unwind_image_reader *reader)
 {
-	struct image *image = &images->items.items[reader->request.number];
+	struct unwind_image_row *image = &images->items.items[reader->request.number];
 
 	image->table = reader->table;
 	image->state = image->table ? IMAGE_READ : IMAGE_MISSING;
@@ -322,11 +323,11 @@ static void take_answer(struct unwind_images *images, struct reader *reader)
 static void ask(struct unwind_images *images, uint32_t number, uint32_t pid,
 	const struct code_mapping *mapping)
 {
-	struct image *image = &images->items.items[number];
+	struct unwind_image_row *image = &images->items.items[number];
 
 	if (!images->reader)
 		images->reader = reader_new();
-	struct reader *reader = images->reader;
+	struct unwind_image_reader *reader = images->reader;
 	if (!reader)
 		return;
 	pthread_mutex_lock(&reader->lock);
@@ -357,7 +358,7 @@ static void ask(struct unwind_images *images, uint32_t number, uint32_t pid,
 const struct unwind_table *unwind_images_table(struct unwind_images *images, uint32_t number,
 	uint32_t pid, const struct code_mapping *mapping)
 {
-	struct image *image = &images->items.items[number];
+	struct unwind_image_row *image = &images->items.items[number];
 
 	images->tick++;
 	image->tick = images->tick;

@@ -83,7 +83,7 @@ static int describe_plain(struct user_event_table *table, const char *name,
 int user_event_table_add(struct user_event_table *table, const char *name, const char *provider,
 	const struct tracepoint_format *format)
 {
-	struct user_tracepoint made = { .id = format->id,
+	struct user_event_tracepoint made = { .id = format->id,
 		.name = trace_add_text(table->trace, name),
 		.is_own = provider != NULL,
 		.field_first = table->fields.count,
@@ -168,7 +168,7 @@ static const struct header_layout *find_layout(struct user_event_table *table, u
 		table->without_layout++;
 		return NULL;
 	}
-	const struct user_tracepoint *of = &table->tracepoints.items[tracepoint];
+	const struct user_event_tracepoint *of = &table->tracepoints.items[tracepoint];
 	int result =
 		header_layout_make(event, of->provider, of->keywords, table->trace, &made.layout);
 	if (result == 0) {
@@ -296,8 +296,9 @@ static bool put_field(const struct format_field *field, const uint8_t *raw, size
 	return true;
 }
 
-static bool decode_plain(struct user_event_table *table, const struct user_tracepoint *tracepoint,
-	const uint8_t *raw, size_t size, struct user_event *ret_event)
+static bool decode_plain(struct user_event_table *table,
+	const struct user_event_tracepoint *tracepoint, const uint8_t *raw, size_t size,
+	struct user_event *ret_event)
 {
 	for (uint32_t i = 0; i < tracepoint->field_count; i++)
 		if (!put_field(&table->fields.items[tracepoint->field_first + i], raw, size,
@@ -319,7 +320,7 @@ bool user_event_table_decode(struct user_event_table *table, uint32_t pid, const
 
 	if (!index--)
 		return false;
-	const struct user_tracepoint *tracepoint = &table->tracepoints.items[index];
+	const struct user_event_tracepoint *tracepoint = &table->tracepoints.items[index];
 
 	bytes_reset(&table->payload);
 	switch ((enum user_tracepoint_kind)tracepoint->kind) {

@@ -35,7 +35,7 @@ struct trace;
 
 enum user_tracepoint_kind { USER_TRACEPOINT_PLAIN, USER_TRACEPOINT_HEADER, USER_TRACEPOINT_DOTNET };
 
-struct user_tracepoint {
+struct user_event_tracepoint {
 	uint32_t name;         /* in the trace's texts */
 	uint32_t provider;     /* likewise */
 	uint32_t schema_index; /* of USER_TRACEPOINT_PLAIN */
@@ -57,7 +57,7 @@ struct user_event_layout {
 
 struct user_event_table {
 	struct trace *trace; /* borrowed */
-	VEC(struct user_tracepoint) tracepoints;
+	VEC(struct user_event_tracepoint) tracepoints;
 	VEC(struct format_field) fields; /* without names */
 	VEC(struct user_event_layout) layouts;
 	struct bytes keys; /* what tells layouts apart: part of the header, and the description */

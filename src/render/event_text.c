@@ -30,7 +30,7 @@
 #define BYTES_MAX      32u
 
 /* How each field is printed: into a line, or into a JSON object. */
-struct walk {
+struct text_walk {
 	struct bytes *out;
 	struct json *json; /* NULL: a line */
 	const struct trace *trace;
@@ -55,7 +55,7 @@ static void add_hex(struct bytes *out, const uint8_t *data, size_t size)
 }
 
 /* Whether this field is shown; if so, and in a line, its name is. */
-static bool begin_field(struct walk *walk, const char *name)
+static bool begin_field(struct text_walk *walk, const char *name)
 {
 	if (walk->silent)
 		return false;
@@ -73,7 +73,7 @@ static bool begin_field(struct walk *walk, const char *name)
 }
 
 /* Without a name: an element. */
-static void show_value(struct walk *walk, const char *name, const struct event_value *value)
+static void show_value(struct text_walk *walk, const char *name, const struct event_value *value)
 {
 	if (name ? !begin_field(walk, name) : walk->silent > 0)
 		return;
@@ -83,9 +83,9 @@ static void show_value(struct walk *walk, const char *name, const struct event_v
 		event_value_add(walk->out, value, walk->wanted && !walk->inside);
 }
 
-static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end,
-	struct cursor *c);
-static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema,
+static bool walk_fields(struct text_walk *walk, const struct schema *schema, uint32_t i,
+	uint32_t end, struct cursor *c);
+static bool walk_elements(struct text_walk *walk, const char *name, const struct schema *schema,
 	uint32_t i, struct cursor *c);
 
 /*
@@ -93,7 +93,7 @@ static bool walk_elements(struct walk *walk, const char *name, const struct sche
  * elements. Elsewhere in a line they are fields like those around, and so are those of an object
  * whose name is empty: a self-describing event is one.
  */
-static bool walk_object(struct walk *walk, const char *name, const struct schema *schema,
+static bool walk_object(struct text_walk *walk, const char *name, const struct schema *schema,
 	uint32_t i, struct cursor *c)
 {
 	bool shown = !walk->silent;
@@ -119,8 +119,8 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 }
 
 /* One value of the type. Field i describes it where the type has fields or elements. */
-static bool walk_value(struct walk *walk, const char *name, const struct schema *schema, uint32_t i,
-	unsigned type, struct cursor *c)
+static bool walk_value(struct text_walk *walk, const char *name, const struct schema *schema,
+	uint32_t i, unsigned type, struct cursor *c)
 {
 	struct event_value value;
 
@@ -139,7 +139,7 @@ static bool walk_value(struct walk *walk, const char *name, const struct schema 
 }
 
 /* Where the elements of field i are, and how many (at an offset: as the bytes allow). */
-static bool find_elements(struct walk *walk, const struct field *field, struct cursor *c,
+static bool find_elements(struct text_walk *walk, const struct field *field, struct cursor *c,
 	struct cursor *ret_at, uint32_t *ret_count)
 {
 	if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY) {
@@ -166,7 +166,7 @@ static bool find_elements(struct walk *walk, const struct field *field, struct c
 }
 
 /* Characters are a text. It may be filled up with zeros. */
-static bool walk_characters(struct walk *walk, const char *name, const struct field *field,
+static bool walk_characters(struct text_walk *walk, const char *name, const struct field *field,
 	uint32_t count, struct cursor *at)
 {
 	size_t unit = field->element == FIELD_CHAR16 ? 2 : 1;
@@ -184,7 +184,7 @@ static bool walk_characters(struct walk *walk, const char *name, const struct fi
 }
 
 /* Separates element n from the last one in a line. ARRAY_MAX elements are shown. */
-static void before_element(struct walk *walk, bool in_line, uint32_t n)
+static void before_element(struct text_walk *walk, bool in_line, uint32_t n)
 {
 	if (in_line && n == ARRAY_MAX) {
 		bytes_text(walk->out, ",\xe2\x80\xa6");
@@ -202,7 +202,7 @@ struct elements {
 };
 
 /* Without a name: an array among elements. */
-static struct elements begin_elements(struct walk *walk, const char *name)
+static struct elements begin_elements(struct text_walk *walk, const char *name)
 {
 	struct elements elements = { .silent = walk->silent };
 
@@ -217,7 +217,7 @@ static struct elements begin_elements(struct walk *walk, const char *name)
 	return elements;
 }
 
-static void end_elements(struct walk *walk, const struct elements *elements, bool whole)
+static void end_elements(struct text_walk *walk, const struct elements *elements, bool whole)
 {
 	walk->inside -= elements->shown;
 	walk->silent = elements->silent;
@@ -227,7 +227,7 @@ static void end_elements(struct walk *walk, const struct elements *elements, boo
 		bytes_text(walk->out, "]");
 }
 
-static bool walk_elements_at(struct walk *walk, const struct elements *elements,
+static bool walk_elements_at(struct text_walk *walk, const struct elements *elements,
 	const struct schema *schema, uint32_t i, uint32_t count, struct cursor *at)
 {
 	const struct field *field = &schema->fields.items[i];
@@ -247,7 +247,7 @@ static bool walk_elements_at(struct walk *walk, const struct elements *elements,
 }
 
 /* The value of field i, which has elements. */
-static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema,
+static bool walk_elements(struct text_walk *walk, const char *name, const struct schema *schema,
 	uint32_t i, struct cursor *c)
 {
 	const struct field *field = &schema->fields.items[i];
@@ -282,8 +282,8 @@ static bool can_be_empty(const struct schema *schema, uint32_t i)
 }
 
 /* Fields [i, end) of one depth and those below. False: one is unreadable, or the bytes end. */
-static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end,
-	struct cursor *c)
+static bool walk_fields(struct text_walk *walk, const struct schema *schema, uint32_t i,
+	uint32_t end, struct cursor *c)
 {
 	for (; i < end; i = schema_fields_end(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
@@ -300,7 +300,7 @@ static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t
 }
 
 /* Bytes that are not described further. */
-static void show_bytes(struct walk *walk, const char *name, const uint8_t *data, size_t size)
+static void show_bytes(struct text_walk *walk, const char *name, const uint8_t *data, size_t size)
 {
 	struct bytes hex = { 0 };
 
@@ -354,7 +354,8 @@ static struct event_value read_letter(const struct clr_field *field, struct curs
 	return value;
 }
 
-static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c);
+static bool walk_clr_field(struct text_walk *walk, struct clr_walk *clr, unsigned i,
+	struct cursor *c);
 
 /* The index after field i and its members. */
 static unsigned clr_fields_end(const struct clr_field *fields, unsigned i)
@@ -366,7 +367,8 @@ static unsigned clr_fields_end(const struct clr_field *fields, unsigned i)
 }
 
 /* One struct of the array of structs at field i. */
-static bool walk_clr_struct(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c)
+static bool walk_clr_struct(struct text_walk *walk, struct clr_walk *clr, unsigned i,
+	struct cursor *c)
 {
 	bool shown = !walk->silent;
 	bool whole = true;
@@ -395,7 +397,8 @@ static uint32_t clr_count(const struct clr_walk *clr, unsigned i)
 }
 
 /* Each element has at least one byte, so a count that is too large ends with the bytes. */
-static bool walk_clr_array(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c)
+static bool walk_clr_array(struct text_walk *walk, struct clr_walk *clr, unsigned i,
+	struct cursor *c)
 {
 	const struct clr_field *field = &clr->fields[i];
 	const char *name = clr_field_name(field);
@@ -425,7 +428,8 @@ static bool walk_clr_array(struct walk *walk, struct clr_walk *clr, unsigned i, 
 	return whole;
 }
 
-static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c)
+static bool walk_clr_field(struct text_walk *walk, struct clr_walk *clr, unsigned i,
+	struct cursor *c)
 {
 	const struct clr_field *field = &clr->fields[i];
 
@@ -442,7 +446,7 @@ static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, 
 }
 
 /* A payload that ends before a field has those before it: a version between two of the list. */
-static bool walk_clr(struct walk *walk, const struct clr_event *event, struct cursor *c)
+static bool walk_clr(struct text_walk *walk, const struct clr_event *event, struct cursor *c)
 {
 	struct clr_walk clr = { .fields = event->fields };
 
@@ -465,7 +469,8 @@ static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
 	name[len] = '\0';
 }
 
-static void show_gc_field(struct walk *walk, const char *name, const struct gc_dynamic_field *field)
+static void show_gc_field(struct text_walk *walk, const char *name,
+	const struct gc_dynamic_field *field)
 {
 	struct cursor c = cursor_of(field->values, field->count * field->value_size);
 	struct event_value value = {
@@ -494,7 +499,7 @@ static void show_gc_field(struct walk *walk, const char *name, const struct gc_d
 	}
 }
 
-static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
+static bool walk_gc_dynamic(struct text_walk *walk, struct gc_dynamic *dynamic)
 {
 	struct gc_dynamic_field field;
 	int r;
@@ -553,7 +558,7 @@ static bool find_known(const struct trace *trace, const struct event *event,
 }
 
 /* False: the payload does not fit its description. */
-static bool walk_event(struct walk *walk, const struct event *event)
+static bool walk_event(struct text_walk *walk, const struct event *event)
 {
 	const struct schema *schema = schema_of(walk->trace, event);
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -607,7 +612,7 @@ void event_text_name(struct bytes *out, const struct trace *trace, const struct 
 
 void event_text_fields(struct bytes *out, const struct trace *trace, const struct event *event)
 {
-	struct walk walk = { .out = out, .trace = trace, .first = true };
+	struct text_walk walk = { .out = out, .trace = trace, .first = true };
 
 	if (!walk_event(&walk, event))
 		bytes_text(out, "?");
@@ -615,7 +620,7 @@ void event_text_fields(struct bytes *out, const struct trace *trace, const struc
 
 bool event_text_json(struct json *j, const struct trace *trace, const struct event *event)
 {
-	struct walk walk = { .out = j->out, .json = j, .trace = trace, .first = true };
+	struct text_walk walk = { .out = j->out, .json = j, .trace = trace, .first = true };
 
 	json_object(j, "fields");
 	bool whole = walk_event(&walk, event);
@@ -626,7 +631,7 @@ bool event_text_json(struct json *j, const struct trace *trace, const struct eve
 bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,
 	const char *name)
 {
-	struct walk walk = { .out = out, .trace = trace, .wanted = name };
+	struct text_walk walk = { .out = out, .trace = trace, .wanted = name };
 
 	(void)walk_event(&walk, event); /* a failure at a later field does not matter */
 	return walk.found;

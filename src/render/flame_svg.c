@@ -36,7 +36,7 @@
 #define PROCESSES_IN_TITLE 1u
 
 /* A name as it is shown: made safe, and where its shorter forms begin and end. */
-struct label {
+struct svg_label {
 	uint32_t at; /* in names_text */
 	uint32_t len;
 	uint32_t head_len; /* without arguments */
@@ -60,9 +60,9 @@ struct picture {
 	struct call_tree *tree;
 	struct bytes *out;
 	struct bytes names_text;
-	VEC(struct label) labels; /* item 0 unused */
-	struct map label_index;   /* function, or process with the top bit -> label */
-	VEC(struct drawn) frames; /* in preorder */
+	VEC(struct svg_label) labels; /* item 0 unused */
+	struct map label_index;       /* function, or process with the top bit -> label */
+	VEC(struct drawn) frames;     /* in preorder */
 	unsigned width;
 	/* where the frames begin, with all lines of the legend */
 	unsigned top;
@@ -99,7 +99,7 @@ static const struct {
 };
 
 /* The shorter forms of a name; those of processes and of the kernel have none. */
-static void split_label(struct label *label, const char *text)
+static void split_label(struct svg_label *label, const char *text)
 {
 	struct name_parts parts;
 
@@ -121,7 +121,7 @@ static uint32_t add_label(struct picture *p, const struct call_node *node)
 	if (index)
 		return index;
 	const struct trace *trace = p->report->trace;
-	struct label label = { .at = (uint32_t)p->names_text.len };
+	struct svg_label label = { .at = (uint32_t)p->names_text.len };
 	if (!node->depth) {
 		label.kind = KIND_ALL;
 		bytes_text(&p->names_text, "all");
@@ -262,7 +262,7 @@ static size_t fitting(const char *text, size_t len, double columns, bool *ret_wh
 }
 
 /* The longest form of the name that fits, else the shortest with its end cut off. */
-static void add_fitted(struct bytes *out, const struct label *label, const char *text,
+static void add_fitted(struct bytes *out, const struct svg_label *label, const char *text,
 	double columns)
 {
 	const uint32_t begins[LABEL_PARTS] = { 0, 0, label->type_at, label->method_at };
@@ -294,7 +294,7 @@ static uint64_t row_y(const struct picture *p, uint32_t depth)
 static void draw_frame(struct picture *p, const struct drawn *drawn, double scale)
 {
 	const struct call_node *node = &p->tree->nodes.items[drawn->node];
-	const struct label *label = &p->labels.items[drawn->label];
+	const struct svg_label *label = &p->labels.items[drawn->label];
 	const char *text = (const char *)p->names_text.data + label->at;
 	double x = MARGIN + (double)drawn->begin_ns * scale;
 	double width = (double)node->total_ns * scale;
@@ -389,7 +389,7 @@ static void add_data(struct picture *p, const struct flame_options *options,
 	add_text_member(p, &scratch, "facts", facts);
 	bytes_text(out, "names:[\n");
 	for (uint32_t i = 1; i < p->labels.count; i++) {
-		const struct label *label = &p->labels.items[i];
+		const struct svg_label *label = &p->labels.items[i];
 		const char *text = (const char *)p->names_text.data + label->at;
 		const uint32_t begins[LABEL_PARTS] = { 0, 0, label->type_at, label->method_at };
 		bytes_text(out, i > 1 ? ",\n[" : "[");

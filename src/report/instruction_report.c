@@ -25,7 +25,7 @@ struct source_cache {
 };
 
 /* The state while a report is made. */
-struct listing {
+struct listing_state {
 	const struct instruction_listing *in;
 	const struct report *report;
 	const struct annotation_options *options; /* NULL for JSON */
@@ -42,7 +42,7 @@ static double share_of(const struct report *report, uint64_t ns)
 
 /* ---- instructions ---- */
 
-static bool find_offsets(struct listing *l, const struct instruction_code *code)
+static bool find_offsets(struct listing_state *l, const struct instruction_code *code)
 {
 	struct instruction instruction;
 	uint32_t at = 0;
@@ -72,13 +72,14 @@ static struct instruction_hits take_hits(const struct instructions *all,
 	return sum;
 }
 
-static uint32_t end_of(const struct listing *l, const struct instruction_code *code, uint32_t i)
+static uint32_t end_of(const struct listing_state *l, const struct instruction_code *code,
+	uint32_t i)
 {
 	return i + 1 < l->offsets.count ? l->offsets.items[i + 1] : code->size;
 }
 
 /* Marks the instructions with time, and those around them. */
-static bool choose_shown(struct listing *l, const struct instruction_body *body,
+static bool choose_shown(struct listing_state *l, const struct instruction_body *body,
 	const struct instruction_code *code)
 {
 	uint32_t context = l->options->context;
@@ -101,7 +102,7 @@ static bool choose_shown(struct listing *l, const struct instruction_body *body,
 }
 
 /* A call or jump out of the body, with the name of its target where that is known. */
-static void add_instruction(const struct listing *l, const struct instruction_body *body,
+static void add_instruction(const struct listing_state *l, const struct instruction_body *body,
 	const struct instruction_code *code, const struct instruction *instruction,
 	struct bytes *out)
 {
@@ -124,7 +125,7 @@ static void add_instruction(const struct listing *l, const struct instruction_bo
 		bytes_printf(out, "0x%" PRIx64, target);
 }
 
-static const struct line_frame *line_of(const struct listing *l,
+static const struct line_frame *line_of(const struct listing_state *l,
 	const struct instruction_body *body, uint32_t offset)
 {
 	const struct trace *trace = l->report->trace;
@@ -138,7 +139,7 @@ static const struct line_frame *line_of(const struct listing *l,
 /* ---- text ---- */
 
 /* NULL: no memory. */
-static const struct source_text *source_of(struct listing *l, uint32_t file)
+static const struct source_text *source_of(struct listing_state *l, uint32_t file)
 {
 	vec_each(known, &l->sources)
 		if (known->file == file)
@@ -153,7 +154,7 @@ static const struct source_text *source_of(struct listing *l, uint32_t file)
 }
 
 /* "                 Program.cs:412  x = x * 31 + i;" */
-static bool add_source_row(struct listing *l, const struct line_frame *frame)
+static bool add_source_row(struct listing_state *l, const struct line_frame *frame)
 {
 	const struct trace *trace = l->report->trace;
 	const char *path = trace_text(trace, frame->file);
@@ -184,7 +185,7 @@ static bool add_source_row(struct listing *l, const struct line_frame *frame)
 	return true;
 }
 
-static bool add_rows(struct listing *l, const struct instruction_body *body,
+static bool add_rows(struct listing_state *l, const struct instruction_body *body,
 	const struct instruction_code *code)
 {
 	const struct line_frame *last = NULL;
@@ -233,7 +234,7 @@ static const char *tier_of(const struct trace *trace, const struct instruction_b
 	return code->kind == CODE_READYTORUN ? "ReadyToRun" : code_tier_tag(code->tier);
 }
 
-static void add_body_head(const struct listing *l, const struct instruction_body *body)
+static void add_body_head(const struct listing_state *l, const struct instruction_body *body)
 {
 	const struct trace *trace = l->report->trace;
 	const struct function *function = &l->in->names->functions.items[body->function];
@@ -249,7 +250,7 @@ static void add_body_head(const struct listing *l, const struct instruction_body
 		TEXT_THINGS(body->self_count, "sample", "samples"));
 }
 
-static int add_body(struct listing *l, uint32_t index)
+static int add_body(struct listing_state *l, uint32_t index)
 {
 	const struct instruction_body *body = &l->in->instructions->bodies.items[index];
 	const struct instruction_code *code = &l->in->codes[index];
@@ -265,7 +266,7 @@ static int add_body(struct listing *l, uint32_t index)
 		       : -ENOMEM;
 }
 
-static void close_listing(struct listing *l)
+static void close_listing(struct listing_state *l)
 {
 	vec_each(known, &l->sources)
 		source_text_done(&known->text);
@@ -278,7 +279,9 @@ int instruction_report_text(const struct instruction_listing *listing, const str
 	const struct annotation_options *options, struct bytes *out)
 {
 	const struct instructions *all = listing->instructions;
-	struct listing l = { .in = listing, .report = report, .options = options, .out = out };
+	struct listing_state l = {
+		.in = listing, .report = report, .options = options, .out = out
+	};
 	uint64_t rest_ns = 0;
 	int result = 0;
 
@@ -308,7 +311,7 @@ int instruction_report_text(const struct instruction_listing *listing, const str
 
 /* ---- JSON ---- */
 
-static int add_instructions_json(struct listing *l, const struct instruction_body *body,
+static int add_instructions_json(struct listing_state *l, const struct instruction_body *body,
 	const struct instruction_code *code, struct json *j)
 {
 	const struct trace *trace = l->report->trace;
@@ -346,7 +349,7 @@ static int add_instructions_json(struct listing *l, const struct instruction_bod
 	return text.failed ? -ENOMEM : 0;
 }
 
-static int add_body_json(struct listing *l, uint32_t index, struct json *j)
+static int add_body_json(struct listing_state *l, uint32_t index, struct json *j)
 {
 	const struct trace *trace = l->report->trace;
 	const struct instruction_body *body = &l->in->instructions->bodies.items[index];
@@ -382,7 +385,7 @@ int instruction_report_json(const struct instruction_listing *listing, const str
 	struct bytes *out)
 {
 	const struct instructions *all = listing->instructions;
-	struct listing l = { .in = listing, .report = report, .out = out };
+	struct listing_state l = { .in = listing, .report = report, .out = out };
 	struct json j = { .out = out };
 	int result = 0;
 

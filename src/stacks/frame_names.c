@@ -15,7 +15,7 @@
 #include "target/targets.h"
 #include "trace/symbolmap.h"
 
-const struct code_mapping *code_mapping_of(const struct taking *t, uint64_t address)
+const struct stack_code_mapping *code_mapping_of(const struct stacks_taking *t, uint64_t address)
 {
 	uint32_t low = partition_point(t->mappings.count, i, t->mappings.items[i].end <= address);
 
@@ -24,7 +24,8 @@ const struct code_mapping *code_mapping_of(const struct taking *t, uint64_t addr
 		       : NULL;
 }
 
-const char *code_mapping_name(const struct taking *t, const struct code_mapping *mapping)
+const char *code_mapping_name(const struct stacks_taking *t,
+	const struct stack_code_mapping *mapping)
 {
 	const char *path = strtab_get(&t->dump->texts, mapping->path);
 	const char *slash = strrchr(path, '/');
@@ -32,12 +33,12 @@ const char *code_mapping_name(const struct taking *t, const struct code_mapping 
 	return slash ? slash + 1 : path;
 }
 
-uint32_t frame_text(struct taking *t, const char *text)
+uint32_t frame_text(struct stacks_taking *t, const char *text)
 {
 	return strtab_add_z(&t->dump->texts, text);
 }
 
-static uint32_t unnamed(struct taking *t, uint64_t address)
+static uint32_t unnamed(struct stacks_taking *t, uint64_t address)
 {
 	bytes_reset(&t->text);
 	bytes_printf(&t->text, "0x%" PRIx64, address);
@@ -45,7 +46,7 @@ static uint32_t unnamed(struct taking *t, uint64_t address)
 }
 
 /* The long name into the scratch, and the short one as a text of the dump. */
-static uint32_t add_method(struct taking *t, const struct method_name *name)
+static uint32_t add_method(struct stacks_taking *t, const struct method_name *name)
 {
 	bytes_reset(&t->text);
 	method_name_format(name, METHOD_NAME_SHORT, &t->text);
@@ -56,7 +57,7 @@ static uint32_t add_method(struct taking *t, const struct method_name *name)
 	return short_name;
 }
 
-uint32_t frame_managed(struct taking *t, uint64_t address, uint64_t time_ns)
+uint32_t frame_managed(struct stacks_taking *t, uint64_t address, uint64_t time_ns)
 {
 	cleanup(bytes_done) struct bytes raw = { 0 };
 	struct method_name name;
@@ -83,7 +84,7 @@ uint32_t frame_managed(struct taking *t, uint64_t address, uint64_t time_ns)
 }
 
 /* One file, one number, for as long as we live. */
-static uint32_t image_of(struct frame_naming *naming, const struct code_mapping *mapping)
+static uint32_t image_of(struct frame_naming *naming, const struct stack_code_mapping *mapping)
 {
 	uint64_t key = hash_u64(mapping->device ^ hash_u64(mapping->inode));
 	uint32_t image = map_get(&naming->image_index, key);
@@ -93,9 +94,9 @@ static uint32_t image_of(struct frame_naming *naming, const struct code_mapping 
 	return map_put(&naming->image_index, key, ++naming->image_count) ? naming->image_count : 0;
 }
 
-uint32_t frame_native(struct taking *t, uint64_t address)
+uint32_t frame_native(struct stacks_taking *t, uint64_t address)
 {
-	const struct code_mapping *mapping = code_mapping_of(t, address);
+	const struct stack_code_mapping *mapping = code_mapping_of(t, address);
 	struct dump_frame frame = { .kind = FUNCTION_NATIVE };
 	struct name_answer answer = { 0 };
 	const char *path = mapping ? strtab_get(&t->dump->texts, mapping->path) : "";
@@ -148,7 +149,7 @@ uint32_t frame_native(struct taking *t, uint64_t address)
 	return thread_dump_frame(t->dump, &frame);
 }
 
-uint32_t frame_kernel(struct taking *t, const char *name, size_t len)
+uint32_t frame_kernel(struct stacks_taking *t, const char *name, size_t len)
 {
 	const struct dump_frame frame = {
 		.name = strtab_add(&t->dump->texts, name, len),

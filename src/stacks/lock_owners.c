@@ -21,7 +21,7 @@ static void find_owner(const struct runtime_memory *memory, struct proc_reader *
 	struct thread_dump *dump, uint32_t index, uint64_t *stack)
 {
 	struct dump_thread *thread = &dump->threads.items[index];
-	struct thread_state state;
+	struct proc_thread_state state;
 	uint64_t tid;
 
 	if (thread_state_read(proc, dump->pid, thread->tid, &state) < 0 || !state.sp ||

@@ -12,7 +12,7 @@
 /* a tick of the sampler has every thread in managed code: one that is missing has left it */
 #define TICKS_STALE 4u
 
-struct seen *seen_of(struct taking *t, uint64_t inner_tid)
+struct seen *seen_of(struct stacks_taking *t, uint64_t inner_tid)
 {
 	uint32_t at = map_get(&t->seen_index, inner_tid);
 
@@ -29,7 +29,7 @@ struct seen *seen_of(struct taking *t, uint64_t inner_tid)
 	return seen;
 }
 
-const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
+const struct seen *seen_now(const struct stacks_taking *t, uint64_t inner_tid)
 {
 	uint32_t at = map_get(&t->seen_index, inner_tid);
 	const struct seen *seen = at ? &t->seen.items[at - 1] : NULL;
@@ -40,12 +40,12 @@ const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
 /*
  * Whether an event is of a time before /proc was read for its thread. What arrived before that is.
  */
-static bool is_before(const struct taking *t, const struct seen *seen, uint64_t time_ns)
+static bool is_before(const struct stacks_taking *t, const struct seen *seen, uint64_t time_ns)
 {
 	return !t->looked || (!t->own_clock && seen->looked_ns && time_ns <= seen->looked_ns);
 }
 
-static void take_sample(struct taking *t, struct seen *seen, const struct event *event)
+static void take_sample(struct stacks_taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
 	uint32_t type = cursor_u32(&c);
@@ -82,7 +82,7 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
  * The thread begins to wait for a lock: the event's stack shows where, and its payload has the
  * lock's owner (.NET 7 and later).
  */
-static void take_contention(struct taking *t, struct seen *seen, const struct event *event)
+static void take_contention(struct stacks_taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
 
@@ -105,7 +105,7 @@ static void take_contention(struct taking *t, struct seen *seen, const struct ev
 	}
 }
 
-static void end_contention(struct taking *t, struct seen *seen, const struct event *event)
+static void end_contention(struct stacks_taking *t, struct seen *seen, const struct event *event)
 {
 	if (!is_before(t, seen, event->time_ns))
 		return;
@@ -117,7 +117,7 @@ static void end_contention(struct taking *t, struct seen *seen, const struct eve
 void seen_take_event(void *user, const struct schema *schema, const struct event *event,
 	struct diag *broken)
 {
-	struct taking *t = user;
+	struct stacks_taking *t = user;
 	struct seen *seen = NULL;
 
 	(void)broken; /* a thread that is not seen has no managed frames */

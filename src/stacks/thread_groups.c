@@ -8,7 +8,7 @@
 #include "stacks/thread_dump.h"
 
 /* A thread, or (in a list of groups) a group by its first thread. */
-struct item {
+struct group_item {
 	const struct dump_thread *thread;
 	uint32_t index;
 	uint32_t count;
@@ -44,8 +44,8 @@ static int compare_place(const struct dump_thread *a, const struct dump_thread *
 
 static int compare_threads(const void *left, const void *right)
 {
-	const struct item *a = left;
-	const struct item *b = right;
+	const struct group_item *a = left;
+	const struct group_item *b = right;
 	int order = compare_place(a->thread, b->thread);
 
 	return order ? order : compare_u64(a->thread->tid, b->thread->tid);
@@ -53,8 +53,8 @@ static int compare_threads(const void *left, const void *right)
 
 static int compare_groups(const void *left, const void *right)
 {
-	const struct item *a = left;
-	const struct item *b = right;
+	const struct group_item *a = left;
+	const struct group_item *b = right;
 	int order = compare_u64(is_of_runtime(a->thread), is_of_runtime(b->thread));
 
 	order = order ? order
@@ -66,8 +66,8 @@ static int compare_groups(const void *left, const void *right)
 int thread_groups_make(struct thread_dump *dump)
 {
 	uint32_t count = dump->threads.count;
-	struct item *threads = calloc((size_t)count + 1, sizeof(*threads));
-	struct item *groups = calloc((size_t)count + 1, sizeof(*groups));
+	struct group_item *threads = calloc((size_t)count + 1, sizeof(*threads));
+	struct group_item *groups = calloc((size_t)count + 1, sizeof(*groups));
 	uint32_t group_count = 0;
 	int result = -ENOMEM;
 
@@ -77,12 +77,12 @@ int thread_groups_make(struct thread_dump *dump)
 		!vec_reserve(&dump->groups, count))
 		goto out;
 	for (uint32_t i = 0; i < count; i++)
-		threads[i] = (struct item){ .thread = &dump->threads.items[i], .index = i };
+		threads[i] = (struct group_item){ .thread = &dump->threads.items[i], .index = i };
 	qsort(threads, count, sizeof(*threads), compare_threads);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!i || compare_place(threads[i - 1].thread, threads[i].thread))
 			groups[group_count++] =
-				(struct item){ .thread = threads[i].thread, .index = i };
+				(struct group_item){ .thread = threads[i].thread, .index = i };
 		groups[group_count - 1].count++;
 	}
 	qsort(groups, group_count, sizeof(*groups), compare_groups);

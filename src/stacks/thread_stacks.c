@@ -51,12 +51,12 @@ struct thread_stacks {
 
 static int take_mapping(void *user, const struct proc_mapping *mapping)
 {
-	struct taking *t = user;
-	struct code_mapping *own = vec_push(&t->mappings);
+	struct stacks_taking *t = user;
+	struct stack_code_mapping *own = vec_push(&t->mappings);
 
 	if (!own)
 		return -ENOMEM;
-	*own = (struct code_mapping){
+	*own = (struct stack_code_mapping){
 		.begin = mapping->begin,
 		.end = mapping->end,
 		.file_offset = mapping->file_offset,
@@ -71,8 +71,8 @@ static int take_mapping(void *user, const struct proc_mapping *mapping)
 
 static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 {
-	const struct taking *t = context;
-	const struct code_mapping *mapping = code_mapping_of(t, address);
+	const struct stacks_taking *t = context;
+	const struct stack_code_mapping *mapping = code_mapping_of(t, address);
 	uint8_t code[CALL_BYTES];
 	int64_t offset;
 
@@ -89,8 +89,8 @@ static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 
 static bool is_start(void *context, uint64_t address)
 {
-	const struct taking *t = context;
-	const struct code_mapping *mapping = code_mapping_of(t, address);
+	const struct stacks_taking *t = context;
+	const struct stack_code_mapping *mapping = code_mapping_of(t, address);
 	const char *name = mapping ? code_mapping_name(t, mapping) : "";
 
 	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
@@ -101,7 +101,8 @@ static bool is_start(void *context, uint64_t address)
  * The stack is valid if the thread was in the same system call before and after it was read: then
  * the thread did not run in between.
  */
-static void walk(struct taking *t, const struct thread_state *state, struct walked *walked)
+static void walk(struct stacks_taking *t, const struct proc_thread_state *state,
+	struct walked *walked)
 {
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
 	uint32_t managed_count = 0;
@@ -134,7 +135,7 @@ static void walk(struct taking *t, const struct thread_state *state, struct walk
 	t->walked_frames.count += walked->count;
 }
 
-static void walk_all(struct taking *t)
+static void walk_all(struct stacks_taking *t)
 {
 	if (target_memory_open(t->target->pid, &t->memory_fd) < 0) {
 		t->memory_fd = -1;
@@ -153,7 +154,7 @@ static void walk_all(struct taking *t)
 	t->memory_fd = -1;
 }
 
-static uint64_t first_switches(const struct taking *t, uint32_t tid)
+static uint64_t first_switches(const struct stacks_taking *t, uint32_t tid)
 {
 	uint32_t at = map_get(&t->first_index, tid);
 
@@ -161,7 +162,7 @@ static uint64_t first_switches(const struct taking *t, uint32_t tid)
 }
 
 /* Read before the session opens: a thread that did not run until then waited at one place. */
-static void read_first_switches(struct taking *t)
+static void read_first_switches(struct stacks_taking *t)
 {
 	struct id_list tids = { 0 };
 
@@ -179,14 +180,14 @@ static void read_first_switches(struct taking *t)
 }
 
 /* What the thread was doing before /proc was read, it did then. */
-static bool stood_before(const struct thread_state *state, const struct steps *steps)
+static bool stood_before(const struct proc_thread_state *state, const struct steps *steps)
 {
 	return state->switches && steps->first == state->switches;
 }
 
-static struct frame_evidence evidence_of(const struct taking *t, uint32_t number)
+static struct frame_evidence evidence_of(const struct stacks_taking *t, uint32_t number)
 {
-	const struct thread_state *state = &t->states.items[number];
+	const struct proc_thread_state *state = &t->states.items[number];
 	const struct steps *steps = &t->steps.items[number];
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
 	const struct walked *walked = number < t->walks.count && t->walks.items[number].count
@@ -209,7 +210,7 @@ static struct frame_evidence evidence_of(const struct taking *t, uint32_t number
 }
 
 /* Whether another sample could prove that a thread had its frames when /proc was read. */
-static bool needs_settling(const struct taking *t)
+static bool needs_settling(const struct stacks_taking *t)
 {
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
 		const struct frame_evidence evidence = evidence_of(t, i);
@@ -220,7 +221,7 @@ static bool needs_settling(const struct taking *t)
 	return false;
 }
 
-static void settle(struct taking *t)
+static void settle(struct stacks_taking *t)
 {
 	t->settled = true;
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
@@ -233,7 +234,7 @@ static void settle(struct taking *t)
 /*
  * Reads every thread of the process. One that has ended meanwhile is left out; that is no failure.
  */
-static void look(struct taking *t)
+static void look(struct stacks_taking *t)
 {
 	struct thread_stacks *stacks = t->stacks;
 	struct id_list tids = { 0 };
@@ -246,7 +247,7 @@ static void look(struct taking *t)
 	/* the process has exited: then the list is empty */
 	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids);
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
-		struct thread_state *state = vec_push(&t->states);
+		struct proc_thread_state *state = vec_push(&t->states);
 		struct steps *steps = vec_push(&t->steps);
 		uint64_t looked_ns = clock_monotonic_ns();
 		if (!state || !steps) {
@@ -277,12 +278,12 @@ static void look(struct taking *t)
 
 /* ---- the result ---- */
 
-struct building {
+struct stack_building {
 	uint64_t frames[FRAMES_ROOM];
 	uint32_t count;
 };
 
-static void add_frame(struct building *building, uint32_t frame)
+static void add_frame(struct stack_building *building, uint32_t frame)
 {
 	if (frame && building->count < FRAMES_ROOM)
 		building->frames[building->count++] = frame;
@@ -292,7 +293,7 @@ static void add_frame(struct building *building, uint32_t frame)
  * A method that was replaced while it ran (on-stack replacement) leaves its first body's record
  * below the new one's. The runtime counts the two as one frame, and a recursive call as two.
  */
-static bool is_replaced(const struct building *building, uint32_t frame, uint64_t address,
+static bool is_replaced(const struct stack_building *building, uint32_t frame, uint64_t address,
 	const uint64_t *managed, uint32_t managed_count)
 {
 	for (uint32_t i = 0; i < managed_count; i++) {
@@ -302,8 +303,8 @@ static bool is_replaced(const struct building *building, uint32_t frame, uint64_
 	return managed_count && building->count && building->frames[building->count - 1] == frame;
 }
 
-static void add_kernel(struct taking *t, const struct thread_state *state,
-	struct building *building)
+static void add_kernel(struct stacks_taking *t, const struct proc_thread_state *state,
+	struct stack_building *building)
 {
 	for (const char *at = state->kernel; *at;) {
 		size_t len = strcspn(at, "\n");
@@ -314,7 +315,7 @@ static void add_kernel(struct taking *t, const struct thread_state *state,
 		add_frame(building, frame_kernel(t, state->function, strlen(state->function)));
 }
 
-static void add_gap(struct taking *t, struct building *building)
+static void add_gap(struct stacks_taking *t, struct stack_building *building)
 {
 	const struct dump_frame gap = { .name = frame_text(t, "[native frames]"), .gap = true };
 
@@ -322,7 +323,7 @@ static void add_gap(struct taking *t, struct building *building)
 }
 
 /* One address of a sample, or of a walk. */
-static uint32_t frame_at(struct taking *t, uint64_t address, bool leaf, uint64_t time_ns)
+static uint32_t frame_at(struct stacks_taking *t, uint64_t address, bool leaf, uint64_t time_ns)
 {
 	/* All but a running leaf are return addresses: the call is before it. */
 	uint32_t frame = leaf ? frame_managed(t, address, time_ns) : 0;
@@ -333,7 +334,8 @@ static uint32_t frame_at(struct taking *t, uint64_t address, bool leaf, uint64_t
 }
 
 /* The managed frames to show for a thread; NULL: none. See frame_evidence_choose(). */
-static const struct moment *choose_moment(const struct taking *t, uint32_t number, bool *ret_moved)
+static const struct moment *choose_moment(const struct stacks_taking *t, uint32_t number,
+	bool *ret_moved)
 {
 	const struct seen *seen = seen_now(t, t->states.items[number].thread.inner_tid);
 	const struct frame_evidence evidence = evidence_of(t, number);
@@ -351,15 +353,15 @@ static const struct moment *choose_moment(const struct taking *t, uint32_t numbe
 	return NULL;
 }
 
-static void build_thread(struct taking *t, uint32_t number)
+static void build_thread(struct stacks_taking *t, uint32_t number)
 {
-	const struct thread_state *state = &t->states.items[number];
+	const struct proc_thread_state *state = &t->states.items[number];
 	struct walked walked =
 		number < t->walks.count ? t->walks.items[number] : (struct walked){ 0 };
 	bool moved;
 	const struct moment *moment = choose_moment(t, number, &moved);
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
-	struct building building = { .count = 0 };
+	struct stack_building building = { .count = 0 };
 	uint32_t managed_count = 0;
 	const uint64_t *managed =
 		moment ? stack_table_get(&t->session.trace.stacks, moment->stack, &managed_count)
@@ -411,7 +413,7 @@ static void build_thread(struct taking *t, uint32_t number)
 	thread->stack = stack_table_intern(&t->dump->stacks, building.frames, building.count);
 }
 
-static void name_owners(struct taking *t)
+static void name_owners(struct stacks_taking *t)
 {
 	vec_each(thread, &t->dump->threads) {
 		const struct seen *seen = seen_now(t, thread->inner_tid);
@@ -424,12 +426,12 @@ static void name_owners(struct taking *t)
 	}
 }
 
-static bool is_refused(const struct taking *t)
+static bool is_refused(const struct stacks_taking *t)
 {
 	return eventpipe_reason_kind(t->session.pipe) == REASON_KIND_PERMISSION;
 }
 
-static void finish(struct taking *t)
+static void finish(struct stacks_taking *t)
 {
 	const char *reason = "";
 	char version[64];
@@ -461,7 +463,7 @@ static void finish(struct taking *t)
 }
 
 /* Payloads name the locks that are waited for: not if only borrowed rights reach the process. */
-static int open_pipe(struct taking *t)
+static int open_pipe(struct stacks_taking *t)
 {
 	t->providers[0] = (struct ipc_provider){ .name = PROVIDER_SAMPLE_NAME, .level = 4 };
 	t->providers[1] = (struct ipc_provider){
@@ -487,7 +489,7 @@ static int open_pipe(struct taking *t)
  * The caller's own rights are not enough to connect; those of Spoor's file capabilities may be.
  * True when a second session was begun.
  */
-static bool borrow(struct taking *t)
+static bool borrow(struct stacks_taking *t)
 {
 	if (t->port.borrows || !rights_are_borrowed() || !is_refused(t))
 		return false;
@@ -495,7 +497,7 @@ static bool borrow(struct taking *t)
 	return open_pipe(t) == 0; /* without memory it has no managed frames */
 }
 
-static int begin(struct taking *t)
+static int begin(struct stacks_taking *t)
 {
 	struct diag diag = { 0 };
 	int result = thread_dump_init(t->dump);
@@ -512,14 +514,14 @@ static int begin(struct taking *t)
 	return open_pipe(t);
 }
 
-static bool is_over(const struct taking *t)
+static bool is_over(const struct stacks_taking *t)
 {
 	return event_session_is_over(&t->session) ||
 	       (t->stopping && eventpipe_state(t->session.pipe) == EVENTPIPE_HUNG);
 }
 
 /* The next step for a process after its EventPipe session has been advanced. */
-static void step(struct taking *t, bool interrupted, uint64_t now)
+static void step(struct stacks_taking *t, bool interrupted, uint64_t now)
 {
 	uint64_t timeout_ns =
 		t->stacks->options.timeout_ns ? t->stacks->options.timeout_ns : TIMEOUT_NS;
@@ -540,7 +542,7 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 }
 
 /* One turn of all sessions. True while one of them is open. */
-static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t count,
+static bool turn(struct thread_stacks *stacks, struct stacks_taking *takings, size_t count,
 	struct poll_set *set, bool *interrupted)
 {
 	struct pollfd *watched = *interrupted ? NULL : stacks->options.watched;
@@ -573,7 +575,7 @@ static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t co
 	return true;
 }
 
-static void done(struct taking *t)
+static void done(struct stacks_taking *t)
 {
 	event_session_close(&t->session);
 	codemap_done(&t->codemap);
@@ -592,7 +594,7 @@ static void done(struct taking *t)
 int thread_stacks_take(struct thread_stacks *stacks, const struct target *targets, size_t count,
 	struct thread_dump *dumps, struct diag *diag)
 {
-	struct taking *takings = calloc(count + 1, sizeof(*takings));
+	struct stacks_taking *takings = calloc(count + 1, sizeof(*takings));
 	struct poll_set set = { 0 };
 	bool interrupted = false;
 	int result = takings ? 0 : -ENOMEM;

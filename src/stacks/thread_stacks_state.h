@@ -58,7 +58,7 @@ struct steps {
 	uint64_t looked_ns; /* just after the thread's state was read */
 };
 
-struct code_mapping {
+struct stack_code_mapping {
 	uint64_t begin;
 	uint64_t end;
 	uint64_t file_offset;
@@ -81,7 +81,7 @@ struct first_steps {
 	uint64_t switches;
 };
 
-struct taking {
+struct stacks_taking {
 	struct thread_stacks *stacks;
 	struct frame_naming *naming;
 	const struct target *target;
@@ -94,11 +94,11 @@ struct taking {
 	struct map seen_index; /* inner tid -> seen, plus one */
 	VEC(struct first_steps) first;
 	struct map first_index; /* tid -> first, plus one */
-	VEC(struct thread_state) states;
+	VEC(struct proc_thread_state) states;
 	VEC(struct steps) steps;  /* parallel to states */
 	VEC(struct walked) walks; /* parallel to states */
 	VEC(uint64_t) walked_frames;
-	VEC(struct code_mapping) mappings;
+	VEC(struct stack_code_mapping) mappings;
 	struct bytes text; /* scratch */
 	uint64_t *stack;   /* scratch: STACK_BYTES_MAX */
 	/* of the sampler: a new one begins when a thread is sampled again */

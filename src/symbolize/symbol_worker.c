@@ -60,7 +60,7 @@ enum worker_thread_state {
 
 enum slot_state { SLOT_EMPTY, SLOT_ASKED, SLOT_WORKED, SLOT_ANSWERED, SLOT_WITHDRAWN };
 
-struct slot {
+struct worker_slot {
 	atomic_int state; /* enum slot_state */
 	struct name_question *question;
 	struct name_answer *answer; /* NULL in ANSWERED: there was no memory for it */
@@ -70,7 +70,7 @@ struct slot {
 
 /* One worker thread and the data that it shares with the worker. */
 struct worker_thread {
-	struct slot slots[SLOT_COUNT];
+	struct worker_slot slots[SLOT_COUNT];
 	uint32_t next;                   /* number of the next question; written by the thread */
 	int asked_fd;                    /* eventfd, non-blocking: there are questions */
 	int done_fd;                     /* eventfd, non-blocking: there are answers */
@@ -113,12 +113,12 @@ struct symbol_worker {
 	bool raise_forbidden;
 };
 
-static struct slot *slot_of(struct worker_thread *worker_thread, uint32_t number)
+static struct worker_slot *slot_of(struct worker_thread *worker_thread, uint32_t number)
 {
 	return &worker_thread->slots[number & (SLOT_COUNT - 1)];
 }
 
-static bool slot_change(struct slot *slot, int from, int to)
+static bool slot_change(struct worker_slot *slot, int from, int to)
 {
 	return atomic_compare_exchange_strong(&slot->state, &from, to);
 }
@@ -192,7 +192,7 @@ static void become_idle(void)
 /* Answers the next question; false: there is none. */
 static bool answer_next(struct worker_thread *worker_thread)
 {
-	struct slot *slot = slot_of(worker_thread, worker_thread->next);
+	struct worker_slot *slot = slot_of(worker_thread, worker_thread->next);
 
 	if (!slot_change(slot, SLOT_ASKED, SLOT_WORKED))
 		return false;
@@ -301,7 +301,7 @@ static void put_ready(struct symbol_worker *worker, struct name_answer *answer)
 }
 
 /* Takes what the thread left in an answered slot. */
-static void take_slot(struct symbol_worker *worker, struct slot *slot)
+static void take_slot(struct symbol_worker *worker, struct worker_slot *slot)
 {
 	if (!slot->answer)
 		name_question_free(slot->question);
@@ -321,13 +321,13 @@ static void transfer(struct symbol_worker *worker)
 	if (worker->taken != worker->sent)
 		take_notice(worker_thread->done_fd);
 	for (; worker->taken != worker->sent; worker->taken++) {
-		struct slot *slot = slot_of(worker_thread, worker->taken);
+		struct worker_slot *slot = slot_of(worker_thread, worker->taken);
 		if (atomic_load(&slot->state) != SLOT_ANSWERED)
 			break;
 		take_slot(worker, slot);
 	}
 	for (; worker->first && worker->sent - worker->taken < SLOT_COUNT; worker->sent++) {
-		struct slot *slot = slot_of(worker_thread, worker->sent);
+		struct worker_slot *slot = slot_of(worker_thread, worker->sent);
 		slot->question = worker->first;
 		worker->first = slot->question->next;
 		if (!worker->first)
@@ -406,7 +406,7 @@ static bool is_starved(const struct worker_thread *worker_thread)
  * Empties a slot of a thread that is to be abandoned. The question that it is answering is withdrawn, and with
  * `again` asked once more.
  */
-static void empty_slot(struct symbol_worker *worker, struct slot *slot, bool again)
+static void empty_slot(struct symbol_worker *worker, struct worker_slot *slot, bool again)
 {
 	if (slot_change(slot, SLOT_ASKED, SLOT_EMPTY)) {
 		queue(worker, TAKE(slot->question));

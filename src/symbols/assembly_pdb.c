@@ -18,7 +18,7 @@
 #include "trace/trace.h"
 
 /* Where a path is tried. */
-enum place { PLACE_HERE, PLACE_TARGET, PLACE_COUNT };
+enum pdb_place { PLACE_HERE, PLACE_TARGET, PLACE_COUNT };
 
 void assembly_pdb_key(const uint8_t id[16], char ret_key[PDB_KEY_ROOM])
 {
@@ -38,7 +38,7 @@ struct assembly_places assembly_places_of(const struct trace *trace, uint32_t pr
 		.pid = here && !own->ended ? own->pid : 0 };
 }
 
-static int open_at(const struct assembly_places *places, enum place place, const char *path,
+static int open_at(const struct assembly_places *places, enum pdb_place place, const char *path,
 	uint64_t size_max)
 {
 	uint64_t size;
@@ -118,7 +118,7 @@ bool assembly_pdb_find(struct assembly_pdb *found, const struct assembly_places 
 	bytes_add(&path, assembly,
 		dot && !strchr(dot, '/') ? (size_t)(dot - assembly) : strlen(assembly));
 	bytes_text(&path, ".pdb");
-	for (enum place place = PLACE_HERE; !taken && place < PLACE_COUNT; place++)
+	for (enum pdb_place place = PLACE_HERE; !taken && place < PLACE_COUNT; place++)
 		taken = take_file(found, open_at(places, place, bytes_z(&path), PORTABLE_PDB_MAX),
 				id) ||
 			take_embedded(found, open_at(places, place, assembly, R2R_FILE_MAX), id);
@@ -127,7 +127,7 @@ bool assembly_pdb_find(struct assembly_pdb *found, const struct assembly_places 
 
 int assembly_open(const struct assembly_places *places, const char *assembly, const uint8_t id[16])
 {
-	for (enum place place = PLACE_HERE; *assembly == '/' && place < PLACE_COUNT; place++) {
+	for (enum pdb_place place = PLACE_HERE; *assembly == '/' && place < PLACE_COUNT; place++) {
 		cleanup(closep) int fd = open_at(places, place, assembly, R2R_FILE_MAX);
 		struct image_file file;
 		struct pe pe;

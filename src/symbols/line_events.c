@@ -14,7 +14,7 @@
 /* Bytes of all texts; each is at most one UTF-16 unit. */
 #define TEXT_SIZE_MAX 12000u
 
-struct building {
+struct line_building {
 	const struct trace *trace;
 	struct map numbers; /* strtab index -> number in texts */
 	size_t text_size;
@@ -28,7 +28,7 @@ struct building {
 };
 
 /* The number of a text, which may be new. False: there is no room for it. */
-static bool number_text(struct building *b, uint32_t text, uint32_t *ret_number)
+static bool number_text(struct line_building *b, uint32_t text, uint32_t *ret_number)
 {
 	uint32_t known = text ? map_get(&b->numbers, text) : 0;
 	size_t len = strtab_len(&b->trace->strings, text);
@@ -45,7 +45,7 @@ static bool number_text(struct building *b, uint32_t text, uint32_t *ret_number)
 }
 
 /* False: the event has no room for the entry, and stays as it was. */
-static bool add_entry(struct building *b, const struct line_entry *entry)
+static bool add_entry(struct line_building *b, const struct line_entry *entry)
 {
 	size_t frames = b->payload.frame_count;
 
@@ -67,7 +67,7 @@ static bool add_entry(struct building *b, const struct line_entry *entry)
 bool line_events_next(struct line_events *events, struct bytes *payload)
 {
 	const struct line_table *table = &events->trace->lines;
-	struct building b = { .trace = events->trace };
+	struct line_building b = { .trace = events->trace };
 
 	while (events->at < table->entries.count) {
 		const struct line_entry *entry = &table->entries.items[events->at];

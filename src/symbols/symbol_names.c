@@ -12,7 +12,7 @@
 #include "symbolize/symbol_cache.h"
 #include "trace/trace.h"
 
-struct search {
+struct symbol_name_search {
 	struct symbol_names *found;
 	struct trace *trace;
 	struct bytes text;
@@ -20,7 +20,7 @@ struct search {
 	struct map replaced; /* symbol with bounds only -> 1: has been replaced */
 };
 
-static uint32_t name_text(struct search *search, const struct symbol_hit *hit)
+static uint32_t name_text(struct symbol_name_search *search, const struct symbol_hit *hit)
 {
 	bytes_reset(&search->text);
 	if (!demangle(hit->name, hit->name_len, &search->text))
@@ -31,7 +31,7 @@ static uint32_t name_text(struct search *search, const struct symbol_hit *hit)
 }
 
 /* Adds the name of one address. 1: named; 0: the file has no symbol there; -ENOMEM. */
-static int name_address(struct search *search, struct symbol_file *file,
+static int name_address(struct symbol_name_search *search, struct symbol_file *file,
 	const struct missing_address *missing)
 {
 	const struct mapping *mapping = &search->trace->mappings.items[missing->mapping];
@@ -60,7 +60,7 @@ static int name_address(struct search *search, struct symbol_file *file,
 		       : -ENOMEM;
 }
 
-static int name_addresses(struct search *search, struct symbol_file *file,
+static int name_addresses(struct symbol_name_search *search, struct symbol_file *file,
 	const struct missing_symbols *missing, uint32_t image)
 {
 	const struct missing_image *of = &missing->images.items[image];
@@ -78,8 +78,8 @@ static int name_addresses(struct search *search, struct symbol_file *file,
 	return 0;
 }
 
-static int name_image(struct search *search, const struct missing_symbols *missing, uint32_t image,
-	const struct symbol_cache *cache)
+static int name_image(struct symbol_name_search *search, const struct missing_symbols *missing,
+	uint32_t image, const struct symbol_cache *cache)
 {
 	const struct missing_image *of = &missing->images.items[image];
 	uint8_t *state = &search->found->states.items[image];
@@ -129,7 +129,7 @@ bool symbol_names_possible(const struct trace *trace, const struct symbol_cache 
 int symbol_names_find(struct symbol_names *found, struct trace *trace,
 	const struct missing_symbols *missing, const struct symbol_cache *cache)
 {
-	struct search search = { .found = found, .trace = trace };
+	struct symbol_name_search search = { .found = found, .trace = trace };
 	int result = 0;
 
 	*found = (struct symbol_names){ 0 };

@@ -33,7 +33,7 @@
 #define SOCKET_NAME_MAX 64u /* "/dotnet-diagnostic-4194304-18446744073709551615-socket" */
 
 /* The data from which the rows are made. */
-struct look {
+struct needs_facts {
 	struct rights rights;
 	/* the .NET processes that we may look into, and those that we may not */
 	struct targets targets;
@@ -51,7 +51,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct capability *row,
 	va_end(args);
 }
 
-static const char *how_to_get_rights(const struct look *look)
+static const char *how_to_get_rights(const struct needs_facts *look)
 {
 	return look->rights.euid ? "sudo, or a spoor for one group"
 				 : "--cap-add, or run it on the host";
@@ -59,7 +59,7 @@ static const char *how_to_get_rights(const struct look *look)
 
 /* ---- the rows ---- */
 
-static void others(struct capability *row, const struct look *look)
+static void others(struct capability *row, const struct needs_facts *look)
 {
 	bool trace = look->rights.effective & RIGHT_SYS_PTRACE;
 	bool connect = look->rights.effective & RIGHT_DAC_OVERRIDE;
@@ -94,7 +94,7 @@ static const char *switched_off_by(struct proc_reader *proc, uint32_t pid)
 	return NULL;
 }
 
-static void switched_on(struct capability *row, const struct look *look)
+static void switched_on(struct capability *row, const struct needs_facts *look)
 {
 	const char *own = getenv("DOTNET_EnableDiagnostics");
 	uint32_t off = 0;
@@ -129,7 +129,7 @@ static void switched_on(struct capability *row, const struct look *look)
 }
 
 /* The folder for the sockets of runtimes started here, and for Spoor's port for a command. */
-static void socket_folder(struct capability *row, const struct look *look)
+static void socket_folder(struct capability *row, const struct needs_facts *look)
 {
 	const char *folder = getenv("TMPDIR");
 	struct stat status;
@@ -152,7 +152,7 @@ static void socket_folder(struct capability *row, const struct look *look)
 			"let TMPDIR name a short one that can be written to, here and for the programs");
 }
 
-static void heap(struct capability *row, const struct look *look)
+static void heap(struct capability *row, const struct needs_facts *look)
 {
 	uint32_t found = 0;
 	uint32_t reachable = 0;
@@ -171,7 +171,7 @@ static void heap(struct capability *row, const struct look *look)
 		text_set(row->remedy, "spoor ps says of each why not");
 }
 
-static void dump(struct capability *row, const struct look *look)
+static void dump(struct capability *row, const struct needs_facts *look)
 {
 	uint32_t asked = 0;
 	uint32_t good = 0;
@@ -215,7 +215,7 @@ static void dump(struct capability *row, const struct look *look)
  * The sessions of a stopped or killed spoor are ended by its guard; those of a frozen one are not,
  * because the guard is in the same control group.
  */
-static void guarded(struct capability *row, const struct look *look)
+static void guarded(struct capability *row, const struct needs_facts *look)
 {
 	struct cgroup group;
 	uint32_t outside = 0;
@@ -297,7 +297,7 @@ static bool library_is_here(const char *name)
 	return false;
 }
 
-static void lttng(struct capability *row, const struct look *look)
+static void lttng(struct capability *row, const struct needs_facts *look)
 {
 	char name[64];
 	bool found = false;
@@ -326,7 +326,7 @@ static void lttng(struct capability *row, const struct look *look)
 }
 
 /* Of programs that use libspoor with its LTTng logger. */
-static void lttng_logger(struct capability *row, const struct look *look)
+static void lttng_logger(struct capability *row, const struct needs_facts *look)
 {
 	(void)look;
 	/* 2.13 and later, and 2.12 */
@@ -338,7 +338,7 @@ static void lttng_logger(struct capability *row, const struct look *look)
 	text_set(row->remedy, "%s", "install liblttng-ust 2.12 or newer (Debian: liblttng-ust1)");
 }
 
-static void user_events(struct capability *row, const struct look *look)
+static void user_events(struct capability *row, const struct needs_facts *look)
 {
 	static const char *const paths[] = { "/sys/kernel/tracing/user_events_data",
 		"/sys/kernel/debug/tracing/user_events_data" };
@@ -374,7 +374,7 @@ static void user_events(struct capability *row, const struct look *look)
 static const struct {
 	const char *key;
 	const char *what;
-	void (*probe)(struct capability *row, const struct look *look);
+	void (*probe)(struct capability *row, const struct needs_facts *look);
 } rows[DOTNET_NEEDS_COUNT] = {
 	{ "dotnet_others", "other users' .NET processes", others },
 	{ "dotnet_diagnostics", ".NET diagnostics switched on", switched_on },
@@ -392,7 +392,7 @@ void dotnet_needs_probe(struct capability ret_table[DOTNET_NEEDS_COUNT])
 	const struct target_query query = {
 		.all = true, .dotnet_only = true, .details = TARGET_REACH
 	};
-	struct look look = { 0 };
+	struct needs_facts look = { 0 };
 
 	rights_read(&look.rights);
 	look.listed = targets_choose(&query, &look.targets, NULL) == 0;

@@ -50,13 +50,13 @@ static const char *architecture_of(uint16_t machine)
 /* ---- asking ---- */
 
 /* The request to each target, and the data that is needed until the reply. */
-struct question {
+struct info_question {
 	struct dotnet_target port;
 	struct target *target;
 	enum ipc_command command;
 };
 
-static int ask(struct exchange *exchange, struct question *question, uint64_t now_ns)
+static int ask(struct exchange *exchange, struct info_question *question, uint64_t now_ns)
 {
 	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(&question->port);
 	const struct ipc_request request = { .command = question->command };
@@ -66,7 +66,7 @@ static int ask(struct exchange *exchange, struct question *question, uint64_t no
 
 /* True when an older version of the request is to be tried. */
 static bool take_answer(struct targets *targets, struct exchange *exchange,
-	struct question *question)
+	struct info_question *question)
 {
 	struct target *target = question->target;
 	struct ipc_process_info info;
@@ -102,7 +102,7 @@ static bool take_answer(struct targets *targets, struct exchange *exchange,
 	return false;
 }
 
-static int ask_all(struct targets *targets, struct question *questions, size_t count,
+static int ask_all(struct targets *targets, struct info_question *questions, size_t count,
 	uint64_t bound_ns)
 {
 	cleanup(freep) struct exchange *exchanges = calloc(count + 1, sizeof(*exchanges));
@@ -208,14 +208,14 @@ static void explain(struct targets *targets, struct target *target)
 
 int runtime_info(struct targets *targets, uint64_t bound_ns)
 {
-	cleanup(freep) struct question *questions =
+	cleanup(freep) struct info_question *questions =
 		calloc(targets->list.count + 1, sizeof(*questions));
 	size_t count = 0;
 
 	if (!questions)
 		return -ENOMEM;
 	vec_each(target, &targets->list) {
-		struct question *question = &questions[count];
+		struct info_question *question = &questions[count];
 
 		target->architecture = architecture_of(target->machine);
 		if (!target->reachable ||

@@ -12,7 +12,7 @@ static const char *const names[] = {
 #include "trace/activity_events.def"
 };
 
-static const struct row {
+static const struct activity_row {
 	uint32_t provider;
 	uint32_t event_id;
 	struct activity_event event;

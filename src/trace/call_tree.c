@@ -47,7 +47,7 @@ void call_tree_sum(struct call_tree *tree)
 	}
 }
 
-struct sort_context {
+struct call_tree_order {
 	const struct call_tree *tree;
 	int (*compare)(const struct call_tree *tree, uint32_t a, uint32_t b, void *context);
 	void *context;
@@ -55,7 +55,7 @@ struct sort_context {
 
 static int compare_children(const void *left, const void *right, void *context)
 {
-	const struct sort_context *sort = context;
+	const struct call_tree_order *sort = context;
 
 	return sort->compare(sort->tree, *(const uint32_t *)left, *(const uint32_t *)right,
 		sort->context);
@@ -65,7 +65,7 @@ bool call_tree_sort(struct call_tree *tree,
 	int (*compare)(const struct call_tree *tree, uint32_t a, uint32_t b, void *context),
 	void *context)
 {
-	struct sort_context sort = { .tree = tree, .compare = compare, .context = context };
+	struct call_tree_order sort = { .tree = tree, .compare = compare, .context = context };
 	VEC(uint32_t) children = { 0 };
 	bool complete = true;
 

@@ -40,7 +40,7 @@
 #define UNLOAD_NAME_MAX      4096u
 #define UNLOAD_SIGNATURE_MAX 20000u
 
-struct method {
+struct clr_method_row {
 	uint64_t method_id;
 	uint64_t module_id;
 	uint64_t begin;
@@ -52,9 +52,9 @@ struct method {
 	uint64_t version;
 };
 
-static struct method read_method(struct cursor *c)
+static struct clr_method_row read_method(struct cursor *c)
 {
-	struct method method;
+	struct clr_method_row method;
 
 	method.method_id = cursor_u64(c);
 	method.module_id = cursor_u64(c);
@@ -83,7 +83,7 @@ static uint8_t method_kind(uint32_t flags, unsigned tier)
 static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_ns,
 	uint64_t stood_ns, struct cursor *c)
 {
-	struct method method = read_method(c);
+	struct clr_method_row method = read_method(c);
 	uint64_t end;
 
 	if (c->short_read || __builtin_add_overflow(method.begin, method.size, &end))

@@ -7,23 +7,23 @@
 #include <assert.h>
 #include <string.h>
 
-struct texts {
+struct clr_texts {
 #define CLR_TEXT(identifier, text) char text_##identifier[sizeof(text)];
 #include "trace/clr_events.def"
 #define CLR_TEXT(identifier, text) char text_##identifier[sizeof(text)];
 #include "trace/universal_events.def"
 };
 
-static const struct texts texts = {
+static const struct clr_texts texts = {
 #define CLR_TEXT(identifier, text) text,
 #include "trace/clr_events.def"
 #define CLR_TEXT(identifier, text) text,
 #include "trace/universal_events.def"
 };
 
-#define TEXT_AT(identifier) offsetof(struct texts, text_##identifier)
+#define TEXT_AT(identifier) offsetof(struct clr_texts, text_##identifier)
 
-static_assert(sizeof(struct texts) <= UINT16_MAX, "offsets of texts have 16 bits");
+static_assert(sizeof(struct clr_texts) <= UINT16_MAX, "offsets of texts have 16 bits");
 static_assert(sizeof(struct clr_field) == 4, "a field is four bytes");
 
 struct layouts {

@@ -6,7 +6,7 @@
 #include "base/cursor.h"
 #include "trace/schema.h"
 
-struct walk {
+struct layout_walk {
 	const struct schema *schema;
 	struct payload_layout layout;
 	struct cursor payload;      /* all of it */
@@ -59,9 +59,9 @@ size_t payload_fixed_size(unsigned type, struct payload_layout layout)
 	}
 }
 
-static bool skip_value(struct walk *walk, uint32_t i, unsigned type, struct cursor *c);
+static bool skip_value(struct layout_walk *walk, uint32_t i, unsigned type, struct cursor *c);
 
-static bool skip_fields(struct walk *walk, uint32_t i, uint32_t end, struct cursor *c)
+static bool skip_fields(struct layout_walk *walk, uint32_t i, uint32_t end, struct cursor *c)
 {
 	for (; i < end; i = schema_fields_end(walk->schema, i))
 		if (!skip_value(walk, i, walk->schema->fields.items[i].type, c))
@@ -70,7 +70,7 @@ static bool skip_fields(struct walk *walk, uint32_t i, uint32_t end, struct curs
 }
 
 /* The elements of field i: `count` of them, or as many as `at` has bytes for. */
-static bool skip_elements(struct walk *walk, uint32_t i, bool counted, uint32_t count,
+static bool skip_elements(struct layout_walk *walk, uint32_t i, bool counted, uint32_t count,
 	struct cursor *at)
 {
 	const struct field *field = &walk->schema->fields.items[i];
@@ -93,7 +93,7 @@ static bool skip_elements(struct walk *walk, uint32_t i, bool counted, uint32_t 
 	return true;
 }
 
-static bool skip_array(struct walk *walk, uint32_t i, struct cursor *c)
+static bool skip_array(struct layout_walk *walk, uint32_t i, struct cursor *c)
 {
 	const struct field *field = &walk->schema->fields.items[i];
 
@@ -121,7 +121,7 @@ static bool skip_array(struct walk *walk, uint32_t i, struct cursor *c)
 	return skip_elements(walk, i, false, 0, &at);
 }
 
-static bool skip_nested(struct walk *walk, uint32_t i, unsigned type, struct cursor *c)
+static bool skip_nested(struct layout_walk *walk, uint32_t i, unsigned type, struct cursor *c)
 {
 	if (walk->depth >= PAYLOAD_DEPTH_MAX)
 		return false;
@@ -154,7 +154,7 @@ static bool skip_wide(unsigned type, struct cursor *c)
 }
 
 /* One value of the type. Field i describes it where the type has fields or elements. */
-static bool skip_value(struct walk *walk, uint32_t i, unsigned type, struct cursor *c)
+static bool skip_value(struct layout_walk *walk, uint32_t i, unsigned type, struct cursor *c)
 {
 	size_t size = payload_fixed_size(type, walk->layout);
 	size_t units;
@@ -177,7 +177,7 @@ static bool skip_value(struct walk *walk, uint32_t i, unsigned type, struct curs
 bool payload_layout_fits(const struct schema *schema, struct payload_layout layout,
 	const uint8_t *payload, uint32_t size)
 {
-	struct walk walk = {
+	struct layout_walk walk = {
 		.schema = schema, .layout = layout, .payload = cursor_of(payload, size)
 	};
 	struct cursor c = walk.payload;

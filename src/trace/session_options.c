@@ -4,26 +4,26 @@
 #include <stdbool.h>
 #include <string.h>
 
-struct token {
+struct option_token {
 	const char *at;
 	size_t len;
 };
 
-struct reader {
+struct options_reader {
 	const char *at;
 	const char *end;
 };
 
-static void skip_blanks(struct reader *r)
+static void skip_blanks(struct options_reader *r)
 {
 	while (r->at < r->end && memchr(" \t\r\n", *r->at, 4))
 		r->at++;
 }
 
 /* A string, without its quotes and with its escapes. */
-static struct token read_string(struct reader *r)
+static struct option_token read_string(struct options_reader *r)
 {
-	struct token token = { .at = ++r->at };
+	struct option_token token = { .at = ++r->at };
 
 	while (r->at < r->end && *r->at != '"')
 		r->at += *r->at == '\\' && r->end - r->at > 1 ? 2 : 1;
@@ -33,9 +33,9 @@ static struct token read_string(struct reader *r)
 }
 
 /* A number, true, false or null: up to the next mark. */
-static struct token read_bare(struct reader *r)
+static struct option_token read_bare(struct options_reader *r)
 {
-	struct token token = { .at = r->at };
+	struct option_token token = { .at = r->at };
 
 	while (r->at < r->end && !memchr(",:{}[]\" \t\r\n", *r->at, 11))
 		r->at++;
@@ -43,19 +43,19 @@ static struct token read_bare(struct reader *r)
 	return token;
 }
 
-static bool token_is(struct token token, const char *word)
+static bool token_is(struct option_token token, const char *word)
 {
 	return token.len == strlen(word) && memcmp(token.at, word, token.len) == 0;
 }
 
-static enum session_flag flag_of(struct token value)
+static enum session_flag flag_of(struct option_token value)
 {
 	return token_is(value, "true")    ? SESSION_YES
 	       : token_is(value, "false") ? SESSION_NO
 					  : SESSION_NOT_SAID;
 }
 
-static void take(struct token name, struct token value, bool quoted,
+static void take(struct option_token name, struct option_token value, bool quoted,
 	struct session_options *options)
 {
 	if (!quoted) {
@@ -87,8 +87,8 @@ const char *session_value_word(enum session_value value)
 
 void session_options_read(const char *json, size_t len, struct session_options *ret_options)
 {
-	struct reader r = { .at = json, .end = json + len };
-	struct token name = { 0 };
+	struct options_reader r = { .at = json, .end = json + len };
+	struct option_token name = { 0 };
 	bool named = false; /* the value of `name` follows */
 	unsigned depth = 0;
 
@@ -96,10 +96,10 @@ void session_options_read(const char *json, size_t len, struct session_options *
 	for (skip_blanks(&r); r.at < r.end; skip_blanks(&r)) {
 		bool quoted = *r.at == '"';
 		if (quoted || !memchr(",:{}[]", *r.at, 6)) {
-			struct token token = quoted ? read_string(&r) : read_bare(&r);
+			struct option_token token = quoted ? read_string(&r) : read_bare(&r);
 			if (named && depth == 1)
 				take(name, token, quoted, ret_options);
-			name = quoted && !named ? token : (struct token){ .at = "" };
+			name = quoted && !named ? token : (struct option_token){ .at = "" };
 			named = false;
 			continue;
 		}

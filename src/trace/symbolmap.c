@@ -21,7 +21,7 @@
 #include "trace/trace.h"
 
 /* One row of a span table. */
-struct span {
+struct symbol_span {
 	uint64_t owner; /* process or mapping id */
 	uint64_t begin;
 	uint64_t end;     /* exclusive */
@@ -30,11 +30,11 @@ struct span {
 };
 
 struct spans {
-	VEC(struct span) list;
+	VEC(struct symbol_span) list;
 };
 
 /* The origin of a mapping's code, derived from its path. */
-enum origin { ORIGIN_NONE, ORIGIN_KERNEL, ORIGIN_NATIVE, ORIGIN_JIT, ORIGIN_IMAGE };
+enum function_origin { ORIGIN_NONE, ORIGIN_KERNEL, ORIGIN_NATIVE, ORIGIN_JIT, ORIGIN_IMAGE };
 
 #ifdef SPOOR_HOSTILE
 #define FRONT_SLOTS 4u
@@ -42,7 +42,7 @@ enum origin { ORIGIN_NONE, ORIGIN_KERNEL, ORIGIN_NATIVE, ORIGIN_JIT, ORIGIN_IMAG
 #define FRONT_SLOTS 8192u
 #endif
 
-struct found {
+struct function_found {
 	uint64_t address;
 	uint32_t process;
 	uint32_t epoch;
@@ -55,12 +55,12 @@ struct symbolmap_state {
 	struct spans codes;    /* owner: process; index in process.codes */
 	struct map memo;       /* (what << 32 | index) -> function */
 	struct map found_index;
-	VEC(struct found) found; /* item 0 unused */
+	VEC(struct function_found) found; /* item 0 unused */
 	struct bytes scratch;
 	uint64_t kernel_begin;
 	uint32_t kernel_module;
 	bool *has_code; /* by process */
-	struct found front[FRONT_SLOTS];
+	struct function_found front[FRONT_SLOTS];
 };
 
 /* What `memo` remembers: the upper half of its keys. */
@@ -68,8 +68,8 @@ enum memo_key { MEMO_SYMBOL = 1, MEMO_CODE, MEMO_KERNEL_SYMBOL };
 
 static int compare_spans(const void *left, const void *right)
 {
-	const struct span *a = left;
-	const struct span *b = right;
+	const struct symbol_span *a = left;
+	const struct symbol_span *b = right;
 
 	if (a->owner != b->owner)
 		return a->owner < b->owner ? -1 : 1;
@@ -84,7 +84,8 @@ static bool spans_add(struct spans *spans, uint64_t owner, uint64_t begin, uint6
 	if (end <= begin)
 		return true; /* an empty range covers nothing */
 	return vec_add(&spans->list,
-		((struct span){ .owner = owner, .begin = begin, .end = end, .index = index }));
+		((struct symbol_span){
+			.owner = owner, .begin = begin, .end = end, .index = index }));
 }
 
 static void spans_sort(struct spans *spans)
@@ -93,7 +94,7 @@ static void spans_sort(struct spans *spans)
 		qsort(spans->list.items, spans->list.count, sizeof(spans->list.items[0]),
 			compare_spans);
 	for (uint32_t i = 0; i < spans->list.count; i++) {
-		struct span *span = &spans->list.items[i];
+		struct symbol_span *span = &spans->list.items[i];
 		span->max_end = span->end;
 		if (i && span[-1].owner == span->owner && span[-1].max_end > span->end)
 			span->max_end = span[-1].max_end;
@@ -103,18 +104,18 @@ static void spans_sort(struct spans *spans)
 /* One past the last span of `owner` that begins at or before `address`. */
 static uint32_t spans_upper(const struct spans *spans, uint64_t owner, uint64_t address)
 {
-	const struct span *items = spans->list.items;
+	const struct symbol_span *items = spans->list.items;
 
 	return partition_point(spans->list.count, i,
 		items[i].owner < owner || (items[i].owner == owner && items[i].begin <= address));
 }
 
 /* Walks back over the spans that cover the address: the next one before `*at`, or NULL. */
-static const struct span *spans_cover(const struct spans *spans, uint64_t owner, uint64_t address,
-	uint32_t *at)
+static const struct symbol_span *spans_cover(const struct spans *spans, uint64_t owner,
+	uint64_t address, uint32_t *at)
 {
 	while (*at > 0) {
-		const struct span *span = &spans->list.items[*at - 1];
+		const struct symbol_span *span = &spans->list.items[*at - 1];
 		if (span->owner != owner || span->max_end <= address)
 			return NULL;
 		(*at)--;
@@ -128,8 +129,8 @@ static const struct mapping *find_mapping(const struct symbolmap *map,
 	const struct symbolmap_state *state, uint64_t process, uint64_t address)
 {
 	uint32_t at = spans_upper(&state->mappings, process, address);
-	const struct span *newest = NULL;
-	const struct span *span;
+	const struct symbol_span *newest = NULL;
+	const struct symbol_span *span;
 
 	while ((span = spans_cover(&state->mappings, process, address, &at)))
 		if (!newest || span->index > newest->index)
@@ -142,7 +143,7 @@ static uint32_t find_symbol(const struct symbolmap_state *state, uint64_t mappin
 	uint64_t address)
 {
 	uint32_t at = spans_upper(&state->symbols, mapping_id, address);
-	const struct span *span = spans_cover(&state->symbols, mapping_id, address, &at);
+	const struct symbol_span *span = spans_cover(&state->symbols, mapping_id, address, &at);
 
 	return span ? span->index + 1 : 0;
 }
@@ -154,7 +155,7 @@ static uint32_t symbol_at(const struct symbolmap_state *state, uint64_t mapping_
 
 	if (!at)
 		return 0;
-	const struct span *span = &state->symbols.list.items[at - 1];
+	const struct symbol_span *span = &state->symbols.list.items[at - 1];
 	return span->owner == mapping_id && span->begin == begin ? span->index + 1 : 0;
 }
 
@@ -170,7 +171,7 @@ static const struct code_range *find_code(const struct symbolmap *map,
 	uint32_t at = spans_upper(&state->codes, process, address);
 	const struct code_range *best = NULL;
 	uint32_t best_index = 0;
-	const struct span *span;
+	const struct symbol_span *span;
 
 	*ret_any = false;
 	while ((span = spans_cover(&state->codes, process, address, &at))) {
@@ -210,8 +211,8 @@ static const char *base_name(const char *path, size_t *ret_len)
 	return path + at;
 }
 
-static enum origin mapping_origin(const struct symbolmap *map, const struct symbolmap_state *state,
-	const struct mapping *mapping)
+static enum function_origin mapping_origin(const struct symbolmap *map,
+	const struct symbolmap_state *state, const struct mapping *mapping)
 {
 	if (mapping->process == 0 || mapping->begin >= state->kernel_begin)
 		return ORIGIN_KERNEL;
@@ -230,7 +231,7 @@ static enum origin mapping_origin(const struct symbolmap *map, const struct symb
 
 /* "kernel" for the kernel itself, "nf_tables" for a module of it, "libc.so.6". */
 static uint32_t mapping_module(const struct symbolmap *map, const struct symbolmap_state *state,
-	const struct mapping *mapping, enum origin origin)
+	const struct mapping *mapping, enum function_origin origin)
 {
 	size_t len;
 	const char *name = base_name(trace_text(map->trace, mapping->path), &len);
@@ -324,7 +325,7 @@ static bool span_is_text(const char *text, size_t len, const char *word)
 /* A function from the text of managed or generated code. `range`, `mapping` may be NULL. */
 static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t text, const struct code_range *range, const struct mapping *mapping,
-	enum origin origin)
+	enum function_origin origin)
 {
 	const char *raw = trace_text(map->trace, text);
 	size_t len = strtab_len(&map->trace->strings, text);
@@ -369,7 +370,7 @@ static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *
 }
 
 static uint32_t unnamed_function(struct symbolmap *map, struct symbolmap_state *state,
-	const struct mapping *mapping, enum origin origin, uint64_t address)
+	const struct mapping *mapping, enum function_origin origin, uint64_t address)
 {
 	struct function function = { 0 };
 
@@ -405,7 +406,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct symbolmap_state *
 }
 
 static uint32_t symbol_function(struct symbolmap *map, struct symbolmap_state *state,
-	uint32_t symbol, const struct mapping *mapping, enum origin origin)
+	uint32_t symbol, const struct mapping *mapping, enum function_origin origin)
 {
 	uint64_t key = (uint64_t)(origin == ORIGIN_KERNEL ? MEMO_KERNEL_SYMBOL : MEMO_SYMBOL)
 			       << 32 |
@@ -440,7 +441,7 @@ static uint32_t symbol_function(struct symbolmap *map, struct symbolmap_state *s
 
 static uint32_t code_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t process, const struct code_range *range, uint32_t index,
-	const struct mapping *mapping, enum origin origin)
+	const struct mapping *mapping, enum function_origin origin)
 {
 	/* Ranges are numbered per process: the memo's key is process and index. */
 	uint64_t key = (uint64_t)MEMO_CODE << 60 | (uint64_t)process << 32 | index;
@@ -470,7 +471,7 @@ static uint32_t look_up(struct symbolmap *map, struct symbolmap_state *state, ui
 
 	if (!mapping)
 		mapping = find_mapping(map, state, 0, address);
-	enum origin origin = mapping ? mapping_origin(map, state, mapping) : ORIGIN_NONE;
+	enum function_origin origin = mapping ? mapping_origin(map, state, mapping) : ORIGIN_NONE;
 
 	if (process && origin != ORIGIN_KERNEL) {
 		bool any;
@@ -524,7 +525,7 @@ bool symbolmap_place(const struct symbolmap *map, uint32_t process, uint64_t add
 
 	if (!mapping || process >= map->trace->processes.count)
 		return false;
-	enum origin origin = mapping_origin(map, state, mapping);
+	enum function_origin origin = mapping_origin(map, state, mapping);
 	const struct code_range *code =
 		find_code(map, state, process, address, code_epoch, &index, &any);
 
@@ -643,13 +644,13 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 		code_epoch = 0;
 	uint64_t hash =
 		hash_u64(address + ((uint64_t)process << 48) + ((uint64_t)code_epoch << 20));
-	struct found *front = &state->front[hash % FRONT_SLOTS];
+	struct function_found *front = &state->front[hash % FRONT_SLOTS];
 
 	if (front->function && front->address == address && front->process == process &&
 		front->epoch == code_epoch)
 		return front->function;
 	for (struct map_walk w = map_find(&state->found_index, hash); w.value; map_next(&w)) {
-		const struct found *known = &state->found.items[w.value];
+		const struct function_found *known = &state->found.items[w.value];
 		if (known->address == address && known->process == process &&
 			known->epoch == code_epoch) {
 			*front = *known;
@@ -659,7 +660,7 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	uint32_t function = look_up(map, state, process, address, code_epoch);
 	if (!function)
 		return 0;
-	*front = (struct found){
+	*front = (struct function_found){
 		.address = address, .process = process, .epoch = code_epoch, .function = function
 	};
 	if (vec_add(&state->found, *front))

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct thread_state state = { 0 };
+	struct proc_thread_state state = { 0 };
 	char out[64];
 
 	if (!size)

@@ -9,14 +9,14 @@
 #include "machine/proc.h"
 #include "machine/thread_state.h"
 
-static bool parse(const char *text, struct thread_state *state)
+static bool parse(const char *text, struct proc_thread_state *state)
 {
 	return thread_state_parse_syscall(text, strlen(text), state);
 }
 
 static void test_syscall(void **unused)
 {
-	struct thread_state state = { 0 };
+	struct proc_thread_state state = { 0 };
 
 	(void)unused;
 	assert_true(parse("202 0x7f01 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd5e0a1c30 0x7f3a2b1c0d9e\n",
@@ -78,7 +78,7 @@ static void test_switches(void **unused)
 static void test_ourselves(void **unused)
 {
 	struct proc_reader proc;
-	struct thread_state state;
+	struct proc_thread_state state;
 	uint32_t pid = (uint32_t)getpid();
 
 	(void)unused;
