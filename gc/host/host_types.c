@@ -14,7 +14,7 @@
  * A run of references without gaps. A method table describes an object by its runs, and an array of
  * structs by the runs of one element and the gaps after them.
  */
-struct run {
+struct reference_run {
 	uint32_t at;
 	uint32_t count;
 };
@@ -34,7 +34,7 @@ static bool is_valid(const struct gc_host_type_info *info)
 	return true;
 }
 
-static uint32_t find_runs(const struct gc_host_type_info *info, struct run *runs)
+static uint32_t find_runs(const struct gc_host_type_info *info, struct reference_run *runs)
 {
 	uint32_t count = 0;
 
@@ -43,13 +43,13 @@ static uint32_t find_runs(const struct gc_host_type_info *info, struct run *runs
 		if (count && runs[count - 1].at + runs[count - 1].count * POINTER_SIZE == at)
 			runs[count - 1].count++;
 		else
-			runs[count++] = (struct run){ .at = at, .count = 1 };
+			runs[count++] = (struct reference_run){ .at = at, .count = 1 };
 	}
 	return count;
 }
 
 /* Writes the words that end at `end`: the number of runs, then, downward, the runs. */
-static void describe_object(int64_t *end, const struct run *runs, uint32_t count,
+static void describe_object(int64_t *end, const struct reference_run *runs, uint32_t count,
 	uint32_t base_bytes)
 {
 	end[-1] = count;
@@ -59,7 +59,7 @@ static void describe_object(int64_t *end, const struct run *runs, uint32_t count
 	}
 }
 
-static void describe_elements(int64_t *end, const struct run *runs, uint32_t count,
+static void describe_elements(int64_t *end, const struct reference_run *runs, uint32_t count,
 	uint32_t element)
 {
 	end[-1] = -(int64_t)count;
@@ -75,7 +75,7 @@ struct gc_host_type *host_type_make(const struct gc_host_type_info *info)
 {
 	if (!is_valid(info))
 		return NULL;
-	struct run *runs = calloc((size_t)info->reference_count + 1, sizeof(*runs));
+	struct reference_run *runs = calloc((size_t)info->reference_count + 1, sizeof(*runs));
 	struct gc_host_type *type = calloc(1, sizeof(*type));
 	size_t word_count = 2 * (size_t)info->reference_count + 2;
 	int64_t *block =
@@ -109,7 +109,7 @@ struct gc_host_type *host_type_make(const struct gc_host_type_info *info)
 		describe_object(end, runs, count, type->table->base_bytes);
 	else if (count == 1 && runs[0].count * 8 == info->element_size)
 		/* Only references: one run, from the first to the end of the array. */
-		describe_object(end, &(struct run){ .at = 8 }, 1, HOST_ARRAY_HEAD);
+		describe_object(end, &(struct reference_run){ .at = 8 }, 1, HOST_ARRAY_HEAD);
 	else if (count)
 		describe_elements(end, runs, count, info->element_size);
 	free(runs);

@@ -16,7 +16,7 @@
 #include "lib/code/method_payload.h"
 
 static pthread_mutex_t code_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct code_range *ranges;
+static struct announced_code *ranges;
 static size_t range_count;
 static size_t range_room;
 static size_t gone_count;
@@ -45,13 +45,13 @@ static struct spoor_event method_unload = { .size = sizeof(struct spoor_event),
 	.flags = SPOOR_EVENT_WELL_KNOWN };
 static struct spoor_event *const runtime_events[] = { &method_load, &method_unload };
 
-void code_range_done(struct code_range *range)
+void code_range_done(struct announced_code *range)
 {
 	free(range->name);
 	free(range->module);
 	free(range->signature);
 	free(range->lines);
-	*range = (struct code_range){ 0 };
+	*range = (struct announced_code){ 0 };
 }
 
 static char *code_text(const char *text, const char *otherwise)
@@ -74,7 +74,7 @@ static size_t code_place(uint64_t address)
 	return low;
 }
 
-static void code_tell(struct spoor_event *event, const struct code_range *range)
+static void code_tell(struct spoor_event *event, const struct announced_code *range)
 {
 	struct outbuf out = { 0 };
 
@@ -121,7 +121,7 @@ static void code_sweep(void)
 }
 
 /* Inserts a range. The lock is held. */
-static int code_insert(struct code_range *range)
+static int code_insert(struct announced_code *range)
 {
 	if (gone_count >= CODE_MAX / 2)
 		code_sweep();
@@ -130,7 +130,7 @@ static int code_insert(struct code_range *range)
 		return -ENOSPC;
 	if (range_count == range_room) {
 		size_t room = range_room ? range_room * 2 : 256;
-		struct code_range *grown = realloc(ranges, room * sizeof(*grown));
+		struct announced_code *grown = realloc(ranges, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		ranges = grown;
@@ -189,7 +189,7 @@ int spoor_code_add(const void *address, size_t size, const char *name,
 			options->size < sizeof(given) ? options->size : sizeof(given));
 	if (!address || !size || !name || !*name || size > UINT64_MAX - begin)
 		return -EINVAL;
-	struct code_range range = {
+	struct announced_code range = {
 		.begin = begin,
 		.size = size,
 		.name = code_text(name, ""),
@@ -212,7 +212,7 @@ int spoor_code_add(const void *address, size_t size, const char *name,
 }
 
 /* The range in use that begins at this address. The lock is held. */
-static struct code_range *code_at(const void *address)
+static struct announced_code *code_at(const void *address)
 {
 	uint64_t begin = (uintptr_t)address;
 	size_t at = code_place(begin);
@@ -226,10 +226,10 @@ int spoor_code_move(const void *from, const void *to)
 	int error = -ENOENT;
 
 	(void)pthread_mutex_lock(&code_lock);
-	struct code_range *range = code_at(from);
+	struct announced_code *range = code_at(from);
 	if (range && (uintptr_t)to <= UINT64_MAX - range->size && to) {
 		/* Earlier samples keep their name: the old place stays as a removed range. */
-		struct code_range moved = {
+		struct announced_code moved = {
 			.begin = (uintptr_t)to,
 			.size = range->size,
 			.id = range->id,
@@ -260,7 +260,7 @@ int spoor_code_move(const void *from, const void *to)
 int spoor_code_remove(const void *address)
 {
 	(void)pthread_mutex_lock(&code_lock);
-	struct code_range *range = code_at(address);
+	struct announced_code *range = code_at(address);
 	if (range) {
 		code_tell(&method_unload, range);
 		range->gone = true;
@@ -285,7 +285,7 @@ int spoor_code_files(uint32_t files, const char *folder)
 	return error;
 }
 
-int code_after(uint64_t address, struct code_range *ret_range)
+int code_after(uint64_t address, struct announced_code *ret_range)
 {
 	int found = 0;
 

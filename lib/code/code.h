@@ -9,8 +9,8 @@
  * Copies the first range that ends after `address`; the caller frees it with code_range_done(). 1,
  * 0: no such range, -ENOMEM.
  */
-int code_after(uint64_t address, struct code_range *ret_range);
-void code_range_done(struct code_range *range);
+int code_after(uint64_t address, struct announced_code *ret_range);
+void code_range_done(struct announced_code *range);
 
 extern const struct module code_module;
 

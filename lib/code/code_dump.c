@@ -154,7 +154,7 @@ void code_dump_close(uint32_t files)
 }
 
 /* Writes a line of the map. Line ends in a name are replaced. */
-static void dump_map_line(const struct code_range *range)
+static void dump_map_line(const struct announced_code *range)
 {
 	char head[64];
 	int length = snprintf(head, sizeof(head), "%llx %llx ", (unsigned long long)range->begin,
@@ -168,7 +168,7 @@ static void dump_map_line(const struct code_range *range)
 	dump_write(&map_fd);
 }
 
-void code_dump_add(const struct code_range *range, uint32_t files)
+void code_dump_add(const struct announced_code *range, uint32_t files)
 {
 	if ((files & SPOOR_CODE_PERF_MAP) && map_fd >= 0)
 		dump_map_line(range);
@@ -203,7 +203,7 @@ void code_dump_add(const struct code_range *range, uint32_t files)
 	dump_record_end();
 }
 
-void code_dump_move(const struct code_range *range, uint64_t from)
+void code_dump_move(const struct announced_code *range, uint64_t from)
 {
 	if (map_fd >= 0)
 		dump_map_line(range);

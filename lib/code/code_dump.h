@@ -8,8 +8,8 @@ int code_dump_open(uint32_t files, const char *folder);
 void code_dump_close(uint32_t files);
 uint32_t code_dump_files(void); /* the files that are open */
 
-void code_dump_add(const struct code_range *range, uint32_t files);
-void code_dump_move(const struct code_range *range, uint64_t from);
+void code_dump_add(const struct announced_code *range, uint32_t files);
+void code_dump_move(const struct announced_code *range, uint64_t from);
 
 /* code_dump_linux.c: makes perf notice the file. NULL: the system does not permit it. */
 void *code_dump_mark(int fd);

@@ -13,7 +13,7 @@ struct code_lines {
 	struct spoor_code_line line[]; /* `file` is never NULL; the texts follow the array */
 };
 
-struct code_range {
+struct announced_code {
 	uint64_t begin;
 	uint64_t size;
 	uint64_t id; /* unique in the process; not used again */

@@ -303,7 +303,7 @@ static int rundown_function(struct rundown *rundown, struct session *session)
  */
 static int rundown_generated(struct rundown *rundown, struct session *session)
 {
-	struct code_range range;
+	struct announced_code range;
 	int found = code_after(rundown->code_address, &range);
 
 	if (found <= 0) {

@@ -80,7 +80,7 @@ static char *counter_text(const char *text)
 	return copy;
 }
 
-static bool counter_tags_equal(const struct counter_series *series, const struct spoor_tag *tags,
+static bool counter_tags_equal(const struct registry_series *series, const struct spoor_tag *tags,
 	size_t count)
 {
 	if (series->tag_count != count)
@@ -111,7 +111,7 @@ static int counter_tags_check(const struct spoor_tag *tags, size_t count)
 }
 
 /* Copies the tags and their line, one block each. */
-static int counter_tags_copy(struct counter_series *series, const struct spoor_tag *tags,
+static int counter_tags_copy(struct registry_series *series, const struct spoor_tag *tags,
 	size_t count)
 {
 	size_t bytes = 1;
@@ -141,7 +141,7 @@ static int counter_tags_copy(struct counter_series *series, const struct spoor_t
 	return 0;
 }
 
-static void counter_series_release(struct counter_series *series)
+static void counter_series_release(struct registry_series *series)
 {
 	free(series->histogram);
 	free(series->tags);
@@ -149,7 +149,7 @@ static void counter_series_release(struct counter_series *series)
 	free(series);
 }
 
-void counter_series_free(struct counter_series *series)
+void counter_series_free(struct registry_series *series)
 {
 	/*
 	 * No memory to store the free index: it is not used again, and its place in the tables of
@@ -177,12 +177,12 @@ static void counter_meter_unref(struct counter_meter *meter)
 	free(meter);
 }
 
-void counter_instrument_ref(struct counter_instrument *instrument)
+void counter_instrument_ref(struct registry_instrument *instrument)
 {
 	instrument->refs++;
 }
 
-void counter_instrument_unref(struct counter_instrument *instrument)
+void counter_instrument_unref(struct registry_instrument *instrument)
 {
 	if (--instrument->refs > 0)
 		return;
@@ -194,10 +194,10 @@ void counter_instrument_unref(struct counter_instrument *instrument)
 }
 
 /* A new series at the end of the instrument's list. The lock is held. */
-static struct counter_series *counter_series_new(struct counter_instrument *instrument,
+static struct registry_series *counter_series_new(struct registry_instrument *instrument,
 	const struct spoor_tag *tags, size_t count)
 {
-	struct counter_series *series = aligned_alloc(64, (sizeof(*series) + 63) & ~(size_t)63);
+	struct registry_series *series = aligned_alloc(64, (sizeof(*series) + 63) & ~(size_t)63);
 
 	if (!series)
 		return NULL;
@@ -223,7 +223,7 @@ static struct counter_series *counter_series_new(struct counter_instrument *inst
 	series->instrument = instrument;
 	counter_instrument_ref(instrument);
 	instrument->series_count++;
-	struct counter_series **end = &instrument->series;
+	struct registry_series **end = &instrument->series;
 	while (*end)
 		end = &(*end)->next;
 	*end = series;
@@ -231,11 +231,11 @@ static struct counter_series *counter_series_new(struct counter_instrument *inst
 }
 
 /* Finds or makes the series with these tags. The lock is held. */
-static struct counter_series *counter_series_get(struct counter_instrument *instrument,
+static struct registry_series *counter_series_get(struct registry_instrument *instrument,
 	const struct spoor_tag *tags, size_t count)
 {
 	static const struct spoor_tag overflow_tag = { "otel.metric.overflow", "true" };
-	struct counter_series *series;
+	struct registry_series *series;
 
 	for (series = instrument->series; series; series = series->next)
 		if (counter_tags_equal(series, tags, count)) {
@@ -256,7 +256,7 @@ static struct counter_series *counter_series_get(struct counter_instrument *inst
 	return series;
 }
 
-static struct spoor_counter *counter_give(struct counter_series *series, int error)
+static struct spoor_counter *counter_give(struct registry_series *series, int error)
 {
 	if (series)
 		return &series->counter;
@@ -304,9 +304,9 @@ struct spoor_meter *spoor_meter_open(const char *name, const char *version)
 }
 
 /* Removes an instrument from its meter. The lock is held. */
-static void counter_instrument_close(struct counter_instrument *instrument)
+static void counter_instrument_close(struct registry_instrument *instrument)
 {
-	for (struct counter_instrument **at = &instrument->meter->instruments; *at;
+	for (struct registry_instrument **at = &instrument->meter->instruments; *at;
 		at = &(*at)->next)
 		if (*at == instrument) {
 			*at = instrument->next;
@@ -319,11 +319,11 @@ static void counter_instrument_close(struct counter_instrument *instrument)
 /*
  * Removes a series from its instrument, and the instrument with its last series. The lock is held.
  */
-static void counter_series_close(struct counter_series *series)
+static void counter_series_close(struct registry_series *series)
 {
-	struct counter_instrument *instrument = series->instrument;
+	struct registry_instrument *instrument = series->instrument;
 
-	for (struct counter_series **at = &instrument->series; *at; at = &(*at)->next)
+	for (struct registry_series **at = &instrument->series; *at; at = &(*at)->next)
 		if (*at == series) {
 			*at = series->next;
 			break;
@@ -358,7 +358,7 @@ void spoor_meter_close(struct spoor_meter *handle)
 			break;
 		}
 	while (meter->instruments) {
-		struct counter_instrument *instrument = meter->instruments;
+		struct registry_instrument *instrument = meter->instruments;
 		counter_instrument_ref(instrument);
 		while (instrument->series)
 			counter_series_close(instrument->series);
@@ -378,7 +378,7 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 {
 	struct counter_meter *meter = (struct counter_meter *)handle;
 	struct spoor_counter_options given = { 0 };
-	struct counter_instrument *instrument;
+	struct registry_instrument *instrument;
 
 	if (options)
 		memcpy(&given, options,
@@ -401,7 +401,7 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 			counter_registry_unlock();
 			return counter_give(NULL, ENOMEM);
 		}
-		*instrument = (struct counter_instrument){
+		*instrument = (struct registry_instrument){
 			.meter = meter,
 			.name = counter_text(name),
 			.unit = counter_text(given.unit),
@@ -414,7 +414,7 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 		};
 		meter->refs++;
 		if (instrument->name && instrument->unit && instrument->description) {
-			struct counter_instrument **end = &meter->instruments;
+			struct registry_instrument **end = &meter->instruments;
 			while (*end)
 				end = &(*end)->next;
 			*end = instrument;
@@ -422,7 +422,7 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 	}
 	/* Keeps the instrument if the next step fails: an instrument without a series is freed. */
 	counter_instrument_ref(instrument);
-	struct counter_series *series = NULL;
+	struct registry_series *series = NULL;
 	if (instrument->name && instrument->unit && instrument->description)
 		series = counter_series_get(instrument, given.tags, given.tag_count);
 	if (!series && !instrument->series)
@@ -442,21 +442,22 @@ struct spoor_counter *spoor_counter_tagged(struct spoor_counter *counter,
 	if (counter == &counter_nowhere)
 		return counter_give(NULL, ENOMEM);
 	counter_registry_lock();
-	struct counter_series *series =
-		counter_series_get(((struct counter_series *)counter)->instrument, tags, tag_count);
+	struct registry_series *series =
+		counter_series_get(((struct registry_series *)counter)->instrument, tags,
+			tag_count);
 	counter_registry_unlock();
 	return counter_give(series, ENOMEM);
 }
 
 void spoor_counter_close(struct spoor_counter *counter)
 {
-	struct counter_series *series = (struct counter_series *)counter;
+	struct registry_series *series = (struct registry_series *)counter;
 
 	if (!counter || counter == &counter_nowhere)
 		return;
 	counter_registry_lock();
 	if (--series->refs == 0) {
-		struct counter_instrument *instrument = series->instrument;
+		struct registry_instrument *instrument = series->instrument;
 		counter_instrument_ref(instrument);
 		counter_series_close(series);
 		if (instrument->closed)
@@ -474,7 +475,7 @@ void spoor_histogram_record(struct spoor_counter *counter, double value)
 		return;
 	if (__builtin_expect(stripe == 0, 0))
 		stripe = spoor_counter_stripe_take_();
-	struct counter_histogram *histogram = ((struct counter_series *)counter)->histogram;
+	struct counter_histogram *histogram = ((struct registry_series *)counter)->histogram;
 	if (histogram)
 		counter_histogram_record(histogram, stripe - 1, value);
 }

@@ -58,7 +58,7 @@ static void meter_provider_unref(struct meter_provider *provider)
 }
 
 static bool events_want(struct counter_consumer *consumer,
-	const struct counter_instrument *instrument)
+	const struct registry_instrument *instrument)
 {
 	return instrument->meter == ((struct events_session *)consumer)->provider->meter;
 }
@@ -67,7 +67,7 @@ static bool events_want(struct counter_consumer *consumer,
  * Tags as "name:value,name:value". A comma or colon inside a tag would make the reader reject all
  * tags.
  */
-static void events_metadata(struct outbuf *out, const struct counter_series *series)
+static void events_metadata(struct outbuf *out, const struct registry_series *series)
 {
 	char text[4096];
 	size_t length = 0;
@@ -90,8 +90,8 @@ static void events_reading(struct counter_consumer *consumer, const struct count
 	uint64_t elapsed_ns)
 {
 	struct events_session *session = (struct events_session *)consumer;
-	const struct counter_series *series = reading->series;
-	const struct counter_instrument *instrument = series->instrument;
+	const struct registry_series *series = reading->series;
+	const struct registry_instrument *instrument = series->instrument;
 	struct outbuf *out = &session->base.payload;
 	const char *shown = *instrument->description ? instrument->description : instrument->name;
 	float seconds = (float)((double)elapsed_ns / 1e9);

@@ -12,7 +12,7 @@ struct spoor_counter_listener {
 };
 
 static bool listener_wants(struct counter_consumer *consumer,
-	const struct counter_instrument *instrument)
+	const struct registry_instrument *instrument)
 {
 	return counter_filter_wants(((struct spoor_counter_listener *)consumer)->filter,
 		instrument);
@@ -22,8 +22,8 @@ static void listener_reading(struct counter_consumer *consumer,
 	const struct counter_reading *reading, uint64_t elapsed_ns)
 {
 	struct spoor_counter_listener *listener = (struct spoor_counter_listener *)consumer;
-	const struct counter_series *series = reading->series;
-	const struct counter_instrument *instrument = series->instrument;
+	const struct registry_series *series = reading->series;
+	const struct registry_instrument *instrument = series->instrument;
 	struct spoor_counter_value value = {
 		.size = sizeof(value),
 		.meter = instrument->meter->name,

@@ -138,7 +138,7 @@ static void metrics_error(struct metrics_session *session, struct spoor_event *e
 }
 
 /* The names of .NET's classes. */
-static const char *metrics_type(const struct counter_instrument *instrument)
+static const char *metrics_type(const struct registry_instrument *instrument)
 {
 	switch (instrument->kind) {
 	case SPOOR_COUNTER:
@@ -153,14 +153,14 @@ static const char *metrics_type(const struct counter_instrument *instrument)
 }
 
 static bool metrics_listens(const struct metrics_session *session,
-	const struct counter_instrument *instrument)
+	const struct registry_instrument *instrument)
 {
 	return (session->keywords & METRICS_VALUES) && session->filter &&
 	       counter_filter_wants(session->filter, instrument);
 }
 
 static void metrics_instrument(struct metrics_session *session, struct spoor_event *event,
-	const struct counter_instrument *instrument, uint32_t id)
+	const struct registry_instrument *instrument, uint32_t id)
 {
 	struct outbuf *out = metrics_begin(session);
 
@@ -180,7 +180,7 @@ static void metrics_instrument(struct metrics_session *session, struct spoor_eve
 }
 
 static bool metrics_wants(struct counter_consumer *consumer,
-	const struct counter_instrument *instrument)
+	const struct registry_instrument *instrument)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 
@@ -188,7 +188,7 @@ static bool metrics_wants(struct counter_consumer *consumer,
 }
 
 static void metrics_instrument_begin(struct counter_consumer *consumer,
-	const struct counter_instrument *instrument)
+	const struct registry_instrument *instrument)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 	bool listens = metrics_listens(session, instrument);
@@ -201,7 +201,7 @@ static void metrics_instrument_begin(struct counter_consumer *consumer,
 }
 
 static void metrics_instrument_end(struct counter_consumer *consumer,
-	const struct counter_instrument *instrument)
+	const struct registry_instrument *instrument)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 
@@ -243,7 +243,7 @@ static void metrics_pass_end(struct counter_consumer *consumer, uint64_t begin_n
 }
 
 /* Is this series within the limit that the tool has set? */
-static bool metrics_room(struct metrics_session *session, const struct counter_series *series)
+static bool metrics_room(struct metrics_session *session, const struct registry_series *series)
 {
 	uint32_t low = 0, high = session->shown_count;
 	bool histogram = series->histogram != NULL;
@@ -317,8 +317,8 @@ static void metrics_reading(struct counter_consumer *consumer,
 	const struct counter_reading *reading, uint64_t elapsed_ns)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
-	const struct counter_series *series = reading->series;
-	const struct counter_instrument *instrument = series->instrument;
+	const struct registry_series *series = reading->series;
+	const struct registry_instrument *instrument = series->instrument;
 	struct spoor_event *event;
 
 	(void)elapsed_ns;

@@ -29,7 +29,7 @@ struct counter_memory {
 	struct counter_slot *slot;
 	uint32_t slot_count;
 	/* instruments that were announced, sorted by id; each is a reference */
-	struct counter_instrument **announced;
+	struct registry_instrument **announced;
 	uint32_t announced_count;
 	uint32_t announced_capacity;
 };
@@ -43,12 +43,12 @@ static bool counter_thread_there;
 static uint64_t counter_generation;
 static struct counter_consumer *consumers;
 static struct counter_consumer *counter_current;
-static const struct counter_instrument *observing;
-static struct counter_series **pass_list;
+static const struct registry_instrument *observing;
+static struct registry_series **pass_list;
 static uint32_t pass_count;
 static uint32_t pass_capacity;
 static bool pass_runs;
-static struct counter_series *trash;
+static struct registry_series *trash;
 
 static uint64_t counter_now_ns(void)
 {
@@ -84,7 +84,7 @@ bool counter_thread_is_self(void)
 	return self;
 }
 
-bool counter_pass_keep(struct counter_series *series)
+bool counter_pass_keep(struct registry_series *series)
 {
 	if (!pass_runs)
 		return false;
@@ -93,7 +93,7 @@ bool counter_pass_keep(struct counter_series *series)
 	return true;
 }
 
-void counter_observe_wait(const struct counter_instrument *instrument)
+void counter_observe_wait(const struct registry_instrument *instrument)
 {
 	/* Called by `observe` itself, which is responsible for its own memory. */
 	if (counter_thread_there && pthread_equal(pthread_self(), counter_thread))
@@ -110,7 +110,7 @@ static bool counter_pattern_fits(const char *pattern, size_t length, const char 
 	return strncmp(pattern, name, length) == 0 && name[length] == '\0';
 }
 
-bool counter_filter_wants(const char *filter, const struct counter_instrument *instrument)
+bool counter_filter_wants(const char *filter, const struct registry_instrument *instrument)
 {
 	if (!filter)
 		return true;
@@ -143,13 +143,13 @@ static bool counter_pass_list(void)
 {
 	pass_count = 0;
 	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
-		for (struct counter_instrument *instrument = meter->instruments; instrument;
+		for (struct registry_instrument *instrument = meter->instruments; instrument;
 			instrument = instrument->next)
-			for (struct counter_series *series = instrument->series; series;
+			for (struct registry_series *series = instrument->series; series;
 				series = series->next) {
 				if (pass_count == pass_capacity) {
 					uint32_t capacity = pass_capacity ? pass_capacity * 2 : 256;
-					struct counter_series **grown =
+					struct registry_series **grown =
 						realloc(pass_list, capacity * sizeof(*grown));
 					if (!grown)
 						return false;
@@ -178,7 +178,7 @@ static uint32_t counter_announced_place(const struct counter_memory *memory, uin
 
 /* Adds an instrument to the announced ones; false: it was announced already, or no memory. */
 static bool counter_announced_add(struct counter_memory *memory,
-	struct counter_instrument *instrument)
+	struct registry_instrument *instrument)
 {
 	uint32_t place = counter_announced_place(memory, instrument->id);
 
@@ -187,7 +187,7 @@ static bool counter_announced_add(struct counter_memory *memory,
 	if (memory->announced_count == memory->announced_capacity) {
 		uint32_t capacity =
 			memory->announced_capacity ? memory->announced_capacity * 2 : 64;
-		struct counter_instrument **grown =
+		struct registry_instrument **grown =
 			realloc(memory->announced, capacity * sizeof(*grown));
 		if (!grown)
 			return false;
@@ -211,7 +211,7 @@ static void counter_announced_sweep(struct counter_consumer *consumer)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < memory->announced_count; i++) {
-		struct counter_instrument *instrument = memory->announced[i];
+		struct registry_instrument *instrument = memory->announced[i];
 		counter_registry_lock();
 		bool closed = instrument->closed;
 		counter_registry_unlock();
@@ -230,7 +230,7 @@ static void counter_announced_sweep(struct counter_consumer *consumer)
 
 /* The slot of a series, made when it is first seen; NULL: no memory. */
 static struct counter_slot *counter_slot_get(struct counter_memory *memory,
-	const struct counter_series *series)
+	const struct registry_series *series)
 {
 	if (series->index >= memory->slot_count) {
 		uint32_t count = series->index + 64;
@@ -255,7 +255,7 @@ static struct counter_slot *counter_slot_get(struct counter_memory *memory,
 	return slot;
 }
 
-static int64_t counter_sum(const struct counter_series *series)
+static int64_t counter_sum(const struct registry_series *series)
 {
 	uint64_t sum = 0;
 
@@ -265,7 +265,7 @@ static int64_t counter_sum(const struct counter_series *series)
 	return (int64_t)sum;
 }
 
-static double counter_gauge(const struct counter_series *series)
+static double counter_gauge(const struct registry_series *series)
 {
 	int64_t bits = __atomic_load_n(&series->counter.stripe[0].value, __ATOMIC_RELAXED);
 	double value;
@@ -275,7 +275,7 @@ static double counter_gauge(const struct counter_series *series)
 }
 
 /* Calls an observable instrument; NAN: it has no value, or was closed. */
-static double counter_observe(struct counter_instrument *instrument)
+static double counter_observe(struct registry_instrument *instrument)
 {
 	double value = NAN;
 
@@ -293,10 +293,10 @@ static double counter_observe(struct counter_instrument *instrument)
 	return value;
 }
 
-static void counter_read(const struct counter_series *series, struct counter_slot *slot,
+static void counter_read(const struct registry_series *series, struct counter_slot *slot,
 	struct counter_reading *ret_reading)
 {
-	struct counter_instrument *instrument = series->instrument;
+	struct registry_instrument *instrument = series->instrument;
 	struct counter_reading reading = { .series = series };
 
 	if (series->histogram) {
@@ -344,7 +344,7 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 	if (!first && consumer->pass_begin)
 		consumer->pass_begin(consumer, begin_ns, now_ns);
 	for (uint32_t i = 0; i < pass_count && !counter_consumer_gone(consumer); i++) {
-		struct counter_series *series = pass_list[i];
+		struct registry_series *series = pass_list[i];
 		struct counter_slot *slot;
 		struct counter_reading reading;
 
@@ -430,7 +430,7 @@ static struct counter_consumer *counter_consumer_retired(void)
 static void counter_trash_empty(void)
 {
 	while (trash) {
-		struct counter_series *series = trash;
+		struct registry_series *series = trash;
 		trash = series->next;
 		counter_instrument_unref(series->instrument);
 		counter_series_free(series);
@@ -515,12 +515,12 @@ static bool counter_baseline(struct counter_consumer *consumer)
 	struct counter_reading reading;
 
 	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
-		for (struct counter_instrument *instrument = meter->instruments; instrument;
+		for (struct registry_instrument *instrument = meter->instruments; instrument;
 			instrument = instrument->next) {
 			if (instrument->observe ||
 				(consumer->wants && !consumer->wants(consumer, instrument)))
 				continue;
-			for (struct counter_series *series = instrument->series; series;
+			for (struct registry_series *series = instrument->series; series;
 				series = series->next) {
 				struct counter_slot *slot =
 					counter_slot_get(consumer->memory, series);

@@ -54,12 +54,12 @@ struct counter_meter {
 	char *version;
 	uint32_t opened; /* how often it was opened and not closed */
 	uint32_t refs;   /* one while it is open, and one of each instrument */
-	struct counter_instrument *instruments;
+	struct registry_instrument *instruments;
 	void *provider; /* struct meter_provider of counter_fields.c */
 };
 
-struct counter_instrument {
-	struct counter_instrument *next;
+struct registry_instrument {
+	struct registry_instrument *next;
 	struct counter_meter *meter;
 	char *name;
 	char *unit;
@@ -70,17 +70,17 @@ struct counter_instrument {
 	uint32_t id; /* from 1 up; not used again */
 	uint32_t series_max;
 	uint32_t series_count;
-	struct counter_series *series;
-	struct counter_series *overflow;
+	struct registry_series *series;
+	struct registry_series *overflow;
 	/* of its open series, and of consumers to which it was announced */
 	uint32_t refs;
 	bool closed;
 };
 
-struct counter_series {
+struct registry_series {
 	struct spoor_counter counter; /* first: the public pointer points to this structure */
-	struct counter_series *next;
-	struct counter_instrument *instrument;
+	struct registry_series *next;
+	struct registry_instrument *instrument;
 	struct counter_histogram *histogram;
 	struct spoor_tag *tags; /* one block, with their texts */
 	uint32_t tag_count;
@@ -93,7 +93,7 @@ struct counter_series {
 
 /* One series in one interval. */
 struct counter_reading {
-	const struct counter_series *series;
+	const struct registry_series *series;
 	double value;
 	double delta;
 	bool has_value; /* an observable instrument has returned one */
@@ -119,13 +119,13 @@ struct counter_consumer {
 	uint64_t interval_ns;
 	/* Called with the lock held; must not call functions of the program. */
 	bool (*wants)(struct counter_consumer *consumer,
-		const struct counter_instrument *instrument);
+		const struct registry_instrument *instrument);
 	/* Called on the collecting thread, without the lock. All but `reading` may be NULL. */
 	void (*pass_begin)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
 	void (*instrument_begin)(struct counter_consumer *consumer,
-		const struct counter_instrument *instrument);
+		const struct registry_instrument *instrument);
 	void (*instrument_end)(struct counter_consumer *consumer,
-		const struct counter_instrument *instrument);
+		const struct registry_instrument *instrument);
 	void (*instruments_told)(struct counter_consumer *consumer);
 	void (*reading)(struct counter_consumer *consumer, const struct counter_reading *reading,
 		uint64_t elapsed_ns);
@@ -175,15 +175,15 @@ bool counter_thread_is_self(void);
  * A filter is a list of "*", "Prefix*", "Meter", "Meter\\Instrument", separated by commas,
  * semicolons or line ends. NULL: all.
  */
-bool counter_filter_wants(const char *filter, const struct counter_instrument *instrument);
+bool counter_filter_wants(const char *filter, const struct registry_instrument *instrument);
 
 /* For the registry itself: references, and what is freed with the last one. The lock is held. */
-void counter_instrument_ref(struct counter_instrument *instrument);
-void counter_instrument_unref(struct counter_instrument *instrument);
+void counter_instrument_ref(struct registry_instrument *instrument);
+void counter_instrument_unref(struct registry_instrument *instrument);
 /* True: a pass has the series on its list and frees it at its end. */
-bool counter_pass_keep(struct counter_series *series);
+bool counter_pass_keep(struct registry_series *series);
 /* Waits until `observe` of a closed instrument is not running; releases the lock meanwhile. */
-void counter_observe_wait(const struct counter_instrument *instrument);
+void counter_observe_wait(const struct registry_instrument *instrument);
 
 /*
  * counter_fields.c: a meter was opened or closed, and so is the provider with its name. Called
@@ -196,7 +196,7 @@ void counter_meter_closed(struct counter_meter *meter);
 uint32_t counter_series_limit(void);
 
 /* Frees a series that was removed from the registry. The lock is held. */
-void counter_series_free(struct counter_series *series);
+void counter_series_free(struct registry_series *series);
 
 /* counter_histogram.c */
 struct counter_histogram *counter_histogram_new(void);

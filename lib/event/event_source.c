@@ -19,7 +19,7 @@
 
 _Static_assert(sizeof(struct spoor_writer) <= 4096, "WriterBytes of managed/Spoor.Inject");
 
-struct kind {
+struct source_kind {
 	struct spoor_event event;
 	uint64_t hash;
 	char *name;
@@ -34,7 +34,7 @@ struct spoor_event_source {
 	struct spoor_provider provider;
 	char *name;
 	uint32_t kind_count;
-	struct kind *table[TABLE_ROOM]; /* atomic; open addressing */
+	struct source_kind *table[TABLE_ROOM]; /* atomic; open addressing */
 	/*
 	 * While loggers are open: hashes of names, levels and keywords whose first event was
 	 * registered; atomic, open addressing. NULL: none yet.
@@ -88,7 +88,7 @@ static void fields_free(const struct spoor_field *fields, uint32_t count)
 	free((void *)(uintptr_t)fields);
 }
 
-static void kind_free(struct kind *kind)
+static void kind_free(struct source_kind *kind)
 {
 	if (!kind)
 		return;
@@ -389,7 +389,7 @@ void spoor_write_struct_end(struct spoor_writer *writer)
 
 /* ---- Kinds ---- */
 
-static bool kind_is(const struct kind *kind, const struct spoor_writer *writer)
+static bool kind_is(const struct source_kind *kind, const struct spoor_writer *writer)
 {
 	if (kind->hash != writer->hash || kind->event.level != writer->level ||
 		kind->event.opcode != writer->opcode || kind->event.keywords != writer->keywords ||
@@ -403,20 +403,21 @@ static bool kind_is(const struct kind *kind, const struct spoor_writer *writer)
 }
 
 /* The place of the kind in the table, or the free place for it. */
-static struct kind **kind_find(struct spoor_event_source *source, const struct spoor_writer *writer)
+static struct source_kind **kind_find(struct spoor_event_source *source,
+	const struct spoor_writer *writer)
 {
 	uint32_t at = (uint32_t)(writer->hash >> 20) & (TABLE_ROOM - 1);
 
 	for (;; at = (at + 1) & (TABLE_ROOM - 1)) {
-		struct kind *kind = __atomic_load_n(&source->table[at], __ATOMIC_ACQUIRE);
+		struct source_kind *kind = __atomic_load_n(&source->table[at], __ATOMIC_ACQUIRE);
 		if (!kind || kind_is(kind, writer))
 			return &source->table[at];
 	}
 }
 
 /* Makes the fields of the list from *at to the end of the struct they are in. */
-static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor_field **ret_fields,
-	uint32_t *ret_count)
+static int fields_make(const struct source_kind *kind, uint32_t *at,
+	const struct spoor_field **ret_fields, uint32_t *ret_count)
 {
 	struct spoor_field *fields = calloc(kind->list_count + 1 - *at, sizeof(*fields));
 	uint32_t count = 0;
@@ -440,9 +441,9 @@ static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor
 }
 
 static int kind_make(struct spoor_event_source *source, const struct spoor_writer *writer,
-	struct kind **ret_kind)
+	struct source_kind **ret_kind)
 {
-	struct kind *kind = calloc(1, sizeof(*kind));
+	struct source_kind *kind = calloc(1, sizeof(*kind));
 	uint32_t at = 0;
 	int r = kind ? 0 : -ENOMEM;
 
@@ -488,8 +489,8 @@ int spoor_source_end(struct spoor_writer *writer)
 	bool is_new = false;
 
 	if (r == 0) {
-		struct kind **place = kind_find(source, writer);
-		struct kind *kind = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		struct source_kind **place = kind_find(source, writer);
+		struct source_kind *kind = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 		bool announcing = registry_is_announcing();
 		uint64_t hash =
 			announcing ? announced_hash(writer->name, writer->level, writer->keywords)

@@ -14,7 +14,7 @@
 
 #include "lib/event/provider.h"
 
-struct place {
+struct direct_place {
 	uint8_t *payload; /* of SPOOR_PAYLOAD_MAX bytes; NULL: not allocated yet */
 	uintptr_t frame;  /* of the event that is being written; 0: none */
 	uint64_t loggers;
@@ -23,7 +23,7 @@ struct place {
 };
 
 static pipe_log_function *log_function;
-static __thread struct place places[2];
+static __thread struct direct_place places[2];
 static __thread struct pipe_activity activity;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -42,7 +42,7 @@ void pipe_log_to(pipe_log_function *function)
 /* At the end of a thread. An event that is fired later allocates memory that is not freed. */
 static void places_free(void *memory)
 {
-	struct place *all = memory;
+	struct direct_place *all = memory;
 
 	for (int i = 0; i < 2; i++) {
 		free(all[i].payload);
@@ -55,7 +55,7 @@ static void key_make(void)
 	(void)pthread_key_create(&key, places_free);
 }
 
-static bool has_payload(struct place *place)
+static bool has_payload(struct direct_place *place)
 {
 	if (place->payload)
 		return true;
@@ -65,7 +65,7 @@ static bool has_payload(struct place *place)
 	return place->payload != NULL;
 }
 
-static bool is_in_use(struct place *place, uintptr_t frame)
+static bool is_in_use(struct direct_place *place, uintptr_t frame)
 {
 	if (place->frame && place->frame <= frame)
 		place->frame = 0;
@@ -77,7 +77,7 @@ static struct spoor_slot begin(struct spoor_event *event, uint64_t sessions, siz
 {
 	const uint64_t loggers = __atomic_load_n(&event->sessions, __ATOMIC_ACQUIRE) & sessions;
 	const struct spoor_slot none = { NULL, NULL };
-	struct place *place = &places[0];
+	struct direct_place *place = &places[0];
 
 	if (is_in_use(place, frame))
 		place = &places[1];
@@ -102,8 +102,8 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 
 void spoor_fire_logged(struct spoor_slot slot)
 {
-	struct place *place =
-		(struct place *)((uintptr_t)slot.front & ~(uintptr_t)SPOOR_SLOT_LOGGED);
+	struct direct_place *place =
+		(struct direct_place *)((uintptr_t)slot.front & ~(uintptr_t)SPOOR_SLOT_LOGGED);
 	pipe_log_function *function = __atomic_load_n(&log_function, __ATOMIC_ACQUIRE);
 
 	if (function)

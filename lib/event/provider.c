@@ -48,7 +48,7 @@ enum provider_flag {
 	PROVIDER_UNLOGGED = 1 << 1,
 };
 
-struct slot {
+struct provider_slot {
 	bool used;
 	uint64_t session_id;
 	const struct session_wants *wants;
@@ -66,7 +66,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t called;
 	struct node *nodes;
-	struct slot slots[SESSIONS_MAX];
+	struct provider_slot slots[SESSIONS_MAX];
 	void (*added)(void);             /* see registry_announce_to(); atomic */
 	bool (*refused)(uint32_t index); /* likewise */
 	struct change *first_change;
@@ -101,7 +101,7 @@ void registry_lock_reset(void)
 
 /* ---- Which events a session enables ---- */
 
-static bool slot_wants(const struct slot *slot, const struct spoor_event_info *info)
+static bool slot_wants(const struct provider_slot *slot, const struct spoor_event_info *info)
 {
 	if (!slot->used)
 		return false;
@@ -198,7 +198,7 @@ static void node_sum_up(struct node *node)
 }
 
 /* The union of what a slot enables of a provider; false: nothing. */
-static bool slot_sum_up(const struct slot *slot, const char *name, uint64_t *ret_keywords,
+static bool slot_sum_up(const struct provider_slot *slot, const char *name, uint64_t *ret_keywords,
 	uint32_t *ret_level, const char **ret_arguments)
 {
 	bool any = false;
@@ -636,7 +636,7 @@ int registry_session_set(uint32_t slot, uint64_t session_id, const struct sessio
 {
 	registry_lock();
 	registry.slots[slot] =
-		(struct slot){ .used = true, .session_id = session_id, .wants = wants };
+		(struct provider_slot){ .used = true, .session_id = session_id, .wants = wants };
 	for (struct node *node = registry.nodes; node; node = node->next) {
 		if (!node->provider)
 			continue;
@@ -656,7 +656,7 @@ int registry_session_set(uint32_t slot, uint64_t session_id, const struct sessio
 void registry_session_clear(uint32_t slot)
 {
 	registry_lock();
-	registry.slots[slot] = (struct slot){ .used = false };
+	registry.slots[slot] = (struct provider_slot){ .used = false };
 	for (struct node *node = registry.nodes; node; node = node->next) {
 		if (!node->provider)
 			continue;

@@ -34,7 +34,7 @@ enum counted_payload counted_payload_of(const struct event_entry *entry, enum co
 		       : COUNTED_PAYLOAD_SAME;
 }
 
-struct conversion {
+struct counted_conversion {
 	const uint8_t *at;
 	const uint8_t *end;
 	uint8_t *out;
@@ -43,14 +43,14 @@ struct conversion {
 	int error; /* sticky */
 };
 
-static bool has(struct conversion *c, size_t size)
+static bool has(struct counted_conversion *c, size_t size)
 {
 	if (!c->error && (size_t)(c->end - c->at) < size)
 		c->error = -EBADMSG;
 	return !c->error;
 }
 
-static void copy(struct conversion *c, size_t size)
+static void copy(struct counted_conversion *c, size_t size)
 {
 	if (!has(c, size))
 		return;
@@ -63,7 +63,7 @@ static void copy(struct conversion *c, size_t size)
 	c->at += size;
 }
 
-static uint16_t copy_u16(struct conversion *c)
+static uint16_t copy_u16(struct counted_conversion *c)
 {
 	uint16_t value = 0;
 
@@ -73,7 +73,7 @@ static uint16_t copy_u16(struct conversion *c)
 	return c->error ? 0 : value;
 }
 
-static void copy_text16(struct conversion *c)
+static void copy_text16(struct counted_conversion *c)
 {
 	size_t size = 0;
 
@@ -83,7 +83,7 @@ static void copy_text16(struct conversion *c)
 	copy(c, size);
 }
 
-static void convert_guid(struct conversion *c)
+static void convert_guid(struct counted_conversion *c)
 {
 	struct spoor_guid guid;
 
@@ -101,9 +101,11 @@ static void convert_guid(struct conversion *c)
 	c->at += sizeof(guid);
 }
 
-static void convert_fields(struct conversion *c, const struct spoor_field *fields, uint32_t count);
+static void convert_fields(struct counted_conversion *c, const struct spoor_field *fields,
+	uint32_t count);
 
-static void convert_one(struct conversion *c, const struct spoor_field *field, uint32_t type)
+static void convert_one(struct counted_conversion *c, const struct spoor_field *field,
+	uint32_t type)
 {
 	switch (type) {
 	case SPOOR_TYPE_STRUCT:
@@ -126,7 +128,8 @@ static void convert_one(struct conversion *c, const struct spoor_field *field, u
 	}
 }
 
-static void convert_fields(struct conversion *c, const struct spoor_field *fields, uint32_t count)
+static void convert_fields(struct counted_conversion *c, const struct spoor_field *fields,
+	uint32_t count)
 {
 	for (uint32_t i = 0; i < count && !c->error; i++) {
 		uint32_t type = fields[i].type & ELEMENT;
@@ -148,7 +151,8 @@ static void convert_fields(struct conversion *c, const struct spoor_field *field
 int counted_payload_convert(const struct event_entry *entry, enum counted_guids guids,
 	const uint8_t *payload, size_t payload_size, uint8_t *out, size_t room)
 {
-	struct conversion c = { payload, payload + payload_size, out, out + room, guids, 0 };
+	struct counted_conversion c = { payload, payload + payload_size, out, out + room, guids,
+		0 };
 
 	if (counted_payload_of(entry, guids) == COUNTED_PAYLOAD_BYTES) {
 		uint16_t size = (uint16_t)payload_size;

@@ -52,50 +52,50 @@ enum etw_format {
 	ETW_FORMAT_UTF8 = 35,
 };
 
-struct description {
+struct etw_description {
 	uint8_t type;
 	uint8_t format;
 };
 
-static struct description description_of(uint32_t type)
+static struct etw_description description_of(uint32_t type)
 {
 	switch (type) {
 	case SPOOR_TYPE_BOOLEAN:
-		return (struct description){ ETW_BOOL32, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_BOOL32, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_I8:
-		return (struct description){ ETW_I8, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_I8, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_U8:
-		return (struct description){ ETW_U8, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_U8, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_I16:
-		return (struct description){ ETW_I16, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_I16, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_U16:
-		return (struct description){ ETW_U16, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_U16, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_CHAR16:
-		return (struct description){ ETW_U16, ETW_FORMAT_STRING };
+		return (struct etw_description){ ETW_U16, ETW_FORMAT_STRING };
 	case SPOOR_TYPE_I32:
-		return (struct description){ ETW_I32, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_I32, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_U32:
-		return (struct description){ ETW_U32, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_U32, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_I64:
-		return (struct description){ ETW_I64, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_I64, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_F32:
-		return (struct description){ ETW_F32, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_F32, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_F64:
-		return (struct description){ ETW_F64, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_F64, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_TIME:
-		return (struct description){ ETW_FILETIME, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_FILETIME, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_POINTER:
-		return (struct description){ ETW_HEX64, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_HEX64, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_GUID:
-		return (struct description){ ETW_GUID, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_GUID, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_TEXT:
-		return (struct description){ ETW_COUNTED_TEXT, ETW_FORMAT_UTF8 };
+		return (struct etw_description){ ETW_COUNTED_TEXT, ETW_FORMAT_UTF8 };
 	case SPOOR_TYPE_TEXT16:
-		return (struct description){ ETW_TEXT16, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_TEXT16, ETW_FORMAT_DEFAULT };
 	case SPOOR_TYPE_U8 | SPOOR_TYPE_ARRAY:
-		return (struct description){ ETW_BINARY, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_BINARY, ETW_FORMAT_DEFAULT };
 	default: /* SPOOR_TYPE_U64 */
-		return (struct description){ ETW_U64, ETW_FORMAT_DEFAULT };
+		return (struct etw_description){ ETW_U64, ETW_FORMAT_DEFAULT };
 	}
 }
 
@@ -123,7 +123,7 @@ static int fields_put(struct outbuf *out, const struct spoor_field *fields, uint
 				return r;
 			continue;
 		}
-		struct description made = description_of(type);
+		struct etw_description made = description_of(type);
 		if (array && type != (SPOOR_TYPE_U8 | SPOOR_TYPE_ARRAY)) {
 			made = description_of(type & ELEMENT);
 			made.type |= ETW_TYPE_ARRAY;

@@ -16,49 +16,49 @@
 
 /* ---- Description ---- */
 
-struct kind {
+struct header_kind {
 	uint8_t encoding;
 	uint8_t format;
 };
 
-static struct kind kind_of(uint32_t type)
+static struct header_kind kind_of(uint32_t type)
 {
 	switch (type) {
 	case SPOOR_TYPE_BOOLEAN:
-		return (struct kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_BOOLEAN };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_BOOLEAN };
 	case SPOOR_TYPE_I8:
-		return (struct kind){ SPOOR_ENCODING_VALUE8, SPOOR_FORMAT_SIGNED };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE8, SPOOR_FORMAT_SIGNED };
 	case SPOOR_TYPE_U8:
-		return (struct kind){ SPOOR_ENCODING_VALUE8, SPOOR_FORMAT_DEFAULT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE8, SPOOR_FORMAT_DEFAULT };
 	case SPOOR_TYPE_I16:
-		return (struct kind){ SPOOR_ENCODING_VALUE16, SPOOR_FORMAT_SIGNED };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE16, SPOOR_FORMAT_SIGNED };
 	case SPOOR_TYPE_U16:
-		return (struct kind){ SPOOR_ENCODING_VALUE16, SPOOR_FORMAT_DEFAULT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE16, SPOOR_FORMAT_DEFAULT };
 	case SPOOR_TYPE_CHAR16:
-		return (struct kind){ SPOOR_ENCODING_VALUE16, SPOOR_FORMAT_TEXT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE16, SPOOR_FORMAT_TEXT };
 	case SPOOR_TYPE_I32:
-		return (struct kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_SIGNED };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_SIGNED };
 	case SPOOR_TYPE_U32:
-		return (struct kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_DEFAULT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_DEFAULT };
 	case SPOOR_TYPE_F32:
-		return (struct kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_FLOAT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE32, SPOOR_FORMAT_FLOAT };
 	case SPOOR_TYPE_I64:
-		return (struct kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_SIGNED };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_SIGNED };
 	case SPOOR_TYPE_F64:
-		return (struct kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_FLOAT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_FLOAT };
 	case SPOOR_TYPE_POINTER:
-		return (struct kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_HEX };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_HEX };
 	case SPOOR_TYPE_GUID:
-		return (struct kind){ SPOOR_ENCODING_VALUE128, SPOOR_FORMAT_UUID };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE128, SPOOR_FORMAT_UUID };
 	case SPOOR_TYPE_TEXT:
-		return (struct kind){ SPOOR_ENCODING_COUNTED_BYTES, SPOOR_FORMAT_TEXT };
+		return (struct header_kind){ SPOOR_ENCODING_COUNTED_BYTES, SPOOR_FORMAT_TEXT };
 	case SPOOR_TYPE_TEXT16:
-		return (struct kind){ SPOOR_ENCODING_ZERO_TEXT16, SPOOR_FORMAT_TEXT };
+		return (struct header_kind){ SPOOR_ENCODING_ZERO_TEXT16, SPOOR_FORMAT_TEXT };
 	case SPOOR_TYPE_U8 | SPOOR_TYPE_ARRAY:
 		/* also a blob: the same bytes as an array */
-		return (struct kind){ SPOOR_ENCODING_COUNTED_BYTES, SPOOR_FORMAT_BYTES };
+		return (struct header_kind){ SPOOR_ENCODING_COUNTED_BYTES, SPOOR_FORMAT_BYTES };
 	default: /* SPOOR_TYPE_U64, SPOOR_TYPE_TIME */
-		return (struct kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_DEFAULT };
+		return (struct header_kind){ SPOOR_ENCODING_VALUE64, SPOOR_FORMAT_DEFAULT };
 	}
 }
 
@@ -99,7 +99,7 @@ static int fields_put(struct outbuf *out, const struct spoor_field *fields, uint
 				return r;
 			continue;
 		}
-		struct kind kind = kind_of(type);
+		struct header_kind kind = kind_of(type);
 		if (array && type != (SPOOR_TYPE_U8 | SPOOR_TYPE_ARRAY)) {
 			kind = kind_of(type & ELEMENT);
 			kind.encoding |= SPOOR_ENCODING_ARRAY;

@@ -42,7 +42,7 @@ static const struct {
 #define WHICH_MAX    SPOOR_LOGGER_DTRACE
 _Static_assert(LOGGER_COUNT <= LOGGERS_MAX, "each logger has a slot");
 
-struct part {
+struct logger_part {
 	void *part; /* the logger's; NULL: not made yet, or `refused` */
 	bool was_on;
 	bool refused; /* atomic: no memory, or its tools cannot have this event */
@@ -53,7 +53,7 @@ struct logger {
 	bool was_opened;
 	uint32_t seen; /* entries below this index have a part */
 	/* by the entry's index; atomic */
-	struct part *chunks[REGISTRY_EVENTS_MAX / PART_CHUNK];
+	struct logger_part *chunks[REGISTRY_EVENTS_MAX / PART_CHUNK];
 };
 
 static struct {
@@ -174,9 +174,10 @@ static const struct logger_names *names_of(const struct event_entry *entry)
 
 /* ---- Parts ---- */
 
-static struct part *part_of(struct logger *logger, uint32_t index)
+static struct logger_part *part_of(struct logger *logger, uint32_t index)
 {
-	struct part *chunk = __atomic_load_n(&logger->chunks[index / PART_CHUNK], __ATOMIC_ACQUIRE);
+	struct logger_part *chunk =
+		__atomic_load_n(&logger->chunks[index / PART_CHUNK], __ATOMIC_ACQUIRE);
 
 	return chunk ? &chunk[index % PART_CHUNK] : NULL;
 }
@@ -188,7 +189,7 @@ static void part_add(size_t i, const struct event_entry *entry)
 	uint32_t index = entry->index;
 
 	if (!logger->chunks[index / PART_CHUNK]) {
-		struct part *chunk = calloc(PART_CHUNK, sizeof(*chunk));
+		struct logger_part *chunk = calloc(PART_CHUNK, sizeof(*chunk));
 		if (!chunk)
 			return;
 		__atomic_store_n(&logger->chunks[index / PART_CHUNK], chunk, __ATOMIC_RELEASE);
@@ -203,7 +204,7 @@ static bool is_refused(uint32_t index)
 {
 	for (size_t i = 0; i < LOGGER_COUNT; i++) {
 		struct logger *logger = &loggers.loggers[i];
-		const struct part *part = is_open(logger) ? part_of(logger, index) : NULL;
+		const struct logger_part *part = is_open(logger) ? part_of(logger, index) : NULL;
 		if (part && __atomic_load_n(&part->refused, __ATOMIC_RELAXED))
 			return true;
 	}
@@ -214,7 +215,7 @@ static bool is_on(uint32_t slot, const struct event_entry *entry)
 {
 	size_t i = slot - SESSIONS_MAX;
 	struct logger *logger = &loggers.loggers[i];
-	const struct part *part = is_open(logger) ? part_of(logger, entry->index) : NULL;
+	const struct logger_part *part = is_open(logger) ? part_of(logger, entry->index) : NULL;
 	const void *own = part ? __atomic_load_n(&part->part, __ATOMIC_ACQUIRE) : NULL;
 
 	return own && all[i].ops->is_on(own);
@@ -247,7 +248,7 @@ static void loggers_look(bool always)
 				part_add(i, entry);
 		}
 		for (uint32_t index = 1; index < logger->seen; index++) {
-			struct part *part = part_of(logger, index);
+			struct logger_part *part = part_of(logger, index);
 			bool on = part && part->part && all[i].ops->is_on(part->part);
 			any = any || on;
 			if (!part || part->was_on == on)
@@ -307,7 +308,7 @@ static void loggers_log(const struct event_entry *entry, uint64_t slots, const u
 
 	for (; slots; slots &= slots - 1) {
 		size_t i = (size_t)__builtin_ctzll(slots) - SESSIONS_MAX;
-		const struct part *part = part_of(&loggers.loggers[i], entry->index);
+		const struct logger_part *part = part_of(&loggers.loggers[i], entry->index);
 		void *own = part ? __atomic_load_n(&part->part, __ATOMIC_ACQUIRE) : NULL;
 		if (own)
 			all[i].ops->fire(own, entry, payload, payload_size);
@@ -323,7 +324,7 @@ static void parts_off(size_t i)
 	struct logger *logger = &loggers.loggers[i];
 
 	for (uint32_t index = 1; index < logger->seen; index++) {
-		struct part *part = part_of(logger, index);
+		struct logger_part *part = part_of(logger, index);
 		if (!part)
 			continue;
 		part->was_on = false;

@@ -44,10 +44,10 @@ static struct {
 	void (*after_fork_parent)(sigset_t *restore);
 	void (*after_fork_child)(sigset_t *restore);
 	sigset_t signals; /* of the thread that forks */
-	struct tracepoint *first;
+	struct ust_tracepoint *first;
 } ust;
 
-struct tracepoint {
+struct ust_tracepoint {
 	struct lttng_tracepoint site;
 	struct lttng_tracepoint *site_pointer;
 	struct lttng_registered *registered; /* NULL: not now */
@@ -60,7 +60,7 @@ struct tracepoint {
 	char uri[96];
 	const char *uri_pointer;
 	struct lttng_old *old; /* NULL: of 2.13 or later */
-	struct tracepoint *next;
+	struct ust_tracepoint *next;
 };
 
 struct fired {
@@ -117,7 +117,7 @@ static int load(void)
 }
 #endif
 
-static bool tracepoint_register(struct tracepoint *tracepoint)
+static bool tracepoint_register(struct ust_tracepoint *tracepoint)
 {
 	if (tracepoint->old)
 		return lttng_old_register(tracepoint->old);
@@ -135,14 +135,14 @@ static int lttng_open(void)
 {
 	int r = ust.loaded ? 0 : load();
 
-	for (struct tracepoint *each = ust.first; r == 0 && each; each = each->next)
+	for (struct ust_tracepoint *each = ust.first; r == 0 && each; each = each->next)
 		(void)tracepoint_register(each);
 	return r;
 }
 
 static void lttng_close(void)
 {
-	for (struct tracepoint *each = ust.first; each; each = each->next) {
+	for (struct ust_tracepoint *each = ust.first; each; each = each->next) {
 		if (each->old)
 			lttng_old_unregister(each->old);
 		if (!each->registered)
@@ -238,7 +238,7 @@ static void probe_call(void *data, const struct fired *fired)
 
 static bool lttng_is_on(const void *part)
 {
-	const struct tracepoint *tracepoint = part;
+	const struct ust_tracepoint *tracepoint = part;
 
 	if (__builtin_expect(tracepoint->old != NULL, 0))
 		return lttng_old_is_on(tracepoint->old);
@@ -248,7 +248,7 @@ static bool lttng_is_on(const void *part)
 static void lttng_fire(void *part, const struct event_entry *entry, const uint8_t *payload,
 	size_t payload_size)
 {
-	struct tracepoint *tracepoint = part;
+	struct ust_tracepoint *tracepoint = part;
 	const struct fired fired = { entry, payload, payload_size };
 
 	if (__builtin_expect(tracepoint->old != NULL, 0)) {
@@ -279,7 +279,7 @@ static int log_level_of(uint32_t level)
 static void *lttng_add(const struct event_entry *entry, const struct logger_names *names)
 {
 	static int reference;
-	struct tracepoint *made = calloc(1, sizeof(*made));
+	struct ust_tracepoint *made = calloc(1, sizeof(*made));
 	size_t field_count = 0;
 	const struct lttng_field *const *fields = NULL;
 

@@ -145,7 +145,7 @@ struct lttng_enabled {
 		struct lttng_probe_context *context, void *filter_context); /* 0: accepted */
 };
 
-struct lttng_session {
+struct lttng_abi_session {
 	uint32_t struct_size;
 	void *private;
 	int active;
@@ -157,7 +157,7 @@ struct lttng_channel_common {
 	uint32_t type;
 	void *child;
 	int enabled;
-	struct lttng_session *session;
+	struct lttng_abi_session *session;
 };
 
 struct lttng_buffer_context {

@@ -79,13 +79,13 @@ static const struct lttng_type_common *type_of(uint32_t type)
 	}
 }
 
-struct description {
+struct lttng_description {
 	struct lttng_field *fields[LTTNG_FIELDS_MAX];
 	size_t count;
 	int error;
 };
 
-static bool name_is_taken(const struct description *to, const char *name)
+static bool name_is_taken(const struct lttng_description *to, const char *name)
 {
 	for (size_t i = 0; i < to->count; i++)
 		if (strcmp(to->fields[i]->name, name) == 0)
@@ -94,7 +94,7 @@ static bool name_is_taken(const struct description *to, const char *name)
 }
 
 /* Letters, digits and '_': babeltrace reads no trace that has other names, nor equal ones. */
-static void field_add(struct description *to, const char *prefix, const char *name,
+static void field_add(struct lttng_description *to, const char *prefix, const char *name,
 	const char *suffix, const struct lttng_type_common *type, bool no_filter)
 {
 	struct lttng_field *field = calloc(1, sizeof(*field));
@@ -121,7 +121,7 @@ static void field_add(struct description *to, const char *prefix, const char *na
 	to->fields[to->count++] = field;
 }
 
-static void sequence_add(struct description *to, const char *prefix, const char *name,
+static void sequence_add(struct lttng_description *to, const char *prefix, const char *name,
 	const struct lttng_type_common *element, const struct lttng_integer *length, bool no_filter)
 {
 	struct lttng_sequence *type = calloc(1, sizeof(*type));
@@ -139,7 +139,8 @@ static void sequence_add(struct description *to, const char *prefix, const char 
 	field_add(to, prefix, name, "", &type->parent, no_filter);
 }
 
-static void array_add(struct description *to, const char *prefix, const char *name, uint32_t type)
+static void array_add(struct lttng_description *to, const char *prefix, const char *name,
+	uint32_t type)
 {
 	switch (type) {
 	case SPOOR_TYPE_STRUCT:
@@ -164,8 +165,8 @@ static void array_add(struct description *to, const char *prefix, const char *na
 	}
 }
 
-static void fields_add(struct description *to, const char *prefix, const struct spoor_field *fields,
-	uint32_t count)
+static void fields_add(struct lttng_description *to, const char *prefix,
+	const struct spoor_field *fields, uint32_t count)
 {
 	char inner[512];
 
@@ -186,7 +187,7 @@ static void fields_add(struct description *to, const char *prefix, const struct 
 int lttng_fields_make(const struct event_entry *entry, const struct lttng_field *const **ret_fields,
 	size_t *ret_count)
 {
-	struct description to = { .count = 0 };
+	struct lttng_description to = { .count = 0 };
 
 	fields_add(&to, "", entry->info.fields, entry->info.field_count);
 	size_t size = sizeof(to.fields[0]) * (to.count + 1);
@@ -231,18 +232,18 @@ static inline __attribute__((always_inline)) void emit(struct output *to, const 
 	to->size += size;
 }
 
-struct input {
+struct lttng_input {
 	const uint8_t *at;
 	const uint8_t *end;
 };
 
-static inline size_t left(const struct input *in)
+static inline size_t left(const struct lttng_input *in)
 {
 	return (size_t)(in->end - in->at);
 }
 
 /* Reads a 16-bit number; false: the payload ends. */
-static inline bool take_u16(struct input *in, uint16_t *ret_value)
+static inline bool take_u16(struct lttng_input *in, uint16_t *ret_value)
 {
 	if (left(in) < 2)
 		return false;
@@ -252,7 +253,8 @@ static inline bool take_u16(struct input *in, uint16_t *ret_value)
 }
 
 /* Without its final zero. */
-static inline __attribute__((always_inline)) bool text_put(struct input *in, struct output *to)
+static inline __attribute__((always_inline)) bool text_put(struct lttng_input *in,
+	struct output *to)
 {
 	uint16_t length;
 
@@ -265,7 +267,7 @@ static inline __attribute__((always_inline)) bool text_put(struct input *in, str
 }
 
 /* Does the input begin with a text whose first zero byte is its last one? */
-static inline bool text_is_whole(const struct input *in)
+static inline bool text_is_whole(const struct lttng_input *in)
 {
 	uint16_t length;
 
@@ -275,7 +277,7 @@ static inline bool text_is_whole(const struct input *in)
 	return left(in) >= length + 3u && memchr(in->at + 2, 0, length + 1u) == in->at + 2 + length;
 }
 
-static bool text16_put(struct input *in, struct output *to)
+static bool text16_put(struct lttng_input *in, struct output *to)
 {
 	char utf8[512];
 	const uint8_t *start = in->at;
@@ -298,10 +300,10 @@ static bool text16_put(struct input *in, struct output *to)
 	return true;
 }
 
-static bool step_skip(const struct plan_step *step, struct input *in);
+static bool step_skip(const struct plan_step *step, struct lttng_input *in);
 
 /* Walks over the elements of an array of structs. */
-static bool structs_skip(const struct plan_step *step, uint16_t count, struct input *in)
+static bool structs_skip(const struct plan_step *step, uint16_t count, struct lttng_input *in)
 {
 	for (uint16_t i = 0; i < count; i++)
 		for (uint32_t k = 1; k <= step->size; k++) {
@@ -313,7 +315,7 @@ static bool structs_skip(const struct plan_step *step, uint16_t count, struct in
 	return true;
 }
 
-static bool step_put(const struct plan_step *step, struct input *in, struct output *to)
+static bool step_put(const struct plan_step *step, struct lttng_input *in, struct output *to)
 {
 	uint16_t count;
 
@@ -381,7 +383,7 @@ static bool step_put(const struct plan_step *step, struct input *in, struct outp
 	}
 }
 
-static bool step_skip(const struct plan_step *step, struct input *in)
+static bool step_skip(const struct plan_step *step, struct lttng_input *in)
 {
 	struct output nowhere = { .size = 0 };
 
@@ -391,7 +393,7 @@ static bool step_skip(const struct plan_step *step, struct input *in)
 static int record_put(const struct event_entry *entry, const uint8_t *payload, size_t payload_size,
 	struct output *to)
 {
-	struct input in = { payload, payload + payload_size };
+	struct lttng_input in = { payload, payload + payload_size };
 
 	for (uint32_t i = 0; i < entry->plan_count; i++) {
 		const struct plan_step *step = &entry->plan[i];

@@ -10,13 +10,13 @@
 
 #define TEXT16_BYTES 1024u /* of a converted text; the rest is cut */
 
-struct json {
+struct json_output {
 	char *at;
 	const char *end; /* the last byte is for the zero */
 	int error;       /* sticky */
 };
 
-static void put(struct json *to, const char *text, size_t size)
+static void put(struct json_output *to, const char *text, size_t size)
 {
 	if (!to->error && (size_t)(to->end - to->at) <= size)
 		to->error = -E2BIG;
@@ -26,12 +26,12 @@ static void put(struct json *to, const char *text, size_t size)
 	to->at += size;
 }
 
-static void put_char(struct json *to, char c)
+static void put_char(struct json_output *to, char c)
 {
 	put(to, &c, 1);
 }
 
-static void put_number(struct json *to, uint64_t number, unsigned base)
+static void put_number(struct json_output *to, uint64_t number, unsigned base)
 {
 	char digits[24];
 	size_t at = sizeof(digits);
@@ -43,7 +43,7 @@ static void put_number(struct json *to, uint64_t number, unsigned base)
 	put(to, digits + at, sizeof(digits) - at);
 }
 
-static void put_text(struct json *to, const char *text, size_t size)
+static void put_text(struct json_output *to, const char *text, size_t size)
 {
 	put_char(to, '"');
 	for (size_t i = 0; i < size; i++) {
@@ -60,7 +60,7 @@ static void put_text(struct json *to, const char *text, size_t size)
 	put_char(to, '"');
 }
 
-static void put_hex(struct json *to, const uint8_t *bytes, size_t size)
+static void put_hex(struct json_output *to, const uint8_t *bytes, size_t size)
 {
 	put_char(to, '"');
 	for (size_t i = 0; i < size; i++) {
@@ -70,7 +70,7 @@ static void put_hex(struct json *to, const uint8_t *bytes, size_t size)
 	put_char(to, '"');
 }
 
-static void put_double(struct json *to, double value)
+static void put_double(struct json_output *to, double value)
 {
 	char text[40];
 
@@ -82,10 +82,10 @@ static void put_double(struct json *to, double value)
 	put(to, text, size > 0 && (size_t)size < sizeof(text) ? (size_t)size : 0);
 }
 
-static void put_value(struct json *to, const struct spoor_value *value);
+static void put_value(struct json_output *to, const struct spoor_value *value);
 
 /* Members with their names, or elements. */
-static void put_parts(struct json *to, const struct spoor_value *value)
+static void put_parts(struct json_output *to, const struct spoor_value *value)
 {
 	struct spoor_value part;
 	size_t position = 0, offset = 0;
@@ -109,7 +109,7 @@ static void put_parts(struct json *to, const struct spoor_value *value)
 		to->error = r;
 }
 
-static void put_value(struct json *to, const struct spoor_value *value)
+static void put_value(struct json_output *to, const struct spoor_value *value)
 {
 	char text[TEXT16_BYTES];
 
@@ -172,7 +172,7 @@ int payload_json_put(const struct event_entry *entry, const uint8_t *payload, si
 		.info = &entry->info,
 		.payload = payload,
 		.payload_size = payload_size };
-	struct json to = { out, out + room, 0 };
+	struct json_output to = { out, out + room, 0 };
 	struct spoor_value value;
 	size_t position = 0;
 	bool first = true;

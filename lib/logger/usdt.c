@@ -28,7 +28,7 @@
 /* ---- Making probes ---- */
 
 struct usdt_part {
-	struct usdt_probe usdt;
+	struct usdt_image_probe usdt;
 	unsigned argument_count;
 	struct usdt_part *next;
 };
@@ -36,13 +36,13 @@ struct usdt_part {
 /* Parts are never freed, because a thread may be inside fire(); the list is for leak checkers. */
 static struct usdt_part *first_part;
 
-struct operands {
+struct usdt_operand_list {
 	char text[USDT_ARGUMENTS_MAX + 1];
 	size_t length;
 	unsigned count;
 };
 
-static void operand_add(struct operands *to, int size)
+static void operand_add(struct usdt_operand_list *to, int size)
 {
 	if (to->count == ARGUMENTS_MAX)
 		return;
@@ -54,7 +54,8 @@ static void operand_add(struct operands *to, int size)
 }
 _Static_assert(USDT_ARGUMENTS_MAX >= ARGUMENTS_MAX * 24, "room for all operands");
 
-static void operands_add(struct operands *to, const struct spoor_field *fields, uint32_t count)
+static void operands_add(struct usdt_operand_list *to, const struct spoor_field *fields,
+	uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t type = fields[i].type;
@@ -87,7 +88,7 @@ static void operands_add(struct operands *to, const struct spoor_field *fields, 
 
 static void *usdt_add(const struct event_entry *entry, const struct logger_names *names)
 {
-	struct operands operands = { .length = 0 };
+	struct usdt_operand_list operands = { .length = 0 };
 	struct usdt_part *own = malloc(sizeof(*own));
 	char provider[USDT_NAME_MAX + 1];
 	size_t length = strlen(names->provider);
@@ -122,7 +123,7 @@ static bool usdt_is_on(const void *part)
 
 /* ---- Firing ---- */
 
-struct arguments {
+struct usdt_argument_list {
 	uint64_t values[ARGUMENTS_MAX];
 	unsigned count;
 	unsigned text_count;
@@ -131,13 +132,13 @@ struct arguments {
 	char converted[CONVERTED_BYTES];
 };
 
-static void argument_add(struct arguments *to, uint64_t value)
+static void argument_add(struct usdt_argument_list *to, uint64_t value)
 {
 	if (to->count < ARGUMENTS_MAX)
 		to->values[to->count++] = value;
 }
 
-static const char *converted(struct arguments *to, const void *text, size_t size)
+static const char *converted(struct usdt_argument_list *to, const void *text, size_t size)
 {
 	size_t room = CONVERTED_BYTES - to->converted_size;
 	char *at = to->converted + to->converted_size;
@@ -148,7 +149,7 @@ static const char *converted(struct arguments *to, const void *text, size_t size
 	return at;
 }
 
-static void texts_add(struct arguments *to, const struct spoor_value *array)
+static void texts_add(struct usdt_argument_list *to, const struct spoor_value *array)
 {
 	struct spoor_value value;
 	size_t position = 0;
@@ -165,7 +166,7 @@ static void texts_add(struct arguments *to, const struct spoor_value *array)
 	argument_add(to, (uintptr_t)&to->texts[first < TEXTS_MAX ? first : 0]);
 }
 
-static void value_add(struct arguments *to, const struct spoor_value *value)
+static void value_add(struct usdt_argument_list *to, const struct spoor_value *value)
 {
 	struct spoor_value member;
 	size_t position = 0;
@@ -215,7 +216,7 @@ static void usdt_fire(void *part, const struct event_entry *entry, const uint8_t
 	size_t payload_size)
 {
 	const struct usdt_part *own = part;
-	struct arguments arguments;
+	struct usdt_argument_list arguments;
 	struct spoor_event_view event = { .size = sizeof(event),
 		.info = &entry->info,
 		.payload = payload,

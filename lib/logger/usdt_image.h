@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct usdt_probe {
+struct usdt_image_probe {
 	/*
 	 * Executes the probe. Its arguments are in memory, as usdt_operand() says. Firing path.
 	 */
@@ -34,7 +34,7 @@ void usdt_images_close(void);
 #define USDT_NAME_MAX      255u
 #define USDT_ARGUMENTS_MAX 2000u
 int usdt_probe_make(const char *provider, const char *name, const char *arguments,
-	struct usdt_probe *ret_probe);
+	struct usdt_image_probe *ret_probe);
 
 /* In the child of fork(), which has the parent's images: forgets them. */
 void usdt_images_child(void);

@@ -32,7 +32,7 @@
 #define NOTE_TYPE   3u
 #define HEADER_ROOM 2048u
 
-enum section {
+enum usdt_elf_section {
 	SECTION_NONE,
 	SECTION_BUILD_ID,
 	SECTION_BASE,
@@ -60,7 +60,7 @@ struct headers {
 };
 _Static_assert(sizeof(struct headers) <= HEADER_ROOM, "in the first page");
 
-struct image {
+struct usdt_elf {
 	int fd;
 	uint32_t probe_count;
 	uint64_t text_at;
@@ -73,8 +73,8 @@ struct image {
 
 #define IMAGES_MAX 512u /* REGISTRY_EVENTS_MAX events have so many */
 
-static struct image image = { .fd = -1 }; /* the newest */
-static unsigned file_count;               /* files that were made */
+static struct usdt_elf image = { .fd = -1 }; /* the newest */
+static unsigned file_count;                  /* files that were made */
 static int fds[IMAGES_MAX];
 static unsigned fd_count;
 
@@ -124,7 +124,7 @@ static int write_all(int fd, const void *data, size_t size, uint64_t offset)
 	return 0;
 }
 
-static void section_set(struct headers *headers, enum section which, const char *name,
+static void section_set(struct headers *headers, enum usdt_elf_section which, const char *name,
 	uint32_t type, uint64_t flags, uint64_t at, uint64_t size, uint64_t align)
 {
 	size_t used = 1;
@@ -144,7 +144,7 @@ static void section_set(struct headers *headers, enum section which, const char 
 	};
 }
 
-static void headers_make(struct headers *headers, const struct image *made)
+static void headers_make(struct headers *headers, const struct usdt_elf *made)
 {
 	uint64_t text_size = PROBES_MAX * STUB_BYTES;
 	uint64_t probes_size = PROBES_MAX * sizeof(uint16_t);
@@ -209,7 +209,7 @@ static uint64_t pages(uint64_t size)
 	return (size + page - 1) / page * page;
 }
 
-static int image_fill(struct image *made)
+static int image_fill(struct usdt_elf *made)
 {
 	struct headers headers;
 	uint8_t stubs[PROBES_MAX * STUB_BYTES];
@@ -254,7 +254,7 @@ static int file_make(void)
 
 static int image_make(void)
 {
-	struct image made = { .fd = file_make() };
+	struct usdt_elf made = { .fd = file_make() };
 
 	if (made.fd < 0)
 		return made.fd;
@@ -299,7 +299,7 @@ static uint8_t *text_put(uint8_t *at, const char *text)
 }
 
 int usdt_probe_make(const char *provider, const char *name, const char *arguments,
-	struct usdt_probe *ret_probe)
+	struct usdt_image_probe *ret_probe)
 {
 	uint8_t note[sizeof(Elf64_Nhdr) + 8 + 24 + 2 * (USDT_NAME_MAX + 1) + USDT_ARGUMENTS_MAX +
 		     8];

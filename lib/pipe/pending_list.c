@@ -17,19 +17,19 @@ void pending_list_add(struct pending_list *list, struct thread_state *state)
 		return;
 	if (list->count == list->room) {
 		uint32_t room = list->room ? list->room * 2 : 64;
-		struct pending *items = realloc(list->items, room * sizeof(*items));
+		struct pending_thread *items = realloc(list->items, room * sizeof(*items));
 		if (!items)
 			return;
 		list->items = items;
 		list->room = room;
 	}
-	list->items[list->count++] = (struct pending){ first, state };
+	list->items[list->count++] = (struct pending_thread){ first, state };
 }
 
 static int by_first_stamp(const void *a, const void *b)
 {
-	uint64_t x = ((const struct pending *)a)->first_stamp;
-	uint64_t y = ((const struct pending *)b)->first_stamp;
+	uint64_t x = ((const struct pending_thread *)a)->first_stamp;
+	uint64_t y = ((const struct pending_thread *)b)->first_stamp;
 
 	return x < y ? -1 : x > y;
 }

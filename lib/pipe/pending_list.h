@@ -9,13 +9,13 @@
 
 #include "lib/event/thread_ring.h"
 
-struct pending {
+struct pending_thread {
 	uint64_t first_stamp;
 	struct thread_state *state;
 };
 
 struct pending_list {
-	struct pending *items;
+	struct pending_thread *items;
 	uint32_t count;
 	uint32_t room;
 };

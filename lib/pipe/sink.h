@@ -48,7 +48,7 @@ enum sink_turn_flag {
 /* A result of sink_ops.turn(). */
 #define SINK_FLUSHING INT_MAX
 
-struct sink_ops {
+struct session_sink_ops {
 	const char *name;
 	/*
 	 * Called first, on the thread that starts the session: may wait for a disk. An error makes
@@ -113,7 +113,7 @@ struct sink_ops {
 };
 
 struct sink {
-	const struct sink_ops *ops;
+	const struct session_sink_ops *ops;
 };
 
 #endif

@@ -15,11 +15,11 @@
 #define SLEEP_NS UINT64_C(100000000)
 #define SECOND   UINT64_C(1000000000)
 
-struct post {
+struct direct_post {
 	void (*function)(void *context);
 	void *context;
 	bool *done; /* NULL: no thread waits */
-	struct post *next;
+	struct direct_post *next;
 };
 
 static struct {
@@ -28,8 +28,8 @@ static struct {
 	pthread_t thread;
 	bool running; /* atomic */
 	bool ends;
-	struct post *first;
-	struct post **last;
+	struct direct_post *first;
+	struct direct_post **last;
 	struct loop_timer *timers; /* of the loop thread */
 } loop = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -79,7 +79,7 @@ static void *run(void *context)
 	(void)context;
 	pthread_mutex_lock(&loop.lock);
 	while (!loop.ends || loop.first) {
-		struct post *post = loop.first;
+		struct direct_post *post = loop.first;
 		if (post) {
 			loop.first = post->next;
 			if (!loop.first)
@@ -158,12 +158,12 @@ void loop_timer_clear(struct loop_timer *timer)
 
 static int post(void (*function)(void *context), void *context, bool *done)
 {
-	struct post *made = calloc(1, sizeof(*made));
+	struct direct_post *made = calloc(1, sizeof(*made));
 	int r = made ? 0 : -ENOMEM;
 
 	if (r)
 		return r;
-	*made = (struct post){ function, context, done, NULL };
+	*made = (struct direct_post){ function, context, done, NULL };
 	pthread_mutex_lock(&loop.lock);
 	if (loop_running()) {
 		*loop.last = made;

@@ -22,11 +22,11 @@
 #define PLAN_MAX     4096u
 #define METADATA_MAX 65536u
 
-struct kind {
+struct recover_kind {
 	struct event_entry entry;
 };
 
-struct found {
+struct recover_found {
 	uint64_t time_ns;
 	/* of the ring and of the record in it: keeps the order of records with the same time */
 	uint64_t order;
@@ -40,14 +40,14 @@ struct recovery {
 	uint64_t file_size;
 	struct recover_head head;
 	uint8_t *metadata;
-	struct kind *kinds; /* in the order of the log */
+	struct recover_kind *kinds; /* in the order of the log */
 	uint32_t kind_count;
 	uint32_t *by_index; /* entry index -> index in `kinds` + 1 */
 	uint32_t index_room;
 	uint8_t **rings;
 	uint64_t *thread_ids;
 	uint32_t ring_count;
-	struct found *found;
+	struct recover_found *found;
 	size_t found_count;
 	size_t found_room;
 	uint64_t broken;
@@ -127,17 +127,18 @@ static int read_kinds(struct recovery *r)
 		}
 		if (r->by_index[event.index])
 			continue;
-		struct kind *kinds = realloc(r->kinds, (r->kind_count + 1) * sizeof(*kinds));
+		struct recover_kind *kinds =
+			realloc(r->kinds, (r->kind_count + 1) * sizeof(*kinds));
 		if (!kinds)
 			return -ENOMEM;
 		r->kinds = kinds;
 		kinds[r->kind_count] =
-			(struct kind){ .entry = { .index = event.index,
-					       .flags = event.flags & ENTRY_VERBATIM,
-					       .plan = plan,
-					       .plan_count = event.plan_count,
-					       .metadata = metadata,
-					       .metadata_size = event.metadata_size } };
+			(struct recover_kind){ .entry = { .index = event.index,
+						       .flags = event.flags & ENTRY_VERBATIM,
+						       .plan = plan,
+						       .plan_count = event.plan_count,
+						       .metadata = metadata,
+						       .metadata_size = event.metadata_size } };
 		r->by_index[event.index] = ++r->kind_count;
 	}
 	return e;
@@ -208,14 +209,14 @@ static int note_record(struct recovery *r, uint32_t ring, const struct record *r
 {
 	if (r->found_count == r->found_room) {
 		size_t room = r->found_room ? r->found_room * 2 : 4096;
-		struct found *found = realloc(r->found, room * sizeof(*found));
+		struct recover_found *found = realloc(r->found, room * sizeof(*found));
 		if (!found)
 			return -ENOMEM;
 		r->found = found;
 		r->found_room = room;
 	}
-	r->found[r->found_count] =
-		(struct found){ ns_of(&r->head, record->stamp), r->found_count, ring, 0, record };
+	r->found[r->found_count] = (struct recover_found){ ns_of(&r->head, record->stamp),
+		r->found_count, ring, 0, record };
 	r->found_count++;
 	return 0;
 }
@@ -279,8 +280,8 @@ static int read_ring(struct recovery *r, uint32_t index)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct found *x = a;
-	const struct found *y = b;
+	const struct recover_found *x = a;
+	const struct recover_found *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
@@ -289,7 +290,7 @@ static int by_time(const void *a, const void *b)
 
 /* ---- Writing ---- */
 
-static int write_event(struct recovery *r, const struct found *found, bool run_start,
+static int write_event(struct recovery *r, const struct recover_found *found, bool run_start,
 	uint32_t sequence)
 {
 	const struct record *record = found->record;
@@ -360,7 +361,7 @@ static int write_file(struct recovery *r, const char *path, struct spoor_recover
 		e = nettrace4_begin(r->encoder);
 	}
 	for (size_t i = 0; i < r->found_count && e == 0; i++) {
-		const struct found *found = &r->found[i];
+		const struct recover_found *found = &r->found[i];
 		/* The two rings of a thread share one sequence. */
 		uint32_t ring = found->ring;
 		for (uint32_t k = 0; k < ring; k++)

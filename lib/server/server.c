@@ -39,17 +39,17 @@
 #define ACCEPT_PAUSE_NS   100000000u /* no file descriptors left: accept again after this time */
 #define READ_STEP         4096u
 
-enum connection_state {
+enum server_connection_state {
 	CONNECTION_FREE,
 	CONNECTION_REQUEST,
 	CONNECTION_REPLY,
 	CONNECTION_WAIT,
 };
 
-struct connection {
+struct server_connection {
 	struct loop_watch watch; /* first */
 	struct loop_timer timer;
-	enum connection_state state;
+	enum server_connection_state state;
 	struct port *port; /* NULL: a peer has connected to the socket */
 	uint64_t began_ns;
 	uint8_t header[SERVER_HEADER_SIZE];
@@ -68,7 +68,7 @@ struct port {
 	bool resumed;
 	uint64_t retry_ns;
 	struct loop_timer timer;
-	struct connection *connection; /* NULL: not connected */
+	struct server_connection *connection; /* NULL: not connected */
 };
 
 static struct {
@@ -80,7 +80,7 @@ static struct {
 	struct stat bound;
 	struct loop_watch listener;
 	struct loop_timer accept_timer;
-	struct connection connections[SERVER_CONNECTIONS_MAX];
+	struct server_connection connections[SERVER_CONNECTIONS_MAX];
 	struct port ports[SERVER_PORTS_MAX];
 	unsigned port_count;
 	struct server_identity identity;
@@ -99,7 +99,7 @@ static void connection_ready(struct loop_watch *watch, short revents);
 
 /* ---- Connections ---- */
 
-static void connection_close(struct connection *connection)
+static void connection_close(struct server_connection *connection)
 {
 	struct port *port = connection->port;
 
@@ -120,19 +120,20 @@ static void connection_close(struct connection *connection)
 
 static void connection_expired(struct loop_timer *timer)
 {
-	connection_close((struct connection *)((char *)timer - offsetof(struct connection, timer)));
+	connection_close((struct server_connection *)((char *)timer -
+						      offsetof(struct server_connection, timer)));
 }
 
 /*
  * A free entry of the table; if there is none, the connection that has been idle for longest is
  * closed. NULL: all entries are sending replies.
  */
-static struct connection *connection_new(int fd)
+static struct server_connection *connection_new(int fd)
 {
-	struct connection *oldest = NULL, *found = NULL;
+	struct server_connection *oldest = NULL, *found = NULL;
 
 	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX && !found; i++) {
-		struct connection *connection = &server.connections[i];
+		struct server_connection *connection = &server.connections[i];
 		if (connection->state == CONNECTION_FREE)
 			found = connection;
 		else if (connection->state == CONNECTION_REQUEST && !connection->port &&
@@ -145,7 +146,7 @@ static struct connection *connection_new(int fd)
 	}
 	if (!found)
 		return NULL;
-	*found = (struct connection){
+	*found = (struct server_connection){
 		.watch = { .fd = fd, .events = POLLIN, .ready = connection_ready },
 		.timer = { .expired = connection_expired },
 		.state = CONNECTION_REQUEST,
@@ -156,7 +157,7 @@ static struct connection *connection_new(int fd)
 }
 
 /* Sends as many bytes as the peer has room for; closes after the last byte. */
-static void connection_send(struct connection *connection)
+static void connection_send(struct server_connection *connection)
 {
 	while (connection->sent < connection->reply.size) {
 		ssize_t sent = send(connection->watch.fd,
@@ -175,7 +176,7 @@ static void connection_send(struct connection *connection)
 	connection_close(connection);
 }
 
-static void connection_reply(struct connection *connection)
+static void connection_reply(struct server_connection *connection)
 {
 	if (connection->reply.failed) {
 		connection_close(connection);
@@ -186,7 +187,7 @@ static void connection_reply(struct connection *connection)
 	connection_send(connection);
 }
 
-static void connection_refuse(struct connection *connection, uint32_t error)
+static void connection_refuse(struct server_connection *connection, uint32_t error)
 {
 	server_reply_error(&connection->reply, error);
 	connection_reply(connection);
@@ -198,7 +199,7 @@ static void connection_refuse(struct connection *connection, uint32_t error)
 static void server_session_ended(uint64_t id)
 {
 	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX; i++) {
-		struct connection *connection = &server.connections[i];
+		struct server_connection *connection = &server.connections[i];
 		if (connection->state != CONNECTION_WAIT || connection->session_id != id)
 			continue;
 		server_reply_session(&connection->reply, id);
@@ -207,7 +208,8 @@ static void server_session_ended(uint64_t id)
 }
 
 /* Makes a session whose stream is this connection. */
-static void server_collect(struct connection *connection, const struct server_request *request)
+static void server_collect(struct server_connection *connection,
+	const struct server_request *request)
 {
 	struct server_session *session;
 	int fd = connection->watch.fd;
@@ -233,7 +235,7 @@ static void server_collect(struct connection *connection, const struct server_re
 	server_session_begin(session, request->rundown_keywords);
 }
 
-static void server_stop_tracing(struct connection *connection, uint64_t id)
+static void server_stop_tracing(struct server_connection *connection, uint64_t id)
 {
 	struct server_session *session = server_session_find(id);
 
@@ -256,7 +258,7 @@ static void server_stop_tracing(struct connection *connection, uint64_t id)
 
 /* ---- Requests ---- */
 
-static void server_resume(const struct connection *connection)
+static void server_resume(const struct server_connection *connection)
 {
 	bool all = !server.default_suspend || server.default_resumed;
 
@@ -272,7 +274,7 @@ static void server_resume(const struct connection *connection)
 	(void)pthread_mutex_unlock(&resume_lock);
 }
 
-static void server_answer(struct connection *connection)
+static void server_answer(struct server_connection *connection)
 {
 	struct server_request request;
 	uint32_t error = server_request_read(connection->command, connection->payload,
@@ -314,7 +316,7 @@ static void server_answer(struct connection *connection)
 }
 
 /* Receives bytes of the request; answers when it is complete. */
-static void connection_receive(struct connection *connection)
+static void connection_receive(struct server_connection *connection)
 {
 	for (;;) {
 		bool head = connection->got < SERVER_HEADER_SIZE;
@@ -359,7 +361,7 @@ static void connection_receive(struct connection *connection)
 
 static void connection_ready(struct loop_watch *watch, short revents)
 {
-	struct connection *connection = (struct connection *)watch;
+	struct server_connection *connection = (struct server_connection *)watch;
 
 	switch (connection->state) {
 	case CONNECTION_REQUEST:
@@ -413,7 +415,7 @@ static void listener_ready(struct loop_watch *watch, short revents)
 			platform_close(fd);
 			continue;
 		}
-		struct connection *connection = connection_new(fd);
+		struct server_connection *connection = connection_new(fd);
 		if (connection)
 			loop_timer_set(&connection->timer,
 				connection->began_ns + SERVER_REQUEST_NS);
@@ -468,7 +470,7 @@ static void port_connect(struct port *port)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	uint8_t advertise[SERVER_ADVERTISE_SIZE];
 	size_t length = strlen(port->path);
-	struct connection *connection = NULL;
+	struct server_connection *connection = NULL;
 
 	int fd = length < sizeof(address.sun_path)
 			 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)

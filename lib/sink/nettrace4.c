@@ -66,7 +66,7 @@ static inline uint8_t *put_varuint(uint8_t *at, uint64_t value)
 /* ---- The encoder ---- */
 
 /* The previous event in this block. */
-struct previous {
+struct nettrace4_previous {
 	uint64_t time_ns;
 	uint64_t capture_thread_id;
 	uint64_t thread_id;
@@ -92,7 +92,7 @@ struct nettrace4 {
 	uint64_t position; /* offset in the stream of the end of `out` */
 
 	struct outbuf events; /* content of the block being filled, after its header */
-	struct previous previous;
+	struct nettrace4_previous previous;
 	uint64_t min_ns, max_ns;
 	struct outbuf metadata;
 
@@ -135,7 +135,7 @@ static void pending_forget(struct nettrace4 *encoder)
 {
 	outbuf_reset(&encoder->events);
 	outbuf_reset(&encoder->metadata);
-	encoder->previous = (struct previous){ 0 };
+	encoder->previous = (struct nettrace4_previous){ 0 };
 	encoder->min_ns = UINT64_MAX;
 	encoder->max_ns = 0;
 }
@@ -529,7 +529,7 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 	const struct event_entry *entry = event->entry;
 	const uint8_t *payload = event->payload;
 	size_t payload_size = event->payload_size;
-	struct previous *previous = &encoder->previous;
+	struct nettrace4_previous *previous = &encoder->previous;
 	int r;
 
 	if (entry->flags & ENTRY_VERBATIM) {
@@ -630,7 +630,7 @@ static inline int plain_payload(const struct run_record *record, uint8_t *to)
 
 uint32_t nettrace4_records(struct nettrace4 *encoder, struct record_run *run)
 {
-	struct previous *previous = &encoder->previous;
+	struct nettrace4_previous *previous = &encoder->previous;
 	struct outbuf *events = &encoder->events;
 	size_t gap = 0; /* bytes for the size of the payload, as the last record needed */
 	uint32_t count = 0;

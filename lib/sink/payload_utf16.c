@@ -8,7 +8,7 @@
 
 #define DEPTH_MAX 8u
 
-struct conversion {
+struct utf16_conversion {
 	const uint8_t *at, *end;
 	uint8_t *out, *out_end;
 	/* a longer text is cut after so many bytes of UTF-8 or units of UTF-16, between characters */
@@ -16,7 +16,7 @@ struct conversion {
 };
 
 /* Converts a TEXT at `c->at` to UTF-16. */
-static bool convert_text(struct conversion *c)
+static bool convert_text(struct utf16_conversion *c)
 {
 	uint16_t length;
 
@@ -36,7 +36,7 @@ static bool convert_text(struct conversion *c)
 	return true;
 }
 
-static bool convert_text16(struct conversion *c)
+static bool convert_text16(struct utf16_conversion *c)
 {
 	const uint8_t *from = c->at;
 
@@ -63,7 +63,7 @@ static bool convert_text16(struct conversion *c)
 	return false;
 }
 
-static bool convert_bytes(struct conversion *c, size_t size)
+static bool convert_bytes(struct utf16_conversion *c, size_t size)
 {
 	if ((size_t)(c->end - c->at) < size || (size_t)(c->out_end - c->out) < size)
 		return false;
@@ -73,7 +73,7 @@ static bool convert_bytes(struct conversion *c, size_t size)
 	return true;
 }
 
-static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t count,
+static bool convert(struct utf16_conversion *c, const struct plan_step *plan, uint32_t count,
 	unsigned depth)
 {
 	uint16_t elements;
@@ -122,7 +122,7 @@ static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t
 int payload_utf16(const struct event_entry *entry, const uint8_t *payload, uint32_t size,
 	uint32_t text_max, uint8_t *out, size_t room)
 {
-	struct conversion c = { payload, payload + size, out, out + room, text_max };
+	struct utf16_conversion c = { payload, payload + size, out, out + room, text_max };
 
 	return convert(&c, entry->plan, entry->plan_count, 0) ? (int)(c.out - out) : -EMSGSIZE;
 }

@@ -308,7 +308,7 @@ static void file_child(struct sink *sink)
 	file_writer_child(of(sink)->writer);
 }
 
-static const struct sink_ops file_ops = {
+static const struct session_sink_ops file_ops = {
 	.name = "file",
 	.takes_own = true,
 	.open = file_open,

@@ -388,7 +388,7 @@ static void queue_free(struct sink *sink)
 	queue_unref(queue);
 }
 
-static const struct sink_ops queue_ops = {
+static const struct session_sink_ops queue_ops = {
 	.name = "listener",
 	.begin = queue_begin,
 	.event = queue_event,

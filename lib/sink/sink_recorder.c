@@ -322,7 +322,7 @@ static void recorder_free(struct sink *sink)
 	free(recorder);
 }
 
-static const struct sink_ops recorder_ops = {
+static const struct session_sink_ops recorder_ops = {
 	.name = "recorder",
 	.begin = recorder_begin,
 	.event = recorder_event,
@@ -376,7 +376,7 @@ static void rings_free(struct sink *sink)
 	free(sink);
 }
 
-static const struct sink_ops rings_ops = {
+static const struct session_sink_ops rings_ops = {
 	.name = "rings", .event = rings_event, .records = rings_records, .free = rings_free
 };
 

@@ -200,7 +200,7 @@ static void socket_child(struct sink *sink)
 	of(sink)->watch.fd = -1;
 }
 
-static const struct sink_ops socket_ops = {
+static const struct session_sink_ops socket_ops = {
 	.name = "socket",
 	.takes_own = true,
 	.begin = socket_begin,

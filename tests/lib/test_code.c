@@ -20,7 +20,7 @@ static uint8_t area[4096];
 static const char *name_at(size_t offset)
 {
 	static char name[256];
-	struct code_range range;
+	struct announced_code range;
 	int found = code_after((uintptr_t)area + offset, &range);
 
 	if (found <= 0)

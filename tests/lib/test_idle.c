@@ -158,7 +158,7 @@ static void *fire_many(void *context)
 
 static void events_are_fast_soon_after_a_rest(void **state)
 {
-	static const struct sink_ops ops = {
+	static const struct session_sink_ops ops = {
 		.name = "spy", .event = spy_event, .turn = spy_turn, .free = spy_free
 	};
 	struct spoor_want want = {

@@ -58,7 +58,7 @@ static void counting_free(struct sink *sink)
 	free(sink);
 }
 
-static const struct sink_ops counting_ops = {
+static const struct session_sink_ops counting_ops = {
 	.name = "counting",
 	.event = counting_event,
 	.free = counting_free,

@@ -70,7 +70,7 @@ static void *fire(void *context)
 
 static void ends_without_the_others(void **state)
 {
-	static const struct sink_ops ops = {
+	static const struct session_sink_ops ops = {
 		.name = "slow", .event = slow_event, .free = slow_free
 	};
 	static struct sink sink = { .ops = &ops };
