@@ -1,6 +1,6 @@
 #!/bin/sh
 # layers.sh [ROOT]: proves by grep which module includes which, that no file includes itself through others, that the modules that read recordings
-# include no Linux header, and that a file name occurs once. Prints one line for each violation; exit code 1 if there is one. layers_test.sh runs it
+# include no Linux header, and that the name of a file or struct occurs once. Prints one line for each violation; exit code 1 if there is one. layers_test.sh runs it
 # on a ROOT where each rule is violated once.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 1
@@ -118,6 +118,23 @@ fi
 
 find src lib gc tests bench examples \( -name '*.c' -o -name '*.h' -o -name '*.def' \) 2>/dev/null |
 	sed 's|.*/||' | sort | uniq -d | violation 'this file name occurs twice'
+# So is the name of a struct, an enum or a union. A struct that is only declared does not count.
+find src lib gc -name '*.[ch]' 2>/dev/null | LC_ALL=C sort | xargs -r awk '
+	/^[ \t]*(\/?\*|\/\/)/ { next }
+	{
+		line = $0
+		while (match(line, /(^|[^A-Za-z_0-9])(struct|enum|union)[ \t]+[A-Za-z_][A-Za-z_0-9]*[ \t]*\{/)) {
+			text = substr(line, RSTART, RLENGTH)
+			line = substr(line, RSTART + RLENGTH)
+			sub(/[ \t]*\{$/, "", text)
+			name = text
+			sub(/.*[ \t]/, "", name)
+			where[name] = where[name] " " FILENAME ":" FNR
+			count[name]++
+		}
+	}
+	END { for (name in count) if (count[name] > 1) print name ":" where[name] }' | sort |
+	violation 'this name of a struct or enum occurs twice'
 find src lib tests bench examples docs scripts 2>/dev/null | grep -E '/(utils?|common|misc|helpers?)(\.[a-z]+)?$' | violation 'a name that says nothing'
 find src tests/unit tests/fuzz -name '*.[ch]' 2>/dev/null | grep -E '/[^/]*[^a-z0-9_./][^/]*$' | violation 'file names are snake_case'
 
