@@ -21,13 +21,7 @@
 #include "code/codemap.h"
 #include "code/perf_map.h"
 
-#define MAGIC           0x4a695444u
-#define HEADER_SIZE     40u
 #define HEADER_SIZE_MAX 4096u
-#define RECORD_HEAD     16u
-#define LOAD_HEAD       40u
-
-enum record_type { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_CLOSE = 3 };
 
 /* Reads `size` bytes; fewer only at the end of the input. */
 static ssize_t read_full(struct input *in, void *buffer, size_t size, struct diag *diag)
@@ -62,16 +56,16 @@ static int skip(struct input *in, size_t size, struct diag *diag)
 
 static int read_header(struct input *in, struct jitdump_header *ret_header, struct diag *diag)
 {
-	uint8_t bytes[HEADER_SIZE];
+	uint8_t bytes[JITDUMP_HEADER_SIZE];
 	ssize_t got = read_full(in, bytes, sizeof(bytes), diag);
 
 	if (got < 0)
 		return (int)got;
 	struct cursor c = cursor_of(bytes, (size_t)got);
 	uint32_t magic = cursor_u32(&c);
-	if (magic == __builtin_bswap32(MAGIC))
+	if (magic == __builtin_bswap32(JITDUMP_MAGIC))
 		return diag_set(diag, -ENOTSUP, "the jitdump is big-endian: not supported");
-	if (magic != MAGIC)
+	if (magic != JITDUMP_MAGIC)
 		return diag_set(diag, -EBADMSG, "not a jitdump");
 	ret_header->version = cursor_u32(&c);
 	uint32_t size = cursor_u32(&c);
@@ -80,13 +74,13 @@ static int read_header(struct input *in, struct jitdump_header *ret_header, stru
 	ret_header->pid = cursor_u32(&c);
 	ret_header->time_ns = cursor_u64(&c);
 	ret_header->flags = cursor_u64(&c);
-	if (c.short_read || size < HEADER_SIZE || size > HEADER_SIZE_MAX)
+	if (c.short_read || size < JITDUMP_HEADER_SIZE || size > HEADER_SIZE_MAX)
 		return diag_set(diag, -EBADMSG,
 			"the jitdump's header is cut or of an impossible size");
 	if (ret_header->version != 1)
 		return diag_set(diag, -ENOTSUP, "jitdump version %u: not supported",
 			ret_header->version);
-	return skip(in, size - HEADER_SIZE, diag);
+	return skip(in, size - JITDUMP_HEADER_SIZE, diag);
 }
 
 /* A moved body keeps its name, so the name is copied before the map is changed. */
@@ -129,7 +123,7 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 	struct diag *diag)
 {
 	struct jitdump_header header = { 0 };
-	uint8_t head[RECORD_HEAD];
+	uint8_t head[JITDUMP_RECORD_HEAD];
 	cleanup(bytes_done) struct bytes body = { 0 };
 	int count = 0;
 	int result = read_header(in, &header, diag);
@@ -149,19 +143,19 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 		uint32_t type = cursor_u32(&c);
 		uint32_t size = cursor_u32(&c);
 		uint64_t time_ns = cursor_u64(&c);
-		if (type == RECORD_CLOSE)
+		if (type == JITDUMP_CLOSE)
 			break;
-		if (size < RECORD_HEAD || size > JITDUMP_RECORD_MAX) {
+		if (size < JITDUMP_RECORD_HEAD || size > JITDUMP_RECORD_MAX) {
 			result = diag_set(diag, -EBADMSG,
 				"jitdump record of %u bytes at offset %llu", size,
-				(unsigned long long)in->offset - RECORD_HEAD);
+				(unsigned long long)in->offset - JITDUMP_RECORD_HEAD);
 			break;
 		}
-		size -= RECORD_HEAD;
+		size -= JITDUMP_RECORD_HEAD;
 		/* Only the numbers and the name are needed. The code after them may be large. */
-		size_t want = type == RECORD_LOAD || type == RECORD_MOVE ? size : 0;
-		if (want > LOAD_HEAD + JITDUMP_NAME_MAX)
-			want = LOAD_HEAD + JITDUMP_NAME_MAX;
+		size_t want = type == JITDUMP_LOAD || type == JITDUMP_MOVE ? size : 0;
+		if (want > JITDUMP_LOAD_HEAD + JITDUMP_NAME_MAX)
+			want = JITDUMP_LOAD_HEAD + JITDUMP_NAME_MAX;
 		bytes_reset(&body);
 		uint8_t *to = bytes_reserve(&body, want + 1);
 		if (!to) {
@@ -174,9 +168,9 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 		if (got < (ssize_t)want)
 			break;
 		c = cursor_of(to, want);
-		int taken = type == RECORD_LOAD   ? load(map, &c, time_ns)
-			    : type == RECORD_MOVE ? move(map, &c, time_ns)
-						  : 0;
+		int taken = type == JITDUMP_LOAD   ? load(map, &c, time_ns)
+			    : type == JITDUMP_MOVE ? move(map, &c, time_ns)
+						   : 0;
 		if (taken < 0) {
 			result = diag_set(diag, taken, "cannot keep a name of the jitdump: %m");
 			break;

@@ -12,6 +12,14 @@ struct codemap;
 struct diag;
 struct input;
 
+#define JITDUMP_MAGIC       0x4a695444u
+#define JITDUMP_HEADER_SIZE 40u
+#define JITDUMP_RECORD_HEAD 16u /* type, size, time */
+#define JITDUMP_LOAD_HEAD   40u /* pid to index */
+
+/* A record's type. */
+enum jitdump_record { JITDUMP_LOAD = 0, JITDUMP_MOVE = 1, JITDUMP_DEBUG = 2, JITDUMP_CLOSE = 3 };
+
 #define JITDUMP_RECORD_MAX (64u << 20)
 #define JITDUMP_NAME_MAX   (32u << 10)
 

@@ -11,19 +11,15 @@
 #include "base/bytes.h"
 #include "code/jitdump.h"
 
-#define MAGIC       0x4a695444u
-#define HEADER_SIZE 40u
-#define LOAD_SIZE   56u
-#define ALIGNMENT   8u
+#define ALIGNMENT 8u
 
-enum { RECORD_LOAD = 0, RECORD_DEBUG = 2 };
 enum { ELF_MACHINE_X86_64 = 62, ELF_MACHINE_AARCH64 = 183 };
 
 void jitdump_write_head(struct bytes *out, const char *machine, const struct jitdump_owner *owner)
 {
-	bytes_u32(out, MAGIC);
+	bytes_u32(out, JITDUMP_MAGIC);
 	bytes_u32(out, 1); /* version */
-	bytes_u32(out, HEADER_SIZE);
+	bytes_u32(out, JITDUMP_HEADER_SIZE);
 	bytes_u32(out, strcmp(machine, "aarch64") == 0 ? ELF_MACHINE_AARCH64 : ELF_MACHINE_X86_64);
 	bytes_u32(out, 0);
 	bytes_u32(out, owner->pid);
@@ -45,7 +41,7 @@ static void add_lines(struct bytes *out, const struct jitdump_body *body, uint64
 	size_t size_at = out->len + 4;
 	size_t begin = out->len;
 
-	bytes_u32(out, RECORD_DEBUG);
+	bytes_u32(out, JITDUMP_DEBUG);
 	bytes_u32(out, 0); /* its size, set below */
 	bytes_u64(out, time_ns);
 	bytes_u64(out, body->begin);
@@ -66,8 +62,9 @@ void jitdump_write_body(struct bytes *out, const struct jitdump_body *body,
 
 	if (body->line_count)
 		add_lines(out, body, owner->time_ns);
-	bytes_u32(out, RECORD_LOAD);
-	bytes_u32(out, (uint32_t)(LOAD_SIZE + name_len + 1 + body->size));
+	bytes_u32(out, JITDUMP_LOAD);
+	bytes_u32(out,
+		(uint32_t)(JITDUMP_RECORD_HEAD + JITDUMP_LOAD_HEAD + name_len + 1 + body->size));
 	bytes_u64(out, owner->time_ns);
 	bytes_u32(out, owner->pid);
 	bytes_u32(out,
