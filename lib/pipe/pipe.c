@@ -48,9 +48,9 @@ static struct {
 	uint64_t pass;
 	uint64_t run;
 	uint64_t last_ticks; /* of the previous pass */
-	uint64_t cutoff_ticks;
-	uint64_t cutoff_ns;
-	/* cutoff of the previous pass: no event is delivered with an earlier time */
+	uint64_t watermark_ticks;
+	uint64_t watermark_ns;
+	/* watermark of the previous pass: no event is delivered with an earlier time */
 	uint64_t before_ns;
 	bool quiet; /* every thread but stuck ones was seen outside of records in this pass */
 	bool stuck; /* a thread has been inside the same record for STUCK_NS */
@@ -65,9 +65,9 @@ static struct {
 	struct pass_pace pace;
 } pipe_state;
 
-uint64_t pipe_cutoff_ns(void)
+uint64_t pipe_watermark_ns(void)
 {
-	return pipe_state.cutoff_ns;
+	return pipe_state.watermark_ns;
 }
 
 int pipe_set_up(bool counter,
@@ -80,8 +80,8 @@ int pipe_set_up(bool counter,
 		clock_taken(&pipe_state.clock,
 			pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
 	pipe_state.last_ticks = 0;
-	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
-	pipe_state.cutoff_ticks = 0;
+	pipe_state.before_ns = pipe_state.watermark_ns = 0;
+	pipe_state.watermark_ticks = 0;
 	pipe_state.fences_ns = 0;
 	slow_path_set_up(!platform_barrier_everywhere());
 	/* The stamps of the previous run may be those of the other clock. */
@@ -105,7 +105,7 @@ void pipe_child(void)
 
 /* ---- Inspecting the threads ---- */
 
-/* The thread was seen inside a record: lowers the cutoff, so that this record comes in time. */
+/* The thread was seen inside a record: lowers the watermark, so that this record comes in time. */
 static void thread_hold(struct thread_state *state, bool main_quiet, bool nested_quiet,
 	uint64_t now_ns)
 {
@@ -125,20 +125,20 @@ static void thread_hold(struct thread_state *state, bool main_quiet, bool nested
 		pipe_state.quiet = false;
 	else
 		pipe_state.stuck = true;
-	if (held_ns < HOLD_MAX_NS && since < pipe_state.cutoff_ticks)
-		pipe_state.cutoff_ticks = since;
+	if (held_ns < HOLD_MAX_NS && since < pipe_state.watermark_ticks)
+		pipe_state.watermark_ticks = since;
 }
 
 /* The pass takes PASS_BYTES, if the waiting `bytes` are evenly spread over their time. */
-static void cutoff_shorten(uint64_t bytes)
+static void watermark_lower(uint64_t bytes)
 {
 	uint64_t most = ended_slot_any() ? PASS_BYTES_END : PASS_BYTES;
 	uint64_t first = pipe_state.pending.count ? pipe_state.pending.items[0].first_stamp : 0;
 
-	pipe_state.pace.behind = bytes > most && pipe_state.cutoff_ticks > first;
+	pipe_state.pace.behind = bytes > most && pipe_state.watermark_ticks > first;
 	if (pipe_state.pace.behind)
-		pipe_state.cutoff_ticks =
-			first + (uint64_t)((unsigned __int128)(pipe_state.cutoff_ticks - first) *
+		pipe_state.watermark_ticks =
+			first + (uint64_t)((unsigned __int128)(pipe_state.watermark_ticks - first) *
 					   most / bytes);
 }
 
@@ -186,7 +186,7 @@ static void threads_inspect(uint64_t now_ns, bool wants_grace)
 		pending_list_add(&pipe_state.pending, state);
 	}
 	pending_list_sort(&pipe_state.pending);
-	cutoff_shorten(bytes);
+	watermark_lower(bytes);
 }
 
 /* ---- Delivering ---- */
@@ -282,7 +282,7 @@ static void lost_without_ring(uint32_t slot)
 
 	if (session_active[slot] && lost != pipe_state.refused_seen[slot])
 		session_lose(session_active[slot], NULL, lost - pipe_state.refused_seen[slot],
-			pipe_state.before_ns, pipe_state.cutoff_ns);
+			pipe_state.before_ns, pipe_state.watermark_ns);
 	pipe_state.refused_seen[slot] = lost;
 }
 
@@ -323,7 +323,7 @@ static void loss_record(const struct thread_state *state, const struct record *r
 
 /*
  * Gathers the run at a ring's tail: at least one record (which is not a loss record), at most
- * `count_max`, none stamped after the cutoff. Returns the last record of the run.
+ * `count_max`, none stamped after the watermark. Returns the last record of the run.
  */
 static const struct record *run_gather(struct thread_state *state, const struct thread_ring *ring,
 	uint32_t count_max, uint64_t next_stamp, struct record_run *ret_run)
@@ -333,7 +333,7 @@ static const struct record *run_gather(struct thread_state *state, const struct 
 	const struct record *last = first;
 	uint64_t room = ring->seen_published - ring->tail;
 	uint64_t sessions = first->sessions;
-	uint64_t latest = pipe_state.cutoff_ticks;
+	uint64_t latest = pipe_state.watermark_ticks;
 	uint32_t event = first->event;
 	uint32_t sizes = 0;
 	uint32_t bytes = 0;
@@ -472,7 +472,7 @@ static bool has_others(const struct thread_state *root, bool with_records)
 }
 
 /*
- * Delivers all records of this thread up to the cutoff, from both rings in the order of time.
+ * Delivers all records of this thread up to the watermark, from both rings in the order of time.
  * next_stamp: the first stamp of the next thread.
  */
 static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_ns)
@@ -495,7 +495,7 @@ static void drain(struct thread_state *state, uint64_t next_stamp, uint64_t now_
 		struct thread_ring *ring = rings[which];
 		const struct record *record = ring_record(ring);
 		uint32_t size = record_size(record);
-		if (record->stamp > pipe_state.cutoff_ticks)
+		if (record->stamp > pipe_state.watermark_ticks)
 			break;
 		if (__builtin_expect(size < RECORD_HEADER, 0)) {
 			/* overwritten by an error of the program: the rest cannot be read */
@@ -577,11 +577,11 @@ static void ring_drain_for(struct thread_state *state, const struct thread_ring 
 void pipe_slot_drain(uint32_t slot)
 {
 	struct session *session = session_active[slot];
-	uint64_t cutoff_ticks = pipe_state.cutoff_ticks;
+	uint64_t watermark_ticks = pipe_state.watermark_ticks;
 
 	(void)clock_line_advance(&pipe_state.clock);
 	pipe_state.segment_end = 0;
-	pipe_state.cutoff_ticks = UINT64_MAX;
+	pipe_state.watermark_ticks = UINT64_MAX;
 	pipe_state.pending.count = 0;
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
@@ -596,7 +596,7 @@ void pipe_slot_drain(uint32_t slot)
 		ring_drain_for(state, &state->nested, session, next);
 		ring_drain_for(state, &state->main, session, next);
 	}
-	pipe_state.cutoff_ticks = cutoff_ticks;
+	pipe_state.watermark_ticks = watermark_ticks;
 	pipe_state.segment_end = 0;
 }
 
@@ -635,7 +635,7 @@ static void losses_and_ends(uint64_t now_ns)
 			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
 				lost_upto(state, slot,
 					__atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
-					pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+					pipe_state.watermark_ns, pipe_state.watermark_ns);
 		}
 		if (status == THREAD_LEFT && drained && !pipe_state.clock_taken &&
 			state->drained_ns && now_ns - state->drained_ns > LEFT_NS) {
@@ -683,10 +683,10 @@ bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass)
 		}
 		lost += ended_slot_waits(state, slot);
 		if (lost)
-			session_lose_in(session_active[slot], state, lost, pipe_state.cutoff_ns,
-				pipe_state.cutoff_ns);
+			session_lose_in(session_active[slot], state, lost, pipe_state.watermark_ns,
+				pipe_state.watermark_ns);
 		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
-			pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+			pipe_state.watermark_ns, pipe_state.watermark_ns);
 	}
 	return held;
 }
@@ -745,21 +745,21 @@ void pipe_pass(bool wants_grace, struct pipe_pass *ret_pass)
 	pipe_state.barrier = barrier(now_ns);
 	uint64_t ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.last_ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
-	pipe_state.before_ns = pipe_state.cutoff_ns;
-	pipe_state.cutoff_ticks = ticks;
+	pipe_state.before_ns = pipe_state.watermark_ns;
+	pipe_state.watermark_ticks = ticks;
 	threads_inspect(now_ns, wants_grace);
 	bool grace_ends = pipe_state.barrier && grace_pass_end(&pipe_state.grace);
 	if (!pipe_state.barrier)
 		pipe_state.last_ticks = now.ticks;
-	pipe_state.cutoff_ns = clock_line_ns(&pipe_state.clock, pipe_state.cutoff_ticks);
-	if (pipe_state.cutoff_ns < pipe_state.before_ns)
-		pipe_state.cutoff_ns = pipe_state.before_ns;
+	pipe_state.watermark_ns = clock_line_ns(&pipe_state.clock, pipe_state.watermark_ticks);
+	if (pipe_state.watermark_ns < pipe_state.before_ns)
+		pipe_state.watermark_ns = pipe_state.before_ns;
 
 	pipe_state.pace.most_drained = 0;
 	pipe_state.segment_end = 0; /* the conversion has a new segment */
 	uint64_t runs_before = pipe_state.run;
 	for (uint32_t i = 0; i < pipe_state.pending.count; i++) {
-		if (pipe_state.pending.items[i].first_stamp > pipe_state.cutoff_ticks)
+		if (pipe_state.pending.items[i].first_stamp > pipe_state.watermark_ticks)
 			break;
 		drain(pipe_state.pending.items[i].state, pending_list_next(&pipe_state.pending, i),
 			now_ns);
@@ -775,9 +775,9 @@ void pipe_pass(bool wants_grace, struct pipe_pass *ret_pass)
 	*ret_pass = (struct pipe_pass){
 		.number = pipe_state.pass,
 		.now_ns = now_ns,
-		.cutoff_ns = pipe_state.cutoff_ns,
+		.watermark_ns = pipe_state.watermark_ns,
 		.ticks = ticks,
-		.cutoff_ticks = pipe_state.cutoff_ticks,
+		.watermark_ticks = pipe_state.watermark_ticks,
 		.grace_complete = pipe_state.grace.complete,
 		.grace_ends = grace_ends,
 		.quiet = pipe_state.quiet && pipe_state.barrier,

@@ -4,10 +4,10 @@
  *
  * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier;
  * where it is refused, threads make a fence in each record, and the pass makes one here). A thread that is outside of any record afterwards has published all records that it stamped before
- * T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff
+ * T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its watermark
  * (watermark) to the last time at which the thread was outside, or to its last published record.
  * After 50 ms it no longer does, and events that the thread then still publishes get a later time.
- * So each pass delivers exactly the events up to its cutoff, and no event follows a later one. If
+ * So each pass delivers exactly the events up to its watermark, and no event follows a later one. If
  * the rings hold much, T is earlier, so that a pass remains short. A session that ends gets its events
  * without waiting for T, when all of them are published.
  *
@@ -28,9 +28,9 @@
 struct pipe_pass {
 	uint64_t number; /* counts the passes, from 1 */
 	uint64_t now_ns;
-	uint64_t cutoff_ns;    /* all events up to this time have been written to the sinks */
-	uint64_t ticks;        /* stamps of events before the pass are lower */
-	uint64_t cutoff_ticks; /* cutoff_ns as a stamp */
+	uint64_t watermark_ns;    /* all events up to this time have been written to the sinks */
+	uint64_t ticks;           /* stamps of events before the pass are lower */
+	uint64_t watermark_ticks; /* watermark_ns as a stamp */
 	/*
 	 * The pass in which the last complete grace period began (grace_period.h): records that were
 	 * begun before it are published.
@@ -82,7 +82,7 @@ bool pipe_slot_end(uint32_t slot, uint64_t cleared_pass);
 /* Returns the memory of the rings' content to the system, when no session exists. */
 void pipe_trim(void);
 
-/* The cutoff of the last pass. */
-uint64_t pipe_cutoff_ns(void);
+/* The watermark of the last pass. */
+uint64_t pipe_watermark_ns(void);
 
 #endif

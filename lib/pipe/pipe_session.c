@@ -479,7 +479,7 @@ static uint64_t stop_turn(struct session *session, const struct pipe_pass *pass)
 uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 {
 	uint64_t now_ns = pass->now_ns;
-	uint64_t cutoff_ns = pass->cutoff_ns;
+	uint64_t watermark_ns = pass->watermark_ns;
 
 	if (session->failure)
 		session_fail(session, session->failure);
@@ -495,7 +495,7 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 
 	sessions_lock();
 	flush_ns = session->flush_ns;
-	bool flush = flush_ns > session->flushed_ns && cutoff_ns >= flush_ns;
+	bool flush = flush_ns > session->flushed_ns && watermark_ns >= flush_ns;
 	sessions_unlock();
 	bool stalled = __atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) >> session->slot & 1;
 	uint64_t due_ns = session->loss_event.count || stalled ? NAP_NS : UINT64_MAX;
@@ -503,7 +503,7 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 		session->flushing_ns = flush_ns;
 	if (!session->error) {
 		int r = session->sink->ops->turn
-				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns,
+				? session->sink->ops->turn(session->sink, now_ns, watermark_ns,
 					  (flush ? SINK_FLUSH : 0u) | (pass->idle ? SINK_IDLE : 0u))
 				: 0;
 		if (r < 0)
@@ -520,7 +520,7 @@ uint64_t session_turn(struct session *session, const struct pipe_pass *pass)
 		sessions_changed();
 		sessions_unlock();
 	}
-	if (flush_ns > session->flushed_ns && (flush || cutoff_ns < flush_ns))
+	if (flush_ns > session->flushed_ns && (flush || watermark_ns < flush_ns))
 		return 100000;
 	return due_ns;
 }

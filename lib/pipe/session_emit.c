@@ -20,8 +20,8 @@ static int emit(struct session *session, const struct event_entry *entry, uint64
 	 * Not earlier than events that were written from the rings, nor than earlier events of this
 	 * function.
 	 */
-	if (time_ns < pipe_cutoff_ns())
-		time_ns = pipe_cutoff_ns();
+	if (time_ns < pipe_watermark_ns())
+		time_ns = pipe_watermark_ns();
 	if (time_ns < session->last_emit_ns)
 		time_ns = session->last_emit_ns;
 

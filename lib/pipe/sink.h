@@ -69,14 +69,14 @@ struct session_sink_ops {
 	 */
 	int (*records)(struct sink *sink, struct record_run *run);
 	/*
-	 * Called after each pass over the rings, when all events up to cutoff_ns were written to
+	 * Called after each pass over the rings, when all events up to watermark_ns were written to
 	 * the sink. Flushes what is due; with SINK_FLUSH, everything. SINK_IDLE: the pass found no
 	 * event. 0; positive: it holds data, which the next call shall flush that is due after so
 	 * many microseconds, unless events come before (SINK_FLUSHING: so call
 	 * again with SINK_FLUSH, for the events before the first such call); negative: the sink has
 	 * failed.
 	 */
-	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags);
+	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t watermark_ns, unsigned flags);
 	/*
 	 * For sessions with SPOOR_BLOCK: is the buffer so full that firing threads have to wait?
 	 * Called after each pass. NULL: never.

@@ -140,20 +140,20 @@ static bool file_full(struct sink *sink)
  * Adds a mark after all events so far. A sequence point that has news about threads, besides their
  * present numbers, is not optional.
  */
-static int mark(struct file_sink *file, unsigned flags, uint64_t cutoff_ns, uint64_t *ret_serial)
+static int mark(struct file_sink *file, unsigned flags, uint64_t watermark_ns, uint64_t *ret_serial)
 {
 	struct outbuf rows = { 0 };
 	int r = 0;
 
 	chunk_publish(file);
 	if (file->session->has_unknown && (flags & (MARK_ROTATE | MARK_END)))
-		r = mark(file, MARK_POINT, cutoff_ns, NULL);
+		r = mark(file, MARK_POINT, watermark_ns, NULL);
 	if (session_threads_ending(file->session) || file->session->has_unknown)
 		flags |= MARK_POINT;
 	if (r == 0)
 		r = session_point_rows(file->session, &rows);
 	if (r == 0)
-		r = file_writer_mark(file->writer, flags, cutoff_ns, &rows, ret_serial);
+		r = file_writer_mark(file->writer, flags, watermark_ns, &rows, ret_serial);
 	outbuf_done(&rows);
 	file->marked_bytes = 0;
 	if (flags & (MARK_POINT | MARK_ROTATE))
@@ -170,7 +170,7 @@ static void losses_take(struct file_sink *file)
 		session_unwrite(file->session, loss.count, true, loss.first_ns, loss.last_ns);
 }
 
-static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
+static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t watermark_ns, unsigned flags)
 {
 	struct file_sink *file = of(sink);
 	unsigned idle_point = (flags & SINK_IDLE) && file->since_point ? MARK_POINT : 0;
@@ -181,22 +181,22 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 	if (r)
 		return r;
 	if (file->session->has_unknown)
-		r = mark(file, MARK_POINT, cutoff_ns, NULL);
+		r = mark(file, MARK_POINT, watermark_ns, NULL);
 	if (r == 0 && (flags & SINK_FLUSH) && !file->flush_serial) {
-		r = mark(file, MARK_FLUSH | idle_point, cutoff_ns, &file->flush_serial);
+		r = mark(file, MARK_FLUSH | idle_point, watermark_ns, &file->flush_serial);
 		file->flushed_ns = now_ns;
 	}
 	/* Between flushes the thread is woken by full chunks only. */
 	bool has_some = file->since_point || (file->filling && file->filling->chunk->used);
 	bool busy = r == 0 && has_some && file_writer_busy(file->writer);
 	if (r == 0 && has_some && !busy && now_ns - file->flushed_ns >= file->flush_ns) {
-		r = mark(file, MARK_FLUSH | idle_point, cutoff_ns, NULL);
+		r = mark(file, MARK_FLUSH | idle_point, watermark_ns, NULL);
 		file->flushed_ns = now_ns;
 	} else if (r == 0 && file->marked_bytes >= MARK_BYTES) {
-		r = mark(file, 0, cutoff_ns, NULL);
+		r = mark(file, 0, watermark_ns, NULL);
 	}
 	if (r == 0 && file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns) {
-		r = mark(file, MARK_ROTATE, cutoff_ns, NULL);
+		r = mark(file, MARK_ROTATE, watermark_ns, NULL);
 		file->opened_ns = now_ns;
 	}
 	if (r)
@@ -239,7 +239,7 @@ static int file_close(struct file_sink *file)
 	if (error) {
 		file->failed = error;
 		session->error = error; /* the event states it */
-		(void)file_writer_mark(file->writer, MARK_RESUME, pipe_cutoff_ns(), NULL, NULL);
+		(void)file_writer_mark(file->writer, MARK_RESUME, pipe_watermark_ns(), NULL, NULL);
 	}
 	if (session->loss_event.count)
 		(void)own_event_loss(session, &session->loss_event);
@@ -247,7 +247,7 @@ static int file_close(struct file_sink *file)
 	if (error)
 		(void)own_event_failure(session, error);
 	session->error = before;
-	return mark(file, MARK_END, pipe_cutoff_ns(), &file->step_serial);
+	return mark(file, MARK_END, pipe_watermark_ns(), &file->step_serial);
 }
 
 static int file_end(struct sink *sink, bool aborted)
@@ -259,7 +259,7 @@ static int file_end(struct sink *sink, bool aborted)
 	(void)aborted; /* a disk that gets on is waited for */
 	file->refuses = false;
 	if (file->step == FILE_WRITES) {
-		r = mark(file, MARK_FLUSH, pipe_cutoff_ns(), &file->step_serial);
+		r = mark(file, MARK_FLUSH, pipe_watermark_ns(), &file->step_serial);
 		file->step = FILE_FLUSHES;
 	}
 	if (r == 0 && file->step == FILE_FLUSHES) {

@@ -330,10 +330,10 @@ static bool queue_full(struct sink *sink)
 	return held(of(sink)) >= of(sink)->session->config.options.buffer_bytes;
 }
 
-static int queue_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
+static int queue_turn(struct sink *sink, uint64_t now_ns, uint64_t watermark_ns, unsigned flags)
 {
 	(void)now_ns;
-	(void)cutoff_ns;
+	(void)watermark_ns;
 	(void)flags;
 	chunk_publish(of(sink));
 	return 0;

@@ -145,7 +145,7 @@ static int writer_finish(struct file_writer *writer, struct session *session, ui
 	struct pipe_event event;
 	struct own_loss loss;
 
-	own_loss_make(&loss, session, pipe_cutoff_ns(), &event);
+	own_loss_make(&loss, session, pipe_watermark_ns(), &event);
 	if (session->lost) {
 		struct file_item *item = file_writer_chunk(writer, store_size(&event));
 		if (!item)
@@ -155,7 +155,7 @@ static int writer_finish(struct file_writer *writer, struct session *session, ui
 	}
 	int r = session_point_rows(session, &rows);
 	if (r == 0)
-		r = file_writer_mark(writer, MARK_END, pipe_cutoff_ns(), &rows, ret_serial);
+		r = file_writer_mark(writer, MARK_END, pipe_watermark_ns(), &rows, ret_serial);
 	outbuf_done(&rows);
 	return r;
 }

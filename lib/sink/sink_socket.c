@@ -144,7 +144,7 @@ static int point(struct socket_sink *socket, uint64_t time_ns,
 	return r;
 }
 
-static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
+static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t watermark_ns, unsigned flags)
 {
 	struct socket_sink *socket = of(sink);
 	bool due = (flags & SINK_FLUSH) || now_ns - socket->flushed_ns >= FLUSH_NS;
@@ -154,7 +154,7 @@ static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, u
 		return r;
 	if (nettrace4_wants_point(socket->encoder) || socket->session->has_unknown ||
 		(due && (flags & SINK_IDLE) && nettrace4_since_point(socket->encoder)))
-		r = point(socket, cutoff_ns, nettrace4_point);
+		r = point(socket, watermark_ns, nettrace4_point);
 	else if (due)
 		r = nettrace4_flush(socket->encoder);
 	if (due)
@@ -171,7 +171,7 @@ static int socket_end(struct sink *sink, bool aborted)
 
 	if (!socket->ended && !socket->failed) {
 		socket->ended = true;
-		socket->failed = point(socket, pipe_cutoff_ns(), nettrace4_end);
+		socket->failed = point(socket, pipe_watermark_ns(), nettrace4_end);
 	}
 	if (!socket->failed && !aborted) {
 		push(socket);

@@ -126,13 +126,13 @@ static int spy_event(struct sink *sink, const struct pipe_event *event)
 	return 0;
 }
 
-static int spy_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
+static int spy_turn(struct sink *sink, uint64_t now_ns, uint64_t watermark_ns, unsigned flags)
 {
 	bool slow = __atomic_load_n(&pipe_hot.special, __ATOMIC_RELAXED) == UINT64_MAX;
 
 	(void)sink;
 	(void)now_ns;
-	(void)cutoff_ns;
+	(void)watermark_ns;
 	spy.broken += spy.found && slow;
 	spy.found = !(flags & SINK_IDLE);
 	spy.first += spy.found && slow;
