@@ -13,8 +13,8 @@
 
 #include "lib/platform/platform.h"
 
-struct loop_post {
-	struct loop_post *next;
+struct posted_call {
+	struct posted_call *next;
 	void (*function)(void *context);
 	void *context;
 	bool *done; /* set after the call; NULL: no thread waits for it */
@@ -30,8 +30,8 @@ static struct {
 	bool stop;    /* atomic */
 	int wake_fds[2];
 	uint32_t woken; /* atomic: a wake-up was sent and not yet received */
-	struct loop_post *first;
-	struct loop_post **last;
+	struct posted_call *first;
+	struct posted_call **last;
 	struct loop_watch *watches;
 	uint32_t watch_count;
 	struct loop_timer *timers;
@@ -82,11 +82,11 @@ static void wake_taken(void)
 
 static int post_add(void (*function)(void *context), void *context, bool *done)
 {
-	struct loop_post *post = calloc(1, sizeof(*post));
+	struct posted_call *post = calloc(1, sizeof(*post));
 
 	if (!post)
 		return -ENOMEM;
-	*post = (struct loop_post){ NULL, function, context, done };
+	*post = (struct posted_call){ NULL, function, context, done };
 	pthread_mutex_lock(&loop.lock);
 	if (!loop.running) {
 		pthread_mutex_unlock(&loop.lock);
@@ -127,7 +127,7 @@ static void posts_run(void)
 {
 	pthread_mutex_lock(&loop.lock);
 	while (loop.first) {
-		struct loop_post *post = loop.first;
+		struct posted_call *post = loop.first;
 		loop.first = post->next;
 		if (!loop.first)
 			loop.last = &loop.first;
