@@ -145,6 +145,15 @@ awk 'FNR == 1 { found = 0 } !found && /^#[[:space:]]*include/ { found = 1; print
 	[ ! -e "src/$own" ] || [ "$first" = "\"$own\"" ] || echo "$file"
 done | violation 'its own header comes first'
 
+# Includes of one kind that follow each other are sorted.
+for root in src lib gc; do
+	[ -d $root ] || continue
+	find $root -name '*.[ch]' | LC_ALL=C sort | LC_ALL=C xargs awk 'FNR == 1 { before = "" }
+		!/^#[[:space:]]*include[[:space:]]*["<]/ { before = ""; next }
+		{ if (before != "" && substr($2, 1, 1) == substr(before, 1, 1) && $2 < before) print FILENAME ":" FNR ": " $2 " after " before
+			before = $2 }'
+done | violation 'includes are sorted'
+
 # Only cli prints and exits. Exceptions are forked children: one whose exec failed, and the guard.
 grep -rnE '(^|[^a-z_>.])(printf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' src --include='*.c' |
 	grep -vE '^src/cli/|^src/(perf/(child|closing)|dotnet/(guard|reverse))\.c:.*_exit|^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)|__attribute__' | violation 'only cli prints and exits'

@@ -65,6 +65,8 @@ printf 'struct a {\n\tenum map_walk { NONE } b;\n};\n' >>lib/platform/clock.c &&
 echo >src/base/utils.c && expect 'a name that says nothing'
 echo >src/base/fooBar.c && expect 'file names are snake_case'
 sed -i '0,/#include/s//#include <stdio.h>\n#include/' src/base/map.c && expect 'its own header comes first: src/base/map.c'
+printf '#include <string.h>\n#include <stdio.h>\n' >>src/base/map.c && expect 'includes are sorted: src/base/map.c:[0-9]*: <stdio.h> after <string.h>'
+printf '#include "lib/pipe/sink.h"\n#include "lib/pipe/pipe.h"\n' >>lib/pipe/pipe.c && expect 'includes are sorted: lib/pipe/pipe.c'
 printf 'void f(void)\n{\n\texit(1);\n}\n' >>src/base/map.c && expect 'only cli prints and exits'
 rm docs/man/spoor-help.1 && expect 'a verb without its page'
 rm -r tests/cli/help && expect 'a verb without cases'

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "lib/code/code_dump.h"
+#include "lib/code/method_payload.h"
 #include "lib/event/provider.h"
 #include "lib/sink/code_hits.h"
-#include "lib/code/method_payload.h"
 
 static pthread_mutex_t code_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct announced_code *ranges;

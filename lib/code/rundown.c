@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "lib/code/code.h"
-#include "lib/sink/code_hits.h"
 #include "lib/code/method_payload.h"
 #include "lib/event/field_size.h"
 #include "lib/pipe/pipe_session.h"
 #include "lib/pipe/session_emit.h"
 #include "lib/platform/objects.h"
 #include "lib/platform/platform.h"
+#include "lib/sink/code_hits.h"
 
 #define RUNDOWN_EVENTS_A_STEP 256u
 

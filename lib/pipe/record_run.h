@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/platform/clock.h"
 #include "lib/pipe/sink.h"
+#include "lib/platform/clock.h"
 
 struct record_run {
 	const uint8_t *records; /* borrowed */

@@ -20,10 +20,10 @@
 
 #include <spoor/spoor.h>
 
-#include "lib/sink/code_hits.h"
 #include "lib/pipe/record_run.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
+#include "lib/sink/code_hits.h"
 #include "lib/sink/payload_utf16.h"
 
 #define BLOCK_BYTES (100u << 10)

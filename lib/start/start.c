@@ -15,7 +15,6 @@
 #include "lib/event/provider.h"
 #include "lib/event/thread_ring.h"
 #include "lib/logger/loggers.h"
-#include "lib/start/modules.h"
 #include "lib/pipe/own_events.h"
 #include "lib/pipe/pipe.h"
 #include "lib/pipe/pipe_session.h"
@@ -23,6 +22,7 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 #include "lib/recover/recover_file.h"
+#include "lib/start/modules.h"
 
 #define RING_BYTES   (UINT64_C(4) << 20)
 #define FIRST_BYTES  (UINT64_C(256) << 10)

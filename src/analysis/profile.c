@@ -17,8 +17,8 @@
 #include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/event_count.h"
-#include "trace/spoor_payload.h"
 #include "trace/method_join.h"
+#include "trace/spoor_payload.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 

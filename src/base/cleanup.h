@@ -5,8 +5,8 @@
 #ifndef SPOOR_BASE_CLEANUP_H
 #define SPOOR_BASE_CLEANUP_H
 
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define cleanup(function) __attribute__((cleanup(function)))

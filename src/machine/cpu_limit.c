@@ -2,8 +2,8 @@
 #include "machine/cpu_limit.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

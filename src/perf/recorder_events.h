@@ -13,8 +13,8 @@
 #include "base/vec.h"
 #include "machine/box.h"
 #include "machine/rights.h"
-#include "perf/recorder_options.h"
 #include "perf/inherited_events.h"
+#include "perf/recorder_options.h"
 
 struct sched_probe;
 struct usdt_probe;

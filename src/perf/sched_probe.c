@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "machine/bpf.h"
 #include "machine/box.h"
+#include "machine/bpf.h"
 #include "perf/kernel_event.h"
 #include "perf/known_block.h"
 #include "perf/tracepoint.h"

@@ -4,8 +4,8 @@
 #include "base/poll_set.h"
 #include "dotnet/reverse.h"
 #include "pipeline/reorder_window.h"
-#include "recording/process_table.h"
 #include "recording/managed.h"
+#include "recording/process_table.h"
 #include "trace/trace.h"
 
 /*

@@ -13,10 +13,10 @@
 #include "code/symbol_file.h"
 #include "machine/kernel_symbol.h"
 #include "machine/target_root.h"
-#include "symbolize/symbol_worker.h"
-#include "symbolize/symbol_writer.h"
 #include "symbolize/name_tables.h"
 #include "symbolize/seen_code.h"
+#include "symbolize/symbol_worker.h"
+#include "symbolize/symbol_writer.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 

@@ -12,12 +12,12 @@
 #include "code/symbol_file.h"
 #include "machine/kernel_symbol.h"
 #include "machine/rights.h"
-#include "symbolize/symbol_worker.h"
-#include "trace/spoor_payload.h"
-#include "trace/trace.h"
-#include "symbolize/symbol_writer.h"
 #include "symbolize/code_reader.h"
 #include "symbolize/hit_answer.h"
+#include "symbolize/symbol_worker.h"
+#include "symbolize/symbol_writer.h"
+#include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 /* wait for answers in a flush: 4 % of the flush interval */
 #define PATIENCE_NS     UINT64_C(20000000)

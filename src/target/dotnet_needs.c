@@ -2,8 +2,8 @@
 #include "target/dotnet_needs.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
