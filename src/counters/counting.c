@@ -1,6 +1,7 @@
 /* See counting.h. */
 #include "counters/counting.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "counters/counted_state.h"
 #include "counters/counter_choice.h"
 #include "counters/counter_feed.h"
 #include "counters/counters.h"
@@ -60,9 +62,8 @@ struct counted {
 	struct dotnet_target target;
 	struct dotnet_endpoint endpoint;
 	struct held_runtime held; /* zeros: it did not connect to Spoor's diagnostics port */
-	bool left;                /* reverse_forget() was called for its peer number */
 	uint64_t resumed_ns;      /* 0: not by us */
-	uint64_t open_ns;         /* when its session is to be opened; 0: it was */
+	uint64_t open_ns;         /* in COUNTED_DELAYED: when its session is to be opened */
 	char name[256];
 	char client_id[40];
 	char version[VERSION_ROOM];
@@ -74,12 +75,11 @@ struct counted {
 	struct bytes event_counter_arguments;
 	char reason[256];
 	enum reason_kind reason_kind;
-	enum counting_state state;
+	enum counted_state state;
 	double interval_s; /* requested of the Meters */
 	uint32_t max_histograms;
 	uint32_t max_time_series;
 	uint32_t joins; /* times it was opened again by another's rule */
-	bool again;     /* to be opened again once it has ended */
 	bool listed;
 	/* when our interval ends; 0: not known before the first value */
 	uint64_t next_ns;
@@ -98,6 +98,13 @@ struct counting {
 	struct reverse *reverse;
 	bool stopping;
 };
+
+/* The one place where the state changes. */
+static void counted_enter(struct counted *p, enum counted_state state)
+{
+	assert(counted_may_enter(p->state, state));
+	p->state = state;
+}
 
 static void process_free(struct counted *p)
 {
@@ -208,7 +215,7 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 
 static void fail(struct counted *p, enum reason_kind kind, const char *reason)
 {
-	p->state = COUNTING_FAILED;
+	counted_enter(p, COUNTED_FAILED);
 	text_set(p->reason, "%.*s", (int)sizeof(p->reason) - 1, reason);
 	p->reason_kind = kind;
 }
@@ -236,7 +243,7 @@ static int open_process(const struct counting *counting, struct counted *p)
 		result = event_session_open(&p->session, &p->endpoint, &options, &reading);
 	if (result < 0)
 		return result;
-	p->state = COUNTING_OPENING;
+	counted_enter(p, COUNTED_OPENING);
 	p->opened_ns = 0;
 	p->asked_ns = clock_monotonic_ns();
 	return 0;
@@ -311,7 +318,7 @@ static int add(struct counting *counting, const struct target *target, bool seen
 		p->max_time_series = counting->options.max_time_series;
 		if (held && !counting->options.hold && !can_begin_early(counting, target)) {
 			p->events.from_start = false;
-			p->open_ns = UINT64_MAX; /* begin_resume() sets it */
+			counted_enter(p, COUNTED_HELD);
 		} else {
 			result = open_process(counting, p);
 		}
@@ -375,24 +382,23 @@ static void begin_resume(const struct counting *counting, struct counted *p, uin
 	if (!p->held.waits || counting->options.hold || held_runtime_is_resuming(&p->held))
 		return;
 	p->resumed_ns = now;
-	if (p->open_ns)
-		p->open_ns = now + LATE_NS;
+	if (p->state == COUNTED_HELD)
+		counted_enter(p, COUNTED_DELAYED);
+	p->open_ns = now + LATE_NS;
 	held_runtime_resume(&p->held, now);
 }
 
 /* A runtime whose session is over gets no further request, so the port may reuse its place. */
 static void leave_place(const struct counting *counting, struct counted *p, uint64_t now)
 {
-	if (!p->held.reverse || p->left || p->session.pipe || p->open_ns)
+	if (!p->held.reverse || p->session.pipe || counted_awaits_start(p->state))
 		return;
 	if (!counting->stopping)
 		begin_resume(counting, p, now); /* once more, if its connection was lost */
 	if (held_runtime_is_resuming(&p->held) ||
 		(p->held.waits && p->endpoint.state(p->endpoint.context)))
 		return;
-	p->held.waits = false;
-	p->left = true;
-	reverse_forget(counting->reverse, p->held.peer);
+	held_runtime_done(&p->held);
 }
 
 /* ---- turns ---- */
@@ -417,7 +423,8 @@ static void join_others(struct counting *counting, uint32_t index)
 	p->interval_s = p->events.expected_interval_s;
 	p->max_histograms = p->events.expected_max_histograms;
 	p->max_time_series = p->events.expected_max_time_series;
-	p->again = true;
+	if (p->state == COUNTED_RUNNING)
+		counted_enter(p, COUNTED_REOPENING);
 	event_session_stop(&p->session, clock_monotonic_ns());
 	text_set(sentence,
 		"another tool reads its Meters every %g s, %u time series and %u histograms at most: these limits hold for us, too",
@@ -434,7 +441,7 @@ static void look_for_trouble(struct counting *counting, uint32_t index)
 	p->events.trouble = 0;
 	p->told |= trouble & ~(unsigned)COUNTER_TROUBLE_OTHERS_RULE;
 	if ((trouble & COUNTER_TROUBLE_OTHERS_RULE) && !counting->stopping &&
-		p->state == COUNTING_RUNNING)
+		counted_is_running(p->state))
 		join_others(counting, index);
 	if (trouble & COUNTER_TROUBLE_BUSY)
 		tell(counting, index,
@@ -525,8 +532,7 @@ static void end_process(struct counting *counting, struct counted *p)
 {
 	const char *reason = eventpipe_reason(p->session.pipe);
 
-	if (p->again && !counting->stopping && eventpipe_whole(p->session.pipe)) {
-		p->again = false;
+	if (p->state == COUNTED_REOPENING && eventpipe_whole(p->session.pipe)) {
 		event_session_end(&p->session);
 		/*
 		 * The runtime adds clients by their ids, but subtracts one at each end: a client
@@ -543,7 +549,7 @@ static void end_process(struct counting *counting, struct counted *p)
 	else if (p->session.broken.error)
 		fail(p, REASON_KIND_LIED, p->session.broken.text);
 	else
-		p->state = COUNTING_ENDED;
+		counted_enter(p, COUNTED_ENDED);
 	event_session_end(&p->session);
 }
 
@@ -551,14 +557,12 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 {
 	struct counted *p = counting->processes.items[index];
 
-	if (p->open_ns && !counting->stopping)
+	if (counted_awaits_start(p->state))
 		begin_resume(counting, p, now);
 	held_runtime_advance(&p->held, now);
-	if (p->open_ns && now >= p->open_ns && !p->held.waits && !counting->stopping) {
-		p->open_ns = 0;
-		if (open_process(counting, p) < 0)
-			fail(p, REASON_KIND_ERROR, reason_text(REASON_NO_MEMORY));
-	}
+	if (p->state == COUNTED_DELAYED && now >= p->open_ns && !p->held.waits &&
+		open_process(counting, p) < 0)
+		fail(p, REASON_KIND_ERROR, reason_text(REASON_NO_MEMORY));
 	leave_place(counting, p, now);
 	if (!p->session.pipe)
 		return;
@@ -567,8 +571,8 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 	if (eventpipe_opened_ns(p->session.pipe) || state == EVENTPIPE_ENDED)
 		begin_resume(counting, p, now);
 
-	if (state == EVENTPIPE_STREAMING && p->state == COUNTING_OPENING) {
-		p->state = COUNTING_RUNNING;
+	if (state == EVENTPIPE_STREAMING && p->state == COUNTED_OPENING) {
+		counted_enter(p, COUNTED_RUNNING);
 		p->opened_ns = now;
 		/* else the version that the target's files have stays */
 		(void)event_session_version(&p->session, p->version, sizeof(p->version));
@@ -577,7 +581,7 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 	if (p->intervals || counters_any(&p->counters))
 		eventpipe_valued(p->session.pipe);
 	look_for_trouble(counting, index);
-	if (p->state == COUNTING_RUNNING && !counting->options.list)
+	if (counted_is_running(p->state) && !counting->options.list)
 		close_interval(counting, index, now);
 	if (counting->options.list && p->opened_ns && now >= p->opened_ns + LIST_WAIT_NS &&
 		!p->listed) {
@@ -595,9 +599,9 @@ static void await(const struct counting *counting, const struct counted *p, stru
 {
 	held_runtime_await(&p->held, set);
 	event_session_await(&p->session, set);
-	if (!p->session.pipe && p->open_ns)
+	if (p->state == COUNTED_DELAYED)
 		poll_set_wake(set, p->open_ns);
-	if (p->session.pipe && p->next_ns && p->state == COUNTING_RUNNING)
+	if (p->session.pipe && p->next_ns && counted_is_running(p->state))
 		poll_set_wake(set, p->next_ns);
 	if (p->session.pipe && counting->options.list && p->opened_ns && !p->listed)
 		poll_set_wake(set, p->opened_ns + LIST_WAIT_NS);
@@ -624,7 +628,7 @@ int counting_step(struct counting *counting, struct poll_set *set)
 		const struct counted *p = counting->processes.items[i];
 		advance(counting, i, now);
 		running += p->session.pipe || held_runtime_is_resuming(&p->held) ||
-			   (p->open_ns && !counting->stopping);
+			   counted_awaits_start(p->state);
 	}
 	return running + (counting->reverse && !counting->stopping);
 }
@@ -634,11 +638,12 @@ void counting_stop(struct counting *counting)
 	counting->stopping = true;
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		struct counted *p = counting->processes.items[i];
-		if (p->open_ns)
-			p->state = COUNTING_ENDED; /* it never began */
+		if (counted_awaits_start(p->state))
+			counted_enter(p, COUNTED_ENDED); /* it never began */
 		if (!p->session.pipe)
 			continue;
-		p->state = COUNTING_STOPPING;
+		if (p->state != COUNTED_STOPPING)
+			counted_enter(p, COUNTED_STOPPING);
 		event_session_stop(&p->session, clock_monotonic_ns());
 	}
 	for (uint32_t i = 0; i < counting->processes.count; i++)
@@ -655,14 +660,36 @@ static enum counting_wait wait_of(const struct counting *counting, const struct 
 {
 	uint64_t interval_ns = counting->options.interval_ns;
 
-	if (p->state == COUNTING_OPENING && p->session.pipe)
+	if (p->state == COUNTED_OPENING)
 		return now >= p->asked_ns + UNANSWERED_NS ? COUNTING_UNANSWERED : COUNTING_ON_TIME;
-	if (p->state != COUNTING_RUNNING || counting->options.list)
+	if (!counted_is_running(p->state) || counting->options.list)
 		return COUNTING_ON_TIME;
 	uint64_t due_ns = p->intervals ? p->closed_ns + 10 * interval_ns + STOPPED_NS
 				       : p->opened_ns + 3 * interval_ns + SILENT_NS;
 
 	return now >= due_ns ? COUNTING_SILENT : COUNTING_ON_TIME;
+}
+
+/* The state that callers see. */
+static enum counting_state public_state(enum counted_state state)
+{
+	switch (state) {
+	case COUNTED_NEW:
+	case COUNTED_HELD:
+	case COUNTED_DELAYED:
+	case COUNTED_OPENING:
+		return COUNTING_OPENING;
+	case COUNTED_RUNNING:
+	case COUNTED_REOPENING:
+		return COUNTING_RUNNING;
+	case COUNTED_STOPPING:
+		return COUNTING_STOPPING;
+	case COUNTED_ENDED:
+		return COUNTING_ENDED;
+	case COUNTED_FAILED:
+		break;
+	}
+	return COUNTING_FAILED;
 }
 
 void counting_process(const struct counting *counting, uint32_t index,
@@ -673,7 +700,7 @@ void counting_process(const struct counting *counting, uint32_t index,
 	*ret_process = (struct counting_process){
 		.pid = p->pid,
 		.name = p->name,
-		.state = p->state,
+		.state = public_state(p->state),
 		.reason = *p->reason || !p->session.pipe ? p->reason
 							 : eventpipe_reason(p->session.pipe),
 		.reason_kind = p->reason_kind,
