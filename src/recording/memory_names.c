@@ -54,8 +54,8 @@ struct memory_process {
 	uint64_t open_ns; /* next attempt */
 	uint32_t tries;
 	bool ended;
-	uint8_t managed;      /* enum managed_state at its last sample */
-	bool sampled;         /* since the last pass */
+	enum managed_state managed; /* at its last sample */
+	bool sampled;               /* since the last pass */
 	bool missed;          /* a sampled address could not be kept for the end of this pass */
 	struct map known;     /* address -> 1: it has been looked up, and stays as it is */
 	struct map this_pass; /* address of code that may be freed -> 1: it is in `samples` */
@@ -105,13 +105,13 @@ static void drop(struct memory_names *names, uint32_t index)
 }
 
 /* What the names of this process are: a state of the symbolizer's. */
-static uint8_t state_of(const struct memory_names *names, uint32_t pid)
+static enum managed_state state_of(const struct memory_names *names, uint32_t pid)
 {
 	uint32_t index = process_table_find(names->table, pid);
 	struct symbolizer_process *own =
 		index ? symbolizer_process(names->table->symbolizer, index) : NULL;
 
-	return own ? own->managed : (uint8_t)MANAGED_NONE;
+	return own ? own->managed : MANAGED_NONE;
 }
 
 void memory_names_sign(void *context, uint32_t pid, const char *path)
@@ -300,7 +300,7 @@ void memory_names_sample(struct memory_names *names, uint32_t pid, uint64_t time
 
 	if (!process || process->state == MEMORY_REFUSED)
 		return;
-	uint8_t managed = state_of(names, pid);
+	enum managed_state managed = state_of(names, pid);
 
 	if ((!names->forced && managed == MANAGED_KNOWN) || !open_process(names, process))
 		return;

@@ -98,7 +98,7 @@ static void watch_if_managed(struct process_table *table, uint32_t process, cons
 
 	if (table->options->names_from_memory && dotnet_signs_worth_asking(signs) &&
 		(own = symbolizer_process(table->symbolizer, process)) != NULL)
-		own->managed = MANAGED_REFUSED;
+		managed_state_enter(&own->managed, MANAGED_REFUSED);
 	if (table->options->no_dotnet || table->options->no_names ||
 		!dotnet_signs_worth_asking(signs))
 		return;

@@ -22,24 +22,29 @@ static int memory_of(struct symbolizer *symbolizer, uint32_t index)
 	const struct process *process = &symbolizer->options.trace->processes.items[index];
 	int fd;
 
-	if (!own || own->memory)
-		return own && own->memory > 0 ? own->memory - 1 : -1;
-	own->memory = -1;
-	if (process->ended || symbolizer->memories_open >= MEMORIES_MAX ||
-		target_memory_open(process->pid, &fd) < 0)
+	if (!own || own->memory == CODE_MEMORY_UNREADABLE)
 		return -1;
-	own->memory = fd + 1;
+	if (own->memory == CODE_MEMORY_OPEN)
+		return own->memory_fd;
+	if (process->ended || symbolizer->memories_open >= MEMORIES_MAX ||
+		target_memory_open(process->pid, &fd) < 0) {
+		code_memory_enter(&own->memory, CODE_MEMORY_UNREADABLE);
+		return -1;
+	}
+	code_memory_enter(&own->memory, CODE_MEMORY_OPEN);
+	own->memory_fd = fd;
 	symbolizer->memories_open++;
 	return fd;
 }
 
 void code_reader_forget(struct symbolizer *symbolizer, struct symbolizer_process *process)
 {
-	if (process->memory > 0) {
-		(void)close(process->memory - 1); /* read only */
+	if (process->memory == CODE_MEMORY_OPEN) {
+		(void)close(process->memory_fd); /* read only */
 		symbolizer->memories_open--;
 	}
-	process->memory = -1;
+	if (process->memory != CODE_MEMORY_UNREADABLE)
+		code_memory_enter(&process->memory, CODE_MEMORY_UNREADABLE);
 }
 
 /*

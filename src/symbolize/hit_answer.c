@@ -108,9 +108,9 @@ static void take_maps(struct symbolizer *symbolizer, const struct name_answer *a
 {
 	for (uint32_t i = 1; i < symbolizer->processes.count; i++) {
 		struct symbolizer_process *own = &symbolizer->processes.items[i];
-		if (own->maps_asked != answer->place)
+		if (own->maps != MAPS_ASKED || own->maps_question != answer->place)
 			continue;
-		own->maps_read = true;
+		maps_state_enter(&own->maps, MAPS_READ);
 		if (!answer->codemap)
 			return;
 		codemap_settle(answer->codemap);
@@ -167,6 +167,14 @@ void hit_answer_drop(struct symbolizer *symbolizer, bool all)
 	symbolizer->answers.count = kept;
 }
 
+bool hit_answer_open_kernel(struct symbolizer *symbolizer)
+{
+	if (symbolizer->kernel_source == SOURCE_UNTRIED)
+		source_state_enter(&symbolizer->kernel_source,
+			kernel_symbols_open(&symbolizer->kernel_asked) == 0);
+	return symbolizer->kernel_source == SOURCE_OPEN;
+}
+
 /*
  * Names a kernel address: by a query to the kernel if it supports that, else by the symbol worker,
  * which reads /proc/kallsyms.
@@ -175,9 +183,7 @@ static uint8_t answer_kernel(struct symbolizer *symbolizer, const struct symboli
 {
 	struct kernel_symbol symbol;
 
-	if (symbolizer->kernel_error == 1)
-		symbolizer->kernel_error = kernel_symbols_open(&symbolizer->kernel_asked);
-	if (!symbolizer->kernel_asked) {
+	if (!hit_answer_open_kernel(symbolizer)) {
 		const struct name_answer *answer = ask(symbolizer, ASK_KERNEL, 0, hit->address, 0);
 		if (!answer)
 			return symbolizer->asking_ended ? (uint8_t)UNNAMED_KERNEL_HIDDEN
@@ -255,11 +261,12 @@ static uint8_t answer_vdso(struct symbolizer *symbolizer, const struct symbolize
 	struct diag quiet = { 0 };
 	struct symbol_hit symbol;
 
-	if (vdso && !symbolizer->vdso_tried)
+	if (symbolizer->vdso_source == SOURCE_UNTRIED)
 		/* without symbols names show offsets */
-		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &symbolizer->vdso, &quiet);
-	symbolizer->vdso_tried = true;
-	if (!symbolizer->vdso)
+		source_state_enter(&symbolizer->vdso_source,
+			vdso && symbol_file_open_memory(vdso, VDSO_BYTES, &symbolizer->vdso,
+					&quiet) == 0);
+	if (symbolizer->vdso_source == SOURCE_FAILED)
 		return UNNAMED_NO_IMAGE;
 	if (!symbol_file_find_vaddr(symbolizer->vdso, hit->address - mapping->begin, &symbol))
 		return UNNAMED_NO_SYMBOLS;
@@ -300,17 +307,18 @@ static bool maps_are_read(struct symbolizer *symbolizer, uint32_t index)
 	struct symbolizer_process *own = symbolizer_process(symbolizer, index);
 	struct name_question *question;
 
-	if (own->maps_read || symbolizer->asking_ended)
+	if (own->maps == MAPS_READ || symbolizer->asking_ended)
 		return true;
 	own->awaits = true;
-	if (own->maps_asked)
+	if (own->maps == MAPS_ASKED)
 		return false;
 	question = new_question(symbolizer, ASK_MAPS, index);
 	if (!question) {
-		own->maps_read = true;
+		maps_state_enter(&own->maps, MAPS_READ);
 		return true;
 	}
-	own->maps_asked = question->place = ++symbolizer->maps_asked;
+	maps_state_enter(&own->maps, MAPS_ASKED);
+	own->maps_question = question->place = ++symbolizer->maps_asked;
 	symbol_worker_ask(symbolizer->worker, question);
 	return false;
 }

@@ -20,6 +20,9 @@ void hit_answer_take(struct symbolizer *symbolizer);
  */
 void hit_answer_drop(struct symbolizer *symbolizer, bool all);
 
+/* Opens kernel_asked, one time. False: the kernel answers no queries, so the worker reads its file. */
+bool hit_answer_open_kernel(struct symbolizer *symbolizer);
+
 /* Names a sampled address. Returns its state: named, the cause of no name, or waiting. */
 uint8_t hit_answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *hit, uint64_t now_ns,
 	bool last);

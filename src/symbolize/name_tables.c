@@ -28,6 +28,7 @@
 #include "machine/box.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
+#include "symbolize/name_states.h"
 #include "symbolize/symbol_cache.h"
 
 #define MAPPED_SIZE_MAX   (UINT64_C(4) << 30)
@@ -62,7 +63,8 @@ struct name_tables {
 	/* the mapped cache file that `kernel` refers to; NULL: not cached */
 	void *kernel_data;
 	size_t kernel_data_size;
-	int kernel_error; /* why `kernel` is NULL; 1: not tried */
+	enum source_state kernel_source; /* of `kernel` */
+	int kernel_error;                /* negative errno in SOURCE_FAILED, else 0 */
 	/* set while a question is being answered, if a file was skipped */
 	bool skipped;
 };
@@ -87,7 +89,6 @@ struct name_tables *name_tables_new(const struct box *box, const char *const *sy
 		return NULL;
 	tables->box = *box;
 	(void)symbol_cache_open(&tables->cache, false, NULL); /* without: no names from it */
-	tables->kernel_error = 1;
 	while (symbol_paths && symbol_paths[count])
 		count++;
 	tables->symbol_paths = calloc(count + 1, sizeof(*tables->symbol_paths));
@@ -154,27 +155,30 @@ static void save_kernel_cache(const struct name_tables *tables)
 		(void)unlinkat(folder, name, 0);
 }
 
-static void load_kernel(struct name_tables *tables)
+static int load_kernel(struct name_tables *tables)
 {
 	struct diag quiet = { 0 };
 	struct input in;
 
-	tables->kernel_error = load_kernel_cache(tables);
-	if (tables->kernel_error == 0)
-		return;
-	tables->kernel_error = input_open(&in, "/proc/kallsyms", &quiet);
-	if (tables->kernel_error < 0)
-		return;
-	tables->kernel_error = kallsyms_read(&in, &tables->kernel, &quiet);
+	if (load_kernel_cache(tables) == 0)
+		return 0;
+	int result = input_open(&in, "/proc/kallsyms", &quiet);
+
+	if (result < 0)
+		return result;
+	result = kallsyms_read(&in, &tables->kernel, &quiet);
 	input_close(&in);
-	if (tables->kernel_error == 0)
+	if (result == 0)
 		save_kernel_cache(tables);
+	return result;
 }
 
 void name_tables_open_kernel(struct name_tables *tables)
 {
-	if (tables->kernel_error == 1)
-		load_kernel(tables);
+	if (tables->kernel_source != SOURCE_UNTRIED)
+		return;
+	tables->kernel_error = load_kernel(tables);
+	source_state_enter(&tables->kernel_source, tables->kernel_error == 0);
 }
 
 /* Copies a generated text into the answer as its name. */

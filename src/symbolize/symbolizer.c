@@ -25,7 +25,7 @@
 
 int symbolizer_init(struct symbolizer *symbolizer, const struct symbolizer_options *options)
 {
-	*symbolizer = (struct symbolizer){ .options = *options, .next_id = 1, .kernel_error = 1 };
+	*symbolizer = (struct symbolizer){ .options = *options, .next_id = 1 };
 	if (!vec_push(&symbolizer->hits) || !vec_push(&symbolizer->pairs) ||
 		!vec_push(&symbolizer->images))
 		return -ENOMEM;
@@ -46,9 +46,7 @@ void symbolizer_open_kernel(struct symbolizer *symbolizer)
 {
 	struct kernel_symbol symbol;
 
-	if (symbolizer->kernel_error == 1)
-		symbolizer->kernel_error = kernel_symbols_open(&symbolizer->kernel_asked);
-	if (!symbolizer->kernel_asked) {
+	if (!hit_answer_open_kernel(symbolizer)) {
 		/* Reads the kernel's symbols now: the process may lose the right later. */
 		if (hit_answer_worker(symbolizer))
 			symbol_worker_open_kernel(symbolizer->worker);

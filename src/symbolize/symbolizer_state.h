@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "code/codemap.h"
+#include "symbolize/name_states.h"
 #include "trace/schema.h"
 
 struct arch_stub;
@@ -35,21 +36,13 @@ enum unnamed_cause {
 	UNNAMED_CAUSE_COUNT
 };
 
-/* The state of the names of a process's managed code. Set by managed.c. */
-enum managed_state {
-	MANAGED_NONE,    /* no .NET process found so far */
-	MANAGED_ASKING,  /* its runtime is sending the names */
-	MANAGED_KNOWN,   /* all methods up to now are in the codemap */
-	MANAGED_REFUSED, /* there is no runtime connection */
-};
-
 struct symbolizer_process {
 	struct codemap codemap;
 	bool from_memory; /* methods that were read from its memory are used */
 	/* methods read from its memory, while its runtime may still send them: see seen_code.h */
 	struct codemap seen;
 	uint32_t changes_seen; /* codemap.changes when removed bodies were last searched */
-	uint8_t managed;       /* enum managed_state */
+	enum managed_state managed;
 	/* its runtime does not report new methods; another rundown does */
 	bool needs_rundown_for_new_methods;
 	/* samples fell into code that the last rundown did not report, so another one is needed */
@@ -59,18 +52,18 @@ struct symbolizer_process {
 	uint64_t reported_ns;
 	/* it has a collectible assembly, so that any compiled method may be removed */
 	bool unloads_code;
-	bool maps_read;      /* perf map and jitdump were read into the codemap */
-	uint64_t maps_asked; /* number of the question for them; 0: none yet */
-	bool awaits;         /* a question about one of its addresses has no answer yet */
-	bool kernel_mapped;  /* the kernel's mapping was written for it */
-	bool lost_mapped;    /* the mapping of STACK_LOST_CALLER was written for it */
+	enum maps_state maps;
+	uint64_t maps_question; /* in MAPS_ASKED: number of the question */
+	bool awaits;            /* a question about one of its addresses has no answer yet */
+	bool kernel_mapped;     /* the kernel's mapping was written for it */
+	bool lost_mapped;       /* the mapping of STACK_LOST_CALLER was written for it */
 	/*
 	 * a sampled address is in none of its known mappings; the code that reads its mappings
 	 * again clears this
 	 */
 	bool unmapped;
-	/* with options.code: descriptor of its memory, plus one; 0: not opened; -1: not readable */
-	int memory;
+	enum code_memory_state memory; /* opened with options.code only */
+	int memory_fd;                 /* in CODE_MEMORY_OPEN */
 	bool sharing_asked;
 	/* processes with the same value share symbol tables; 0: unknown */
 	uint64_t sharing;
@@ -149,11 +142,10 @@ struct symbolizer {
 	/* names kernel addresses; NULL: not available to this process */
 	struct kernel_symbols *kernel_asked;
 	uint64_t kernel_mapping_id;
-	/* negative errno if kernel_asked could not be opened; 1: not tried */
-	int kernel_error;
-	/* the recorder's own vdso, used for all processes; NULL: none, or not tried */
+	enum source_state kernel_source; /* of kernel_asked */
+	/* the recorder's own vdso, used for all processes; NULL: none */
 	struct symbol_file *vdso;
-	bool vdso_tried;
+	enum source_state vdso_source;
 	/* the symbol worker; NULL until the first question */
 	struct symbol_worker *worker;
 	/* hash of a question -> 1, until its answer arrives */
@@ -166,7 +158,7 @@ struct symbolizer {
 	/* each kernel lookup needs CAP_BPF (before Linux 5.19) */
 	bool kernel_needs_right;
 	uint32_t memory_process_count; /* processes with symbolizer_process.from_memory */
-	uint32_t memories_open;        /* processes with symbolizer_process.memory above 0 */
+	uint32_t memories_open;        /* processes in CODE_MEMORY_OPEN */
 	uint64_t code_size_bytes;      /* machine code that was written */
 	uint32_t code_count;           /* bodies with it */
 	uint32_t code_refused;         /* bodies without: not readable, removable, too large */
