@@ -30,7 +30,7 @@
 #define TEXTS_BYTES_MAX (4u << 20)
 #define RUNDOWNS_A_TRIM 16u
 
-void connection_enter(struct connection *connection, enum connection_state state)
+bool connection_may_enter(enum connection_state from, enum connection_state to)
 {
 	static const unsigned next[] = {
 		[CONNECTION_WAITING] = 1u << CONNECTION_ASKING | 1u << CONNECTION_OVER,
@@ -42,13 +42,41 @@ void connection_enter(struct connection *connection, enum connection_state state
 			1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
 		[CONNECTION_OVER] = 0,
 	};
+
+	return next[from] & 1u << to;
+}
+
+void connection_enter(struct connection *connection, enum connection_state state)
+{
 	bool has_client = state != CONNECTION_WAITING && state != CONNECTION_OVER;
 
-	(void)next; /* without assertions */
-	(void)has_client;
-	assert(next[connection->state] & 1u << state);
+	(void)has_client; /* without assertions */
+	assert(connection_may_enter(connection->state, state));
 	assert(has_client == (connection->client != NULL));
 	connection->state = state;
+}
+
+bool connection_may_enter_methods(enum methods_state from, enum methods_state to)
+{
+	enum { NONE = 1u << METHODS_NONE }; /* the client can end in each state */
+	static const unsigned next[] = {
+		[METHODS_NONE] = 1u << METHODS_ANNOUNCED | 1u << METHODS_QUIET,
+		[METHODS_ANNOUNCED] = NONE,
+		[METHODS_QUIET] = 1u << METHODS_WANTED | NONE,
+		[METHODS_WANTED] = 1u << METHODS_ASKED | NONE,
+		[METHODS_ASKED] = 1u << METHODS_REPORTED | 1u << METHODS_REFUSED | NONE,
+		[METHODS_REPORTED] = NONE,
+		[METHODS_REFUSED] = NONE,
+	};
+
+	return next[from] & 1u << to;
+}
+
+void connection_enter_methods(struct connection *connection, enum methods_state state)
+{
+	assert(connection_may_enter_methods(connection->methods, state));
+	assert((state == METHODS_NONE) == (connection->client == NULL));
+	connection->methods = state;
 }
 
 void connection_set_state(struct connection *connection, enum managed_state state)
@@ -57,7 +85,7 @@ void connection_set_state(struct connection *connection, enum managed_state stat
 		symbolizer_process(connection->managed->symbolizer, connection->process);
 
 	if (process)
-		process->managed = (uint8_t)state;
+		managed_state_enter(&process->managed, state);
 }
 
 void connection_share_texts(struct connection *connection)
@@ -140,7 +168,10 @@ void connection_report(struct connection *connection, bool reachable, const char
 		.clock_error_ns = connection->clock_error_ns,
 	};
 
-	connection->reported = true;
+	if (reachable)
+		connection->report = REPORT_NAMED;
+	else if (connection->report == REPORT_NONE)
+		connection->report = REPORT_UNREACHABLE;
 	connection->managed->report(connection->managed->context, &outcome);
 }
 
@@ -157,6 +188,8 @@ void connection_drop_client(struct connection *connection)
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
 		(void)connection_bytes(connection, (enum dotnet_stream)i, NULL,
 			0); /* freeing cannot fail */
+	if (connection->methods != METHODS_NONE)
+		connection_enter_methods(connection, METHODS_NONE);
 	connection_end_exceptions(connection, clock_monotonic_ns());
 }
 
@@ -205,10 +238,10 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 	dotnet_client_guard(connection->client, connection->managed->guard);
 	dotnet_client_ask(connection->client, connection->managed->providers,
 		connection->names_only ? 0 : connection->managed->provider_count);
-	connection->methods =
+	connection_enter_methods(connection,
 		!connection->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS
 			? METHODS_QUIET
-			: METHODS_ANNOUNCED;
+			: METHODS_ANNOUNCED);
 	if (connection->methods == METHODS_QUIET)
 		dotnet_client_skip_methods(connection->client);
 	if (connection->held.waits)
@@ -231,8 +264,9 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 void connection_advance_hold(struct connection *connection, uint64_t now_ns)
 {
 	const struct dotnet_client *client = connection->client;
-	bool opening = client ? !dotnet_client_is_prepared(client)
-			      : connection->state != CONNECTION_OVER && !connection->reported;
+	bool opening =
+		client ? !dotnet_client_is_prepared(client)
+		       : connection->state != CONNECTION_OVER && connection->report == REPORT_NONE;
 
 	if (!connection->held.waits)
 		return;
@@ -256,7 +290,7 @@ void connection_begin_again(struct connection *connection, uint64_t since_ns, ui
 	connection->retries = 0;
 	connection->retry_ns = now_ns;
 	connection_set_state(connection, MANAGED_ASKING);
-	if (process && connection->was_named)
+	if (process && connection->report == REPORT_NAMED)
 		process->codemap.since_ns = since_ns;
 }
 
@@ -312,13 +346,12 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	if (dotnet_client_named(connection->client) && connection->state == CONNECTION_ASKING) {
 		connection_end_rundown(connection);
 		connection_set_state(connection, MANAGED_KNOWN);
-		if (!connection->was_named)
+		if (connection->report != REPORT_NAMED)
 			connection_report(connection, true, "", REASON_KIND_NONE);
-		connection->was_named = true;
 	}
 	if (connection->methods == METHODS_ASKED &&
 		dotnet_client_session(connection->client, DOTNET_STREAM_METHODS)) {
-		connection->methods = METHODS_REPORTED;
+		connection_enter_methods(connection, METHODS_REPORTED);
 		connection_report(connection, true, "", REASON_KIND_NONE);
 	}
 	/*
@@ -327,14 +360,14 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	if (state == DOTNET_LIVE && !dotnet_client_session(connection->client, DOTNET_STREAM_LIVE))
 		connection_note_reported(connection, DOTNET_STREAM_LIVE, UINT64_MAX);
 	if (state == DOTNET_LIVE && connection->methods == METHODS_ASKED) {
-		connection->methods = METHODS_REFUSED;
+		connection_enter_methods(connection, METHODS_REFUSED);
 		connection_note_reported(connection, DOTNET_STREAM_METHODS, UINT64_MAX);
 	}
 	/* Also when the rundown was refused or cut short. */
 	if (connection->state == CONNECTION_AGAIN &&
 		(state == DOTNET_LIVE || state == DOTNET_ENDED))
 		connection_end_rundown(connection);
-	if (state == DOTNET_HUNG && !connection->reported) {
+	if (state == DOTNET_HUNG && connection->report == REPORT_NONE) {
 		connection_set_state(connection, MANAGED_REFUSED);
 		connection_report(connection, false, dotnet_client_reason(connection->client),
 			kind);
@@ -347,7 +380,7 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	 */
 	if (!connection->managed->stopping && kind == REASON_KIND_GUARDED)
 		return;
-	if (!connection->was_named && !connection->names_only &&
+	if (connection->report != REPORT_NAMED && !connection->names_only &&
 		connection->managed->provider_count && rights_are_borrowed() &&
 		kind == REASON_KIND_PERMISSION) {
 		connection_drop_client(connection);
@@ -359,7 +392,7 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 	}
 	bool young = kind == REASON_KIND_NO_SOCKET || kind == REASON_KIND_REFUSED;
 
-	if (!connection->was_named && young && connection->retries < RETRY_COUNT &&
+	if (connection->report != REPORT_NAMED && young && connection->retries < RETRY_COUNT &&
 		!connection->process_ended && !connection->managed->stopping) {
 		connection_drop_client(connection);
 		connection_enter(connection, CONNECTION_WAITING);
@@ -367,11 +400,11 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 		connection->retry_ns = now_ns + RETRY_NS;
 		return;
 	}
-	if (!connection->was_named && !connection->reported) {
+	if (connection->report == REPORT_NONE) {
 		connection_set_state(connection, MANAGED_REFUSED);
 		connection_report(connection, false, dotnet_client_reason(connection->client),
 			kind);
-	} else if (connection->was_named) {
+	} else if (connection->report == REPORT_NAMED) {
 		connection_set_state(connection,
 			MANAGED_KNOWN); /* the names known before stay valid */
 	}

@@ -48,12 +48,20 @@ enum connection_state {
 
 /* Whether the runtime announces the methods that it compiles from now on. */
 enum methods_state {
+	METHODS_NONE,      /* no client */
 	METHODS_ANNOUNCED, /* its live session does */
 	METHODS_QUIET,     /* it does not: rundowns name them */
 	METHODS_WANTED,    /* it does not, but it should: code of its assemblies can be removed */
 	METHODS_ASKED,     /* a session for them was requested */
 	METHODS_REPORTED,  /* that session is open, and managed_report was called for it */
 	METHODS_REFUSED,   /* that session could not be opened: rundowns name them */
+};
+
+/* What managed_report was called with. */
+enum report_state {
+	REPORT_NONE,
+	REPORT_UNREACHABLE, /* no names; they may still come from a runtime that hung */
+	REPORT_NAMED,       /* its names were known; kept if a later connection fails */
 };
 
 struct connection {
@@ -92,11 +100,10 @@ struct connection {
 	uint32_t stopper;
 	enum connection_state state;
 	enum methods_state methods;
+	enum report_state report;
 	/* once-flag: the rundown before the end of the recording was begun */
 	bool rested;
-	bool was_named; /* once-flag: its names were known */
-	bool reported;  /* once-flag: managed_report was called */
-	bool valued;    /* the first counter values of this client's session have come */
+	bool valued; /* the first counter values of this client's session have come */
 	bool process_ended;
 	/* the caller has no rights over the process: names only, with borrowed rights */
 	bool names_only;
@@ -141,6 +148,13 @@ struct managed {
 /* The one place where the state changes. */
 void connection_enter(struct connection *connection, enum connection_state state);
 
+/* The one place where `methods` changes. */
+void connection_enter_methods(struct connection *connection, enum methods_state state);
+
+/* The rules that both assert. */
+bool connection_may_enter(enum connection_state from, enum connection_state to);
+bool connection_may_enter_methods(enum methods_state from, enum methods_state to);
+
 /* The state that the symbolizer sees. */
 void connection_set_state(struct connection *connection, enum managed_state state);
 
@@ -153,7 +167,7 @@ void connection_share_texts(struct connection *connection);
 /* Called when the process's code map is not read any more. The last process frees the table. */
 void connection_give_up_texts(struct connection *connection);
 
-/* Calls managed_report, one time. */
+/* Calls managed_report, and is the one place where `report` changes. */
 void connection_report(struct connection *connection, bool reachable, const char *reason,
 	enum reason_kind kind);
 

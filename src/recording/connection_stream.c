@@ -127,7 +127,7 @@ static void absorb(struct connection *connection, bool rundown, const struct sch
 		process->unloads_code = clr_is_collectible(rundown, schema->event_id,
 			event->payload, event->payload_size);
 	if (connection->methods == METHODS_QUIET && process->unloads_code)
-		connection->methods = METHODS_WANTED;
+		connection_enter_methods(connection, METHODS_WANTED);
 }
 
 /* True if the session with stacks has this event. */

@@ -158,7 +158,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 
 	connection_give_up_texts(connection);
 	managed->past_asked++;
-	managed->past_known += connection->was_named;
+	managed->past_known += connection->report == REPORT_NAMED;
 	managed->past_lost += connection->lost - connection->lost_told;
 	held_runtime_done(&connection->held);
 	exception_watch_done(&connection->watch);
@@ -241,7 +241,7 @@ static bool ask_again(struct connection *connection, uint64_t now_ns)
 	if (connection->methods == METHODS_WANTED) {
 		/* One more rundown reports the methods compiled before this session. */
 		if (dotnet_client_methods(connection->client)) {
-			connection->methods = METHODS_ASKED;
+			connection_enter_methods(connection, METHODS_ASKED);
 			connection_note_reported(connection, DOTNET_STREAM_METHODS, 0);
 			process->has_unresolved_samples = true;
 		}
@@ -376,7 +376,7 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 		if (connection->client) {
 			dotnet_client_stop(connection->client, now_ns);
 		} else if (connection->state == CONNECTION_WAITING) {
-			if (!connection->reported)
+			if (connection->report == REPORT_NONE)
 				connection_refuse(connection, connection->retries
 								      ? REASON_NO_SOCKET_YET
 								      : REASON_NO_TIME);
@@ -469,7 +469,7 @@ void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t
 	*ret_asked = managed->past_asked + managed->list.count;
 	*ret_known = managed->past_known;
 	for (uint32_t i = 0; i < managed->list.count; i++)
-		*ret_known += managed->list.items[i]->was_named;
+		*ret_known += managed->list.items[i]->report == REPORT_NAMED;
 }
 
 void managed_free(struct managed *managed)
