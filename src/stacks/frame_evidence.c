@@ -8,8 +8,8 @@
  */
 static bool is_walk_proved(const struct frame_evidence *evidence)
 {
-	return evidence->walked && evidence->walked_managed &&
-	       (!evidence->skipped || evidence->before_proved);
+	return evidence->walk == STACK_WALK_MANAGED &&
+	       (!evidence->skipped || evidence->stood_before);
 }
 
 enum frame_choice frame_evidence_choose(const struct frame_evidence *evidence, bool *ret_moved)
@@ -17,18 +17,21 @@ enum frame_choice frame_evidence_choose(const struct frame_evidence *evidence, b
 	*ret_moved = false;
 	if (is_walk_proved(evidence))
 		return FRAMES_WALKED;
-	if (evidence->before && evidence->before_proved)
+	if (evidence->sampled_before && evidence->stood_before)
 		return FRAMES_BEFORE;
-	if (evidence->after && evidence->after_proved)
+	if (evidence->after == LATER_SAMPLE_PROVED)
 		return FRAMES_AFTER;
-	if (evidence->walked && !evidence->walked_managed)
-		return FRAMES_NONE; /* native frames only, from the thread's start */
-	*ret_moved = !evidence->runs && (evidence->before || evidence->after);
-	return evidence->before ? FRAMES_BEFORE : evidence->after ? FRAMES_AFTER : FRAMES_NONE;
+	if (evidence->walk == STACK_WALK_NATIVE)
+		return FRAMES_NONE;
+	*ret_moved = !evidence->runs && (evidence->sampled_before || evidence->after);
+	return evidence->sampled_before ? FRAMES_BEFORE
+	       : evidence->after        ? FRAMES_AFTER
+					: FRAMES_NONE;
 }
 
 bool frame_evidence_needs_more(const struct frame_evidence *evidence)
 {
-	return !evidence->runs && !evidence->before_proved &&
-	       (!evidence->walked || (evidence->walked_managed && evidence->skipped));
+	return !evidence->runs && !evidence->stood_before &&
+	       (evidence->walk == STACK_WALK_NONE ||
+		       (evidence->walk == STACK_WALK_MANAGED && evidence->skipped));
 }

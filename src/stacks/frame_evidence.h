@@ -12,15 +12,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the memory of the thread's stack shows, read while the thread did not run. */
+enum stack_walk {
+	STACK_WALK_NONE,    /* the thread ran, or no return address was found */
+	STACK_WALK_NATIVE,  /* native frames only, from the thread's start */
+	STACK_WALK_MANAGED, /* and the managed frames of the sample before */
+};
+
+/* A sample of the thread from the time after its state was read. */
+enum later_sample {
+	LATER_SAMPLE_NONE,
+	LATER_SAMPLE_SEEN,
+	LATER_SAMPLE_PROVED, /* the thread did not run between its state and this sample */
+};
+
 struct frame_evidence {
 	bool runs;           /* the thread is running, by its state in /proc */
-	bool walked;         /* native frames were found in its stack, while it did not run */
-	bool walked_managed; /* with them the managed frames of the sample before, */
-	uint32_t skipped;    /* but for so many at the leaf */
-	bool before;         /* there is a sample of the time before its state was read */
-	bool before_proved;  /* it did not run from before that sample until its state was read */
-	bool after;          /* there is a sample of the time after its state was read */
-	bool after_proved;   /* it did not run between its state and that sample */
+	bool stood_before;   /* it did not run from before the samples until its state was read */
+	bool sampled_before; /* there is a sample of the time before its state was read */
+	enum later_sample after;
+	enum stack_walk walk;
+	uint32_t skipped; /* STACK_WALK_MANAGED: managed frames at the leaf, not in the stack */
 };
 
 enum frame_choice { FRAMES_NONE, FRAMES_WALKED, FRAMES_BEFORE, FRAMES_AFTER };

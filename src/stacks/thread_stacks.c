@@ -185,6 +185,14 @@ static bool stood_before(const struct proc_thread_state *state, const struct ste
 	return state->switches && steps->first == state->switches;
 }
 
+/* What the thread was doing when /proc was read, it still did at the sample after that. */
+static bool stood_after(const struct stacks_taking *t, const struct proc_thread_state *state,
+	const struct steps *steps, const struct seen *seen)
+{
+	return !t->own_clock && state->switches && steps->last == state->switches &&
+	       seen->after.time_ns >= steps->looked_ns && seen->after.time_ns <= steps->last_ns;
+}
+
 static struct frame_evidence evidence_of(const struct stacks_taking *t, uint32_t number)
 {
 	const struct proc_thread_state *state = &t->states.items[number];
@@ -196,16 +204,15 @@ static struct frame_evidence evidence_of(const struct stacks_taking *t, uint32_t
 
 	return (struct frame_evidence){
 		.runs = state->state == 'R',
-		.walked = walked != NULL,
-		.walked_managed = walked && walked->moment.mode,
+		.stood_before = stood_before(state, steps),
+		.sampled_before = seen && seen->before.mode && !seen->before.over,
+		.after = !seen || !seen->after.mode           ? LATER_SAMPLE_NONE
+			 : stood_after(t, state, steps, seen) ? LATER_SAMPLE_PROVED
+							      : LATER_SAMPLE_SEEN,
+		.walk = !walked               ? STACK_WALK_NONE
+			: walked->moment.mode ? STACK_WALK_MANAGED
+					      : STACK_WALK_NATIVE,
 		.skipped = walked ? walked->skipped : 0,
-		.before = seen && seen->before.mode && !seen->before.over,
-		.before_proved = stood_before(state, steps),
-		.after = seen && seen->after.mode,
-		.after_proved = seen && !t->own_clock && state->switches &&
-				steps->last == state->switches &&
-				seen->after.time_ns >= steps->looked_ns &&
-				seen->after.time_ns <= steps->last_ns,
 	};
 }
 
