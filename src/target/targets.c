@@ -32,24 +32,29 @@
 #define HOST_NAME_MAX_BYTES 256u
 #define ID_PREFIX_MIN       4u /* shorter beginnings of a container's id fit too many */
 
+/* What is read of a process, each at most one time. */
+enum candidate_fact {
+	FACT_NAME = 1 << 0,
+	FACT_PLACE = 1 << 1, /* cgroup and container */
+	FACT_HOST_NAME = 1 << 2,
+	FACT_UTS = 1 << 3,  /* uts_own and uts_name */
+	FACT_KIND = 1 << 4, /* signs to machine */
+};
+
 /* The facts about one process, read when a condition needs them. */
 struct candidate {
 	struct proc_process process;
+	unsigned known; /* enum candidate_fact: was read, or could not be */
 	char name[256];
-	bool named;
 	char cgroup[4096];
 	char container[CONTAINER_ID_ROOM];
-	bool placed;
 	char host_name[HOST_NAME_MAX_BYTES];
-	bool host_known;
 	/* "" unless it is in another UTS namespace, with its own host name */
 	char uts_name[HOST_NAME_MAX_BYTES];
 	bool uts_own;
-	bool uts_known;
 	unsigned signs;
 	char coreclr[4096];
-	bool looked;
-	bool hidden;
+	bool hidden; /* its mappings are not readable for this user */
 	enum dotnet_kind kind;
 	uint16_t machine;
 };
@@ -69,6 +74,15 @@ struct choosing {
 
 /* ---- one process ---- */
 
+/* True the first time: the caller reads the fact now. */
+static bool begin_fact(struct candidate *now, enum candidate_fact fact)
+{
+	bool first = !(now->known & (unsigned)fact);
+
+	now->known |= (unsigned)fact;
+	return first;
+}
+
 static void copy_text(char *out, size_t room, const char *text, size_t len)
 {
 	if (len >= room)
@@ -86,9 +100,8 @@ static const char *candidate_name(struct choosing *c)
 	size_t len;
 	size_t name_len;
 
-	if (now->named)
+	if (!begin_fact(now, FACT_NAME))
 		return now->name;
-	now->named = true;
 	if (strcmp(now->process.comm, "dotnet") == 0 &&
 		proc_read_arguments(&c->proc, now->process.pid, &args, &len) == 0 &&
 		command_line_application(args, len, &name, &name_len))
@@ -105,9 +118,8 @@ static void candidate_place(struct choosing *c)
 	const char *path;
 	size_t len;
 
-	if (now->placed)
+	if (!begin_fact(now, FACT_PLACE))
 		return;
-	now->placed = true;
 	if (proc_read_cgroup(&c->proc, now->process.pid, &path, &len, NULL) < 0)
 		return;
 	copy_text(now->cgroup, sizeof(now->cgroup), path, len);
@@ -125,9 +137,8 @@ static const char *candidate_host_name(struct choosing *c)
 	const char *value;
 	size_t len;
 
-	if (now->host_known)
+	if (!begin_fact(now, FACT_HOST_NAME))
 		return now->host_name;
-	now->host_known = true;
 	if (proc_read_variable(&c->proc, now->process.pid, "HOSTNAME", &value, &len) == 0) {
 		copy_text(now->host_name, sizeof(now->host_name), value, len);
 		return now->host_name;
@@ -150,9 +161,8 @@ static bool has_own_uts(struct choosing *c)
 {
 	struct candidate *now = &c->now;
 
-	if (now->uts_known)
+	if (!begin_fact(now, FACT_UTS))
 		return now->uts_own;
-	now->uts_known = true;
 	now->uts_own = container_has_host_name(now->process.pid);
 	if (now->uts_own)
 		/* without the right to read it: stays empty */
@@ -213,9 +223,8 @@ static void candidate_look(struct choosing *c)
 	const char *program = "";
 	size_t len;
 
-	if (now->looked)
+	if (!begin_fact(now, FACT_KIND))
 		return;
-	now->looked = true;
 	if (now->process.kernel_thread || proc_state_has_ended(now->process.state))
 		return;
 	int result = proc_read_maps(&c->proc, pid, on_mapping, now);
@@ -523,8 +532,8 @@ static void begin_candidate(struct choosing *c, const struct proc_process *proce
 {
 	/* Field by field, not the whole struct: its texts are long, and processes are many. */
 	c->now.process = *process;
-	c->now.named = c->now.placed = c->now.host_known = c->now.uts_known = c->now.looked =
-		c->now.hidden = false;
+	c->now.known = 0;
+	c->now.hidden = false;
 	c->now.cgroup[0] = c->now.container[0] = c->now.host_name[0] = c->now.uts_name[0] =
 		c->now.coreclr[0] = '\0';
 	c->now.signs = 0;
