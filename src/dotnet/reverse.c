@@ -27,6 +27,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/path_endpoint.h"
+#include "dotnet/peer_state.h"
 #include "machine/descriptors.h"
 #include "machine/rights.h"
 
@@ -61,10 +62,7 @@ struct reverse_connection {
 struct peer {
 	struct reverse *reverse;
 	uint32_t index;
-	/* ResumeRuntime was sent; a second one makes the runtime connect again */
-	bool resumed;
-	bool given;       /* by reverse_next() */
-	bool spare;       /* reverse_forget() was called */
+	enum peer_state state;
 	uint64_t left_ns; /* its last connection was closed or taken */
 	struct reverse_peer facts;
 };
@@ -91,10 +89,10 @@ struct reverse {
 	/* pointers, because each struct dotnet_endpoint has one to its peer */
 	VEC(struct peer *) peers;
 	uint32_t seen;      /* runtimes so far */
-	uint32_t not_given; /* how many peers */
+	uint32_t not_given; /* peers in PEER_NEW */
 	uint64_t closed_ns; /* when connections were last closed to make room */
 	uint64_t unplaced;  /* runtimes that were resumed because the peer table was full */
-	uint8_t unplaced_cookies[UNPLACED_MAX][16]; /* of the last ones */
+	uint8_t unplaced_cookies[UNPLACED_MAX][16]; /* of the last of them */
 };
 
 /* Removes the file of a socket that accepts no connection: bind() would fail. */
@@ -202,8 +200,9 @@ static void make_room(struct reverse *reverse)
 	reverse->closed_ns = now_ns;
 	for (uint32_t i = 0; i < reverse->waiting.count && closed < CLOSE_COUNT;) {
 		const struct reverse_connection *connection = &reverse->waiting.items[i];
-		if (connection->unplaced ||
-			(connection->peer && reverse->peers.items[connection->peer - 1]->resumed)) {
+		const struct peer *peer =
+			connection->peer ? reverse->peers.items[connection->peer - 1] : NULL;
+		if (connection->unplaced || (peer && peer_was_resumed(peer->state))) {
 			drop(reverse, i);
 			closed++;
 		} else {
@@ -263,7 +262,7 @@ static struct peer *spare_peer(struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->peers.count; i++) {
 		struct peer *peer = reverse->peers.items[i];
-		if (peer->spare && has_gone(reverse, peer))
+		if (peer_was_forgotten(peer->state) && has_gone(reverse, peer))
 			return peer;
 	}
 	return NULL;
@@ -388,16 +387,20 @@ void reverse_await(const struct reverse *reverse, struct poll_set *set)
 		(void)poll_set_add(set, reverse->waiting.items[i].fd, POLLIN);
 }
 
+/* The one place where the state of a peer changes. A place that is used again begins anew. */
+static void take_event(struct peer *peer, enum peer_event event)
+{
+	peer->reverse->not_given -= peer->state == PEER_NEW;
+	peer->state = peer_state_after(peer->state, event);
+}
+
 bool reverse_next(struct reverse *reverse, uint32_t *ret_peer)
 {
-	if (!reverse->not_given)
-		return false;
-	for (uint32_t i = 0; i < reverse->peers.count; i++) {
+	for (uint32_t i = 0; reverse->not_given && i < reverse->peers.count; i++) {
 		struct peer *peer = reverse->peers.items[i];
-		if (peer->given)
+		if (peer->state != PEER_NEW)
 			continue;
-		peer->given = true;
-		reverse->not_given--;
+		take_event(peer, PEER_EVENT_RETURN);
 		*ret_peer = i;
 		return true;
 	}
@@ -463,12 +466,12 @@ struct dotnet_endpoint reverse_endpoint(struct reverse *reverse, uint32_t peer)
 
 void reverse_resumed(struct reverse *reverse, uint32_t peer)
 {
-	reverse->peers.items[peer]->resumed = true;
+	take_event(reverse->peers.items[peer], PEER_EVENT_RESUME);
 }
 
 void reverse_forget(struct reverse *reverse, uint32_t peer)
 {
-	reverse->peers.items[peer]->spare = true;
+	take_event(reverse->peers.items[peer], PEER_EVENT_FORGET);
 }
 
 /* A connection of a runtime that has not been resumed; -1 none. */
@@ -476,7 +479,7 @@ static int find_held(const struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->waiting.count; i++) {
 		uint32_t peer = reverse->waiting.items[i].peer;
-		if (peer && !reverse->peers.items[peer - 1]->resumed)
+		if (peer && !peer_was_resumed(reverse->peers.items[peer - 1]->state))
 			return (int)peer - 1;
 	}
 	return -1;
