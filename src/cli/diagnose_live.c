@@ -1,6 +1,7 @@
 /* See diagnose_live.h. */
 #include "cli/diagnose_live.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -53,6 +54,14 @@
 /* Standard streams may be closed, and a recorder's are its own. */
 #define DESCRIPTOR_LEAST 3
 
+enum recorder_state {
+	RECORDER_NONE,
+	RECORDER_RUNNING,
+	RECORDER_ENDING, /* it writes what it has, and takes no more events */
+	RECORDER_ENDED,  /* it was reaped, with `status` */
+	RECORDER_KILLED, /* likewise, after it hung */
+};
+
 struct watching {
 	struct diagnose_live *live;
 	struct proc_reader proc;
@@ -65,14 +74,34 @@ struct watching {
 	int to_recorder; /* the socket of live_look_send(); -1: closed */
 	int of_recorder; /* its other end; -1: closed here */
 	pid_t recorder;
-	bool ending; /* the recorder ends */
-	bool ended;  /* it was reaped, with `status` */
-	bool hung;   /* it was killed */
+	enum recorder_state state;
 	int status;
 	uint64_t end_ns; /* when the recorder is expected to end; earlier after a signal */
 };
 
 /* ---- the recorder ---- */
+
+/* The one place where the state changes. */
+static void recorder_enter(struct watching *w, enum recorder_state state)
+{
+	enum { OVER = 1u << RECORDER_ENDED | 1u << RECORDER_KILLED };
+	static const unsigned next[] = {
+		[RECORDER_NONE] = 1u << RECORDER_RUNNING,
+		[RECORDER_RUNNING] = 1u << RECORDER_ENDING | OVER,
+		[RECORDER_ENDING] = OVER,
+		[RECORDER_ENDED] = 0,
+		[RECORDER_KILLED] = 0,
+	};
+
+	(void)next; /* without assertions */
+	assert(next[w->state] & 1u << state);
+	w->state = state;
+}
+
+static bool is_over(const struct watching *w)
+{
+	return w->state == RECORDER_ENDED || w->state == RECORDER_KILLED;
+}
 
 static int run_recorder(const struct diagnose_live *live, int looks_fd)
 {
@@ -141,15 +170,16 @@ static int start_recorder(struct watching *w, struct diag *diag)
 		_exit(run_recorder(w->live, w->of_recorder));
 	}
 	close_end(&w->of_recorder);
+	recorder_enter(w, RECORDER_RUNNING);
 	return 0;
 }
 
 static void reap_recorder(struct watching *w)
 {
-	while (!w->ended) {
+	while (!is_over(w)) {
 		pid_t pid = waitpid(w->recorder, &w->status, WNOHANG);
 		if (pid == w->recorder || (pid < 0 && errno != EINTR))
-			w->ended = true;
+			recorder_enter(w, RECORDER_ENDED);
 		else if (pid == 0)
 			return;
 	}
@@ -161,7 +191,7 @@ static void take_signals(struct watching *w)
 	struct interrupt taken;
 
 	while (interrupt_take(&taken)) {
-		if (taken.signal == SIGCHLD || w->ended)
+		if (taken.signal == SIGCHLD || is_over(w))
 			continue;
 		uint64_t end_ns = clock_monotonic_ns() + RECORDER_END_NS;
 		if (end_ns < w->end_ns)
@@ -176,12 +206,14 @@ static void wait_a_turn(struct watching *w, uint64_t time_ns)
 {
 	poll_set_begin(&w->set, time_ns);
 	uint32_t signals = poll_set_add(&w->set, w->watched.fd, POLLIN);
-	uint32_t recorder = poll_set_add(&w->set, w->ending ? -1 : w->to_recorder, POLLIN);
+	uint32_t recorder =
+		poll_set_add(&w->set, w->state == RECORDER_RUNNING ? w->to_recorder : -1, POLLIN);
 	/* it may have ended before its signal was watched */
 	poll_set_wake(&w->set, clock_monotonic_ns() + RUN_REAP_NS);
 	(void)poll_set_wait(&w->set); /* the loops read the clock */
 	/* It sends nothing, and closes its direction when it ends. */
-	w->ending |= poll_set_revents(&w->set, recorder) != 0;
+	if (poll_set_revents(&w->set, recorder))
+		recorder_enter(w, RECORDER_ENDING);
 	if (poll_set_revents(&w->set, signals))
 		take_signals(w);
 	reap_recorder(w);
@@ -190,13 +222,13 @@ static void wait_a_turn(struct watching *w, uint64_t time_ns)
 /* While there is something to observe. */
 static void observe_until(struct watching *w, uint64_t time_ns)
 {
-	while (!w->ended && !w->ending && clock_monotonic_ns() < time_ns)
+	while (w->state == RECORDER_RUNNING && clock_monotonic_ns() < time_ns)
 		wait_a_turn(w, time_ns);
 }
 
 static void wait_for_end(struct watching *w, uint64_t time_ns)
 {
-	while (!w->ended && clock_monotonic_ns() < time_ns)
+	while (!is_over(w) && clock_monotonic_ns() < time_ns)
 		wait_a_turn(w, time_ns);
 }
 
@@ -204,19 +236,18 @@ static void wait_for_end(struct watching *w, uint64_t time_ns)
 static void wait_for_recorder(struct watching *w)
 {
 	/* a signal brings the time forward */
-	while (!w->ended && clock_monotonic_ns() < w->end_ns)
+	while (!is_over(w) && clock_monotonic_ns() < w->end_ns)
 		wait_a_turn(w, w->end_ns);
-	if (w->ended)
+	if (is_over(w))
 		return;
 	kill(w->recorder, SIGTERM);
 	wait_for_end(w, clock_monotonic_ns() + RECORDER_LAST_NS);
-	if (w->ended)
+	if (is_over(w))
 		return;
-	w->hung = true;
 	kill(w->recorder, SIGKILL);
 	while (waitpid(w->recorder, &w->status, 0) < 0 && errno == EINTR)
 		;
-	w->ended = true;
+	recorder_enter(w, RECORDER_KILLED);
 }
 
 /* ---- the looks ---- */
@@ -411,9 +442,9 @@ static int watch(struct watching *w, struct diag *diag)
 		duration_ns = UINT64_MAX - begin_ns - RECORDER_END_NS;
 	w->end_ns = begin_ns + duration_ns + RECORDER_END_NS;
 	send_uses(w);
-	for (uint32_t i = 1; i <= LOOKS && result == 0 && !w->ended && !w->ending; i++) {
+	for (uint32_t i = 1; i <= LOOKS && result == 0 && w->state == RECORDER_RUNNING; i++) {
 		observe_until(w, begin_ns + duration_ns / (LOOKS + 1) * i);
-		if (!w->ended && !w->ending)
+		if (w->state == RECORDER_RUNNING)
 			result = look(w, i, diag);
 	}
 	observe_until(w, begin_ns + duration_ns);
@@ -446,7 +477,7 @@ static void close_watching(struct watching *w)
 {
 	close_end(&w->to_recorder);
 	close_end(&w->of_recorder);
-	if (w->recorder > 0 && !w->ended) {
+	if (w->state == RECORDER_RUNNING || w->state == RECORDER_ENDING) {
 		kill(w->recorder, SIGTERM);
 		w->end_ns = clock_monotonic_ns() + RECORDER_END_NS;
 		wait_for_recorder(w);
@@ -521,7 +552,7 @@ int diagnose_live_run(struct diagnose_live *live)
 		return words_fail(&diag);
 	if (WIFEXITED(w.status))
 		return WEXITSTATUS(w.status);
-	if (w.hung)
+	if (w.state == RECORDER_KILLED)
 		words_say("the recorder did not end and was killed; what it wrote is in %s",
 			live->path);
 	else
