@@ -4,9 +4,9 @@
  * Parses, opens the file, drives the trace until there is a reason to end, and prints a summary.
  * Messages go to stderr; events, with --print, to stdout.
  */
-#include "base/clocks.h"
 #include "cli/verbs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -24,6 +25,7 @@
 #include "cli/record_outputs.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
+#include "cli/trace_end.h"
 #include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
@@ -49,6 +51,13 @@
 
 #define COUNT_COLUMNS 11 /* "100,000,000" */
 
+/* The lines of --print. */
+enum print_state {
+	PRINT_WORKS,
+	PRINT_FAILED,
+	PRINT_READER_GONE, /* the reader closed the pipe: no failure, but printing ends */
+};
+
 struct trace_run {
 	const struct trace_values *values;
 	const struct arguments *args;
@@ -73,8 +82,7 @@ struct trace_run {
 	struct stopping_event stop;
 	bool stopping_event_seen;
 	bool unguarded_said;
-	bool print_failed;
-	bool reader_gone;
+	enum print_state print;
 	bool refused; /* a process was not traced because the user lacks the rights */
 };
 
@@ -131,11 +139,11 @@ static void say_providers(const struct trace_run *run)
 	}
 }
 
-/* A reader that closed the pipe is no failure, but printing ends. */
+/* Called after the first failure, with its errno. */
 static void note_print_failure(struct trace_run *run)
 {
-	run->print_failed = true;
-	run->reader_gone |= errno == EPIPE;
+	assert(run->print == PRINT_WORKS);
+	run->print = errno == EPIPE ? PRINT_READER_GONE : PRINT_FAILED;
 }
 
 static void print_event(struct trace_run *run, const struct trace *trace, const struct event *event)
@@ -158,12 +166,12 @@ static int on_event(void *context, const struct trace *trace, const struct event
 	/* raw: each process has its own schemas, so events are not counted here */
 	if (!run->values->raw)
 		provider_counts_add(&run->counts, trace, event);
-	if (run->values->print && !run->print_failed)
+	if (run->values->print && run->print == PRINT_WORKS)
 		print_event(run, trace, event);
 	bool stopping = stopping_event_fits(&run->stop, trace, event);
 
 	run->stopping_event_seen |= stopping;
-	return stopping || run->print_failed;
+	return stopping || run->print != PRINT_WORKS;
 }
 
 /* ---- files ---- */
@@ -459,7 +467,7 @@ static bool take_requests(struct trace_run *run)
 static void flush_lines(struct trace_run *run)
 {
 	errno = 0;
-	if (run->values->print && !run->print_failed && fflush(stdout) != 0)
+	if (run->values->print && run->print == PRINT_WORKS && fflush(stdout) != 0)
 		note_print_failure(run);
 }
 
@@ -504,7 +512,7 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 	run->paused_ns += paused_ns;
 	tracing_resume(run->tracing, paused_ns);
 	if (run->values->raw && !run->control.reason)
-		run->control.reason = "Ctrl-Z: the runtime's own bytes are one session";
+		run->control.reason = trace_end_reason(TRACE_PAUSED_RAW);
 	return 0;
 }
 
@@ -542,13 +550,8 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		}
 		if (run->control.reason)
 			break;
-		if (at_ns >= end_ns)
-			run->control.reason = "the time was up";
-		else if (tracing_wants_end(run->tracing))
-			run->control.reason =
-				run->print_failed ? "a closed output" : "the stopping event";
-		else if (result == 0)
-			run->control.reason = "all targets ended";
+		run->control.reason = trace_end_reason(trace_end_of(at_ns >= end_ns,
+			tracing_wants_end(run->tracing), run->print == PRINT_WORKS, result));
 		if (at_ns >= progress_ns + RUN_PROGRESS_NS) {
 			progress_ns = at_ns;
 			say_progress(run, false);
@@ -766,7 +769,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	}
 	output_file_close(&run.out); /* a file without a session is removed */
 	tracing_close(run.tracing);  /* no session stays open while the command keeps running */
-	if (values.print && code == EXIT_DONE && !run.reader_gone)
+	if (values.print && code == EXIT_DONE && run.print != PRINT_READER_GONE)
 		code = words_finish_output();
 	/* Ctrl-Z during the end has already stopped the command */
 	code = listen_port_end(&run.port, &run.control, run.wants_pause && args.command,
