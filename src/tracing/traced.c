@@ -250,6 +250,7 @@ static void begin_wait(struct traced *waiting, uint64_t now_ns)
 	if (!waiting || waiting->state != TRACED_HELD)
 		return;
 	waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
+	waiting->late = true;
 	traced_enter(waiting, TRACED_DELAYED);
 }
 
@@ -421,7 +422,7 @@ void traced_advance(struct traced *traced, uint64_t now_ns)
 
 	if (eventpipe_opened_ns(traced->pipe) && !traced->opened) {
 		traced->opened = true;
-		if (traced->open_ns)
+		if (traced->late)
 			tell_wait(traced);
 		read_clocks_of(traced, now_ns);
 		if (!tracing->first_open_ns)

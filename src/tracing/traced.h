@@ -62,7 +62,7 @@ struct traced {
 	struct traced *earlier; /* of a second session: the first */
 	enum traced_state state;
 	enum traced_stream stream_state;
-	uint64_t open_ns;  /* when its wait for the runtime's start is over; 0: it did not wait */
+	uint64_t open_ns;  /* in TRACED_DELAYED: when it is opened */
 	uint64_t asked_ns; /* when its opening began */
 	/* when to check again whether another program has resumed the runtime */
 	uint64_t look_ns;
@@ -84,6 +84,7 @@ struct traced {
 	int peer;       /* index in the listen port; -1: none */
 	struct held_runtime held;
 	bool runtime_told;
+	bool late;   /* it was in TRACED_DELAYED */
 	bool opened; /* a session was open at some time */
 	bool whole;
 	int write_error;
