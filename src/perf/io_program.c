@@ -458,10 +458,9 @@ static void read_name(struct bpf_labels *p, const struct io_maps *maps)
 	bpf_label(p, LABEL_NO_NAME);
 }
 
-/* What the call does to descriptors, and of a counted one the descriptor and its name. */
-static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
+/* A call that opens a file: its descriptor gets the name, or the class, in register 3. */
+static void follow_open(struct bpf_labels *p, const struct io_maps *maps)
 {
-	/* opens: register 3 is the name, or the class */
 	unless(p, FLAG_PATH0 | FLAG_PATH1, LABEL_NOT_OPEN);
 	bpf_read(p, BPF_DW, BPF_REG_3, BPF_REG_10, AT_NAME);
 	bpf_write(p, BPF_W, BPF_REG_10, AT_KEY_NAME, BPF_REG_3);
@@ -472,7 +471,11 @@ static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
 	set_file(p, maps, BPF_REG_9, BPF_REG_3);
 	bpf_jump_to(p, LABEL_SUM);
 	bpf_label(p, LABEL_NOT_OPEN);
+}
 
+/* A call that connects a socket: its descriptor gets the name of the address. */
+static void follow_connect(struct bpf_labels *p, const struct io_maps *maps)
+{
 	unless(p, FLAG_CONNECT, LABEL_NOT_CONNECT);
 	bpf_read(p, BPF_DW, BPF_REG_3, BPF_REG_10, AT_NAME);
 	bpf_write(p, BPF_W, BPF_REG_10, AT_KEY_NAME, BPF_REG_3);
@@ -484,14 +487,22 @@ static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
 	set_file(p, maps, BPF_REG_4, BPF_REG_3);
 	bpf_jump_to(p, LABEL_SUM);
 	bpf_label(p, LABEL_NOT_CONNECT);
+}
 
+/* A call that closes a descriptor. */
+static void follow_close(struct bpf_labels *p, const struct io_maps *maps)
+{
 	unless(p, FLAG_CLOSE, LABEL_NOT_CLOSE);
 	argument(p, BPF_REG_1, 0);
 	bpf_write(p, BPF_W, BPF_REG_10, AT_FILE_FD, BPF_REG_1);
 	forget(p, maps->files_fd, AT_FILE);
 	bpf_jump_to(p, LABEL_OUT);
 	bpf_label(p, LABEL_NOT_CLOSE);
+}
 
+/* A call that writes two new descriptors into memory. */
+static void follow_pipes(struct bpf_labels *p, const struct io_maps *maps)
+{
 	unless(p, FLAG_PIPES0 | FLAG_PIPES3, LABEL_NOT_PIPES);
 	bpf_jump_if(p, BPF_REG_9, BPF_JNE, 0, LABEL_OUT);
 	argument(p, BPF_REG_3, 0);
@@ -509,7 +520,11 @@ static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
 	}
 	bpf_jump_to(p, LABEL_OUT);
 	bpf_label(p, LABEL_NOT_PIPES);
+}
 
+/* A call that copies a descriptor: the copy gets the same name. */
+static void follow_copy(struct bpf_labels *p, const struct io_maps *maps)
+{
 	bpf_jump_if(p, BPF_REG_7, BPF_JSET, FLAG_DUP, LABEL_DUP);
 	unless(p, FLAG_FCNTL, LABEL_NOT_DUP);
 	argument(p, BPF_REG_1, 1);
@@ -531,13 +546,21 @@ static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
 	update(p, maps->files_fd, AT_FILE, AT_VALUE, BPF_ANY);
 	bpf_jump_to(p, LABEL_OUT);
 	bpf_label(p, LABEL_NOT_DUP);
+}
 
+/* Any other call that makes a descriptor: it gets the class of the call. */
+static void follow_new(struct bpf_labels *p, const struct io_maps *maps)
+{
 	unless(p, FLAG_MAKES, LABEL_NOT_MAKES);
 	bpf_jump_if(p, BPF_REG_9, BPF_JSLT, 0, LABEL_NOT_MAKES);
 	load_class(p, BPF_REG_3);
 	set_file(p, maps, BPF_REG_9, BPF_REG_3);
 	bpf_label(p, LABEL_NOT_MAKES);
+}
 
+/* Of a counted call that takes a descriptor: the descriptor and its name, for the sum. */
+static void find_descriptor(struct bpf_labels *p, const struct io_maps *maps)
+{
 	unless(p, FLAG_FD0 | FLAG_FD2, LABEL_NO_FD);
 	argument(p, BPF_REG_1, 2);
 	bpf_jump_if(p, BPF_REG_7, BPF_JSET, FLAG_FD2, LABEL_THIRD);
@@ -558,6 +581,18 @@ static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
 	bpf_write(p, BPF_DW, BPF_REG_10, AT_INSTANCE, BPF_REG_1);
 	bpf_label(p, LABEL_NOT_FOUND);
 	bpf_label(p, LABEL_NO_FD);
+}
+
+/* What the call does to descriptors, and of a counted one the descriptor and its name. */
+static void follow_descriptors(struct bpf_labels *p, const struct io_maps *maps)
+{
+	follow_open(p, maps);
+	follow_connect(p, maps);
+	follow_close(p, maps);
+	follow_pipes(p, maps);
+	follow_copy(p, maps);
+	follow_new(p, maps);
+	find_descriptor(p, maps);
 	bpf_label(p, LABEL_SUM);
 }
 
