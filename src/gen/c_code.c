@@ -339,112 +339,122 @@ static void add_field_size(struct bytes *out, const struct man_provider *p,
 	}
 }
 
-/* One statement, or a few. */
-static void add_field_put(struct bytes *out, const struct man_provider *p,
-	const struct man_template *tmpl, const struct man_field *field, enum c_layout layout)
+/* The begin of a statement, up to the value: "spoor_at_ = FUNCTION(spoor_at_, spoor_end_, ". */
+static void begin_put(struct bytes *out, const char *function)
 {
-	static const char within[] = "spoor_at_ = spoor_put_within(spoor_at_, spoor_end_, ";
-	const struct in_type_facts *type = &in_types[field->type];
-	bool array = field->count.kind != AMOUNT_ABSENT;
-	bool member = field->parent != MANIFEST_NONE;
+	bytes_printf(out, "spoor_at_ = %s(spoor_at_, spoor_end_, ", function);
+}
 
-	bytes_text(out, "\t\t");
-	if (type->kind == KIND_STRUCT) {
-		bytes_text(out, "spoor_at_ = ");
-		add_struct_function(out, p, tmpl, field, "put");
-		bytes_printf(out, "(spoor_at_, spoor_end_, %s", field->c_name);
-		if (array) {
-			bytes_text(out, ", ");
-			add_amount(out, tmpl, &field->count);
-		}
-		bytes_text(out, ");\n");
+/* ", COUNT" of an array's elements; nothing of a single value. */
+static void add_array_amount(struct bytes *out, const struct man_template *tmpl,
+	const struct man_field *field)
+{
+	if (field->count.kind == AMOUNT_ABSENT)
 		return;
-	}
-	if (is_text(field)) {
-		bytes_printf(out, "spoor_at_ = spoor_generated_put_%s%s(spoor_at_, spoor_end_, ",
-			text_form(field, layout), array ? "s" : "");
-		add_value(out, field);
-		if (array) {
-			bytes_text(out, ", ");
-			add_amount(out, tmpl, &field->count);
-		}
+	bytes_text(out, ", ");
+	add_amount(out, tmpl, &field->count);
+}
+
+static void put_struct(struct bytes *out, const struct man_provider *p,
+	const struct man_template *tmpl, const struct man_field *field)
+{
+	bytes_text(out, "spoor_at_ = ");
+	add_struct_function(out, p, tmpl, field, "put");
+	bytes_printf(out, "(spoor_at_, spoor_end_, %s", field->c_name);
+	add_array_amount(out, tmpl, field);
+	bytes_text(out, ");\n");
+}
+
+static void put_text(struct bytes *out, const struct man_template *tmpl,
+	const struct man_field *field, enum c_layout layout)
+{
+	bool array = field->count.kind != AMOUNT_ABSENT;
+
+	bytes_printf(out, "spoor_at_ = spoor_generated_put_%s%s(spoor_at_, spoor_end_, ",
+		text_form(field, layout), array ? "s" : "");
+	add_value(out, field);
+	add_array_amount(out, tmpl, field);
+	bytes_text(out, ", ");
+	add_amount(out, tmpl, &field->length);
+	bytes_text(out, ");\n");
+}
+
+static void put_sid(struct bytes *out, const struct man_field *field, enum c_layout layout)
+{
+	begin_put(out, layout != C_LAYOUT_ETW ? "spoor_generated_put_counted_sid"
+					      : "spoor_generated_put_sid");
+	add_value(out, field);
+	bytes_text(out, ");\n");
+}
+
+/* A GUID of the EventHeader layout, whose bytes are in another order. */
+static void put_uuid(struct bytes *out, const struct man_template *tmpl,
+	const struct man_field *field)
+{
+	bool array = field->count.kind != AMOUNT_ABSENT;
+
+	begin_put(out, array ? "spoor_generated_put_uuids" : "spoor_generated_put_uuid");
+	bytes_text(out, field->parent != MANIFEST_NONE && !array ? "&" : "");
+	add_value(out, field);
+	if (array) {
 		bytes_text(out, ", ");
-		add_amount(out, tmpl, &field->length);
-		bytes_text(out, ");\n");
-		return;
+		add_count(out, tmpl, field);
 	}
-	if (type->kind == KIND_SID) {
-		bytes_printf(out, "spoor_at_ = spoor_generated_put_%ssid(spoor_at_, spoor_end_, ",
-			layout != C_LAYOUT_ETW ? "counted_" : "");
+	bytes_text(out, ");\n");
+}
+
+/* An array of values of one size, or bytes. */
+static void put_elements(struct bytes *out, const struct man_template *tmpl,
+	const struct man_field *field, enum c_layout layout)
+{
+	if (layout != C_LAYOUT_ETW) {
+		begin_put(out, "spoor_put_array_within");
 		add_value(out, field);
-		bytes_text(out, ");\n");
-		return;
-	}
-	if (layout == C_LAYOUT_EVENT_HEADER && type->kind == KIND_GUID) {
-		bytes_printf(out,
-			"spoor_at_ = spoor_generated_put_uuid%s(spoor_at_, spoor_end_, %s",
-			array ? "s" : "", member && !array ? "&" : "");
+		bytes_printf(out, ", %uu, spoor_count_of(", element_size(field));
 		add_value(out, field);
-		if (array) {
-			bytes_text(out, ", ");
-			add_count(out, tmpl, field);
-		}
-		bytes_text(out, ");\n");
-		return;
+		bytes_text(out, ", ");
+	} else {
+		begin_put(out, "spoor_generated_put_elements");
+		add_value(out, field);
+		bytes_printf(out, ", %uu * spoor_generated_count(", element_size(field));
 	}
-	if (array || type->kind == KIND_BINARY) {
-		if (layout != C_LAYOUT_ETW) {
-			bytes_text(out,
-				"spoor_at_ = spoor_put_array_within(spoor_at_, spoor_end_, ");
-			add_value(out, field);
-			bytes_printf(out, ", %uu, spoor_count_of(", element_size(field));
-			add_value(out, field);
-			bytes_text(out, ", ");
-			add_count(out, tmpl, field);
-			bytes_text(out, "));\n");
-		} else {
-			bytes_text(out,
-				"spoor_at_ = spoor_generated_put_elements(spoor_at_, spoor_end_, ");
-			add_value(out, field);
-			bytes_printf(out, ", %uu * spoor_generated_count(", element_size(field));
-			add_count(out, tmpl, field);
-			bytes_text(out, "));\n");
-		}
-		return;
-	}
-	switch (type->kind) {
+	add_count(out, tmpl, field);
+	bytes_text(out, "));\n");
+}
+
+static void put_scalar(struct bytes *out, const struct man_field *field)
+{
+	switch (in_types[field->type].kind) {
 	case KIND_BOOLEAN:
-		bytes_text(out, "spoor_at_ = spoor_generated_put_u32(spoor_at_, spoor_end_, ");
+		begin_put(out, "spoor_generated_put_u32");
 		add_value(out, field);
 		bytes_text(out, " ? 1u : 0u);\n");
 		break;
 	case KIND_POINTER:
-		bytes_text(out,
-			"spoor_at_ = spoor_generated_put_u64(spoor_at_, spoor_end_, (uintptr_t)");
+		begin_put(out, "spoor_generated_put_u64");
+		bytes_text(out, "(uintptr_t)");
 		add_value(out, field);
 		bytes_text(out, ");\n");
 		break;
 	case KIND_TIME:
-		bytes_text(out,
-			"spoor_at_ = spoor_generated_put_u64(spoor_at_, spoor_end_, spoor_time_of(");
+		begin_put(out, "spoor_generated_put_u64");
+		bytes_text(out, "spoor_time_of(");
 		add_value(out, field);
 		bytes_text(out, "));\n");
 		break;
 	case KIND_GUID:
 	case KIND_SYSTEMTIME:
-		if (type->kind == KIND_GUID && member) {
-			bytes_text(out, within);
+		if (in_types[field->type].kind == KIND_GUID && field->parent != MANIFEST_NONE) {
+			begin_put(out, "spoor_put_within");
 			bytes_text(out, "&");
-			add_value(out, field);
-			bytes_text(out, ", 16);\n");
-			break;
+		} else {
+			begin_put(out, "spoor_generated_put_elements");
 		}
-		bytes_text(out, "spoor_at_ = spoor_generated_put_elements(spoor_at_, spoor_end_, ");
 		add_value(out, field);
 		bytes_text(out, ", 16);\n");
 		break;
 	default:
-		bytes_text(out, within);
+		begin_put(out, "spoor_put_within");
 		bytes_text(out, "&");
 		add_value(out, field);
 		bytes_text(out, ", sizeof(");
@@ -452,6 +462,27 @@ static void add_field_put(struct bytes *out, const struct man_provider *p,
 		bytes_text(out, "));\n");
 		break;
 	}
+}
+
+/* The statement that writes a field. */
+static void add_field_put(struct bytes *out, const struct man_provider *p,
+	const struct man_template *tmpl, const struct man_field *field, enum c_layout layout)
+{
+	const struct in_type_facts *type = &in_types[field->type];
+
+	bytes_text(out, "\t\t");
+	if (type->kind == KIND_STRUCT)
+		put_struct(out, p, tmpl, field);
+	else if (is_text(field))
+		put_text(out, tmpl, field, layout);
+	else if (type->kind == KIND_SID)
+		put_sid(out, field, layout);
+	else if (layout == C_LAYOUT_EVENT_HEADER && type->kind == KIND_GUID)
+		put_uuid(out, tmpl, field);
+	else if (field->count.kind != AMOUNT_ABSENT || type->kind == KIND_BINARY)
+		put_elements(out, tmpl, field, layout);
+	else
+		put_scalar(out, field);
 }
 
 void c_add_size(struct bytes *out, const struct man_provider *p, const struct man_template *tmpl,
