@@ -4,7 +4,6 @@
  * Parses, opens the file, drives the live session until there is a reason to end, and prints a
  * summary. Messages go to stderr.
  */
-#include "base/clocks.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -18,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "base/text.h"
@@ -25,6 +25,7 @@
 #include "cli/interrupt.h"
 #include "cli/listen_port.h"
 #include "cli/record_events.h"
+#include "cli/record_instead.h"
 #include "cli/record_observed.h"
 #include "cli/record_outputs.h"
 #include "cli/record_summary.h"
@@ -220,30 +221,6 @@ static bool parse_delay(const char *text, uint64_t *ret_ns)
 
 /* ---- words ---- */
 
-/* The details that -v prints of the events that were opened. */
-static void add_details(const struct recorder_info *info, struct bytes *out)
-{
-	if (info->clock == RECORD_CLOCK_NONE) {
-		bytes_text(out,
-			"\nclocks     of threads that .NET runtimes sample every 20 ms, of others every 500 ms; less often where that would take 2 % of a CPU");
-		return;
-	}
-	bytes_printf(out,
-		"\nevents     %s every %s, %s; idle %s; stacks of at most %u frames\nrings      %u of %s, %s",
-		info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock",
-		TEXT_DURATION((double)info->period_ns / 1e9),
-		info->kernel_excluded ? "user code only" : "kernel and user code",
-		info->idle_excluded ? "left out" : "included", info->max_stack, info->ring_count,
-		TEXT_SIZE(info->ring_bytes), TEXT_THINGS(info->event_count, "event", "events"));
-	if (info->filter_by_pid)
-		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
-	else if (info->thread_count)
-		bytes_printf(out, ", %s", TEXT_THINGS(info->thread_count, "thread", "threads"));
-	bytes_printf(out, "; build ids %s the kernel, lost records %s",
-		info->build_ids ? "from" : "not from",
-		info->lost_counts ? "counted by it" : "in the ring");
-}
-
 static void say_begin(struct recording_run *run)
 {
 	const struct recorder_info *info = live_recorder_info(run->live);
@@ -277,7 +254,7 @@ static void say_begin(struct recording_run *run)
 	if (run->screen.terminal && !run->values->duration_ns && !run->args->command)
 		bytes_text(&line, "; Enter or Ctrl-C ends it");
 	if (run->values->verbose)
-		add_details(info, &line);
+		record_summary_details(info, &line);
 	fprintf(stderr, "%s\n", bytes_z(&line));
 }
 
@@ -420,41 +397,6 @@ static bool asks_no_runtime(const struct record_values *values)
 	return values->no_dotnet || values->names_from_memory;
 }
 
-/* Adds to the refusal the things that can be recorded without any perf event. */
-static void say_instead(const struct live_options *options, struct diag *refusal)
-{
-	const struct diag all = *refusal;
-	bool stacks = !options->no_dotnet && !options->no_names;
-
-	*refusal = (struct diag){ 0 }; /* its first sentence is its last */
-	diag_set(refusal, all.error, "%s; instead %s", all.text,
-		stacks ? "the threads' CPU clocks are read, and .NET runtimes sample their managed stacks, stopping their threads for it: "
-			 "no native and kernel frames, and no stacks of other programs"
-		       : "the threads' CPU clocks are read: CPU time by process and thread, and no stacks");
-	diag_remedy(refusal, "%s", all.remedy);
-}
-
-/* Without any perf event, records by the CPU clocks in /proc, if no option needs events. */
-static bool open_without_events(struct recording_run *run, struct live_options *options,
-	struct diag *diag)
-{
-	struct diag refusal = { 0 };
-	struct diag failure = { 0 };
-
-	if (options->kernel_only || options->cpu_count || options->usdt ||
-		live_options_want_user_events(options) || !recorder_refusal(&refusal))
-		return false;
-	say_instead(options, &refusal);
-	options->instead = &refusal;
-	int result = live_open(options, &run->live, &failure);
-
-	options->instead = NULL;
-	if (result < 0)
-		return false;
-	*diag = (struct diag){ 0 };
-	return true;
-}
-
 /*
  * The command is recorded, so its .NET runtimes name their methods from the first one on.
  * Exceptions: no names are wanted; -D, since the recording begins after the start; EventCounters,
@@ -478,7 +420,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	int result = live_open(options, &run->live, diag);
 
 	if ((result == -EACCES || result == -EPERM || result == -ENOSYS || result == -ENOENT) &&
-		open_without_events(run, options, diag))
+		record_open_instead(options, &run->live, diag))
 		return 0;
 	if (result != -EACCES || !options->machine || run->values->targets.all ||
 		run->values->kernel_only)
@@ -520,19 +462,12 @@ static uint32_t rights_to_make(const struct recording_run *run)
 				       : 0u;
 }
 
-static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
+/* The texts of run->events and `command_line` are borrowed. */
+static struct live_options live_options_of(struct recording_run *run, const char *command_line)
 {
 	const struct record_values *values = run->values;
-	cleanup(bytes_done) struct bytes command_line = { 0 };
-	cleanup(output_file_close) struct output_file out = {
-		.fd = -1, .folder = -1, .dropped = -1
-	};
-	int result = choose_targets(run, diag);
 
-	if (result < 0)
-		return result;
-	words_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
-	struct live_options options = {
+	return (struct live_options){
 		.machine = values->targets.all || (!run->pids.count && !run->args->command),
 		.pids = run->pids.items,
 		.pid_count = run->pids.count,
@@ -572,9 +507,56 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
 		.looks_fd = run->looks_fd,
-		.command_line = bytes_z(&command_line),
+		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
+}
+
+/* Starts the command, opens the session, waits for the delay, and begins to write. */
+static int begin_recording(struct recording_run *run, struct live_options *options,
+	struct output_file *out, struct diag *diag)
+{
+	int result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
+		!run->args->command, diag);
+	if (result == 0)
+		result = listen_port_open(&run->port, wants_port(run) ? "record" : NULL, NULL,
+			run->args->command, diag);
+	options->reverse = run->port.reverse;
+	options->child = run->args->command ? &run->port.child : NULL;
+	if (result == 0)
+		result = open_live(run, options, diag);
+	run->control.command.pid = run->port.child.pid;
+	if (result == 0 && run->delay_ns)
+		result = live_run_command(run->live, diag);
+	if (result == 0 && (!run->delay_ns || wait_delay(run)))
+		result = live_write_to(run->live, out->fd,
+			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
+			run->outputs.packed, diag);
+	else if (result == 0)
+		result = diag_set(diag, -ECANCELED,
+			"nothing was recorded: %s before the delay was over", run->control.reason);
+	if (result == 0)
+		result = live_start(run->live, diag);
+	if (result == 0)
+		result = output_file_keep(out, diag);
+	if (result == 0 && out->replaced && !run->values->quiet)
+		words_say_replaced(run->outputs.path);
+	return result;
+}
+
+static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
+{
+	const struct record_values *values = run->values;
+	cleanup(bytes_done) struct bytes command_line = { 0 };
+	cleanup(output_file_close) struct output_file out = {
+		.fd = -1, .folder = -1, .dropped = -1
+	};
+	int result = choose_targets(run, diag);
+
+	if (result < 0)
+		return result;
+	words_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
+	struct live_options options = live_options_of(run, bytes_z(&command_line));
 	const struct record_outputs_wish wish = { .files = &values->outputs,
 		.folder = values->folder,
 		.name = run->name,
@@ -590,31 +572,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		result = record_outputs_open(&run->outputs, &out, diag);
 	if (result < 0)
 		return result;
-	result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
-		!run->args->command, diag);
-	if (result == 0)
-		result = listen_port_open(&run->port, wants_port(run) ? "record" : NULL, NULL,
-			run->args->command, diag);
-	options.reverse = run->port.reverse;
-	options.child = run->args->command ? &run->port.child : NULL;
-	if (result == 0)
-		result = open_live(run, &options, diag);
-	run->control.command.pid = run->port.child.pid;
-	if (result == 0 && run->delay_ns)
-		result = live_run_command(run->live, diag);
-	if (result == 0 && (!run->delay_ns || wait_delay(run)))
-		result = live_write_to(run->live, out.fd,
-			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
-			run->outputs.packed, diag);
-	else if (result == 0)
-		result = diag_set(diag, -ECANCELED,
-			"nothing was recorded: %s before the delay was over", run->control.reason);
-	if (result == 0)
-		result = live_start(run->live, diag);
-	if (result == 0)
-		result = output_file_keep(&out, diag);
-	if (result == 0 && out.replaced && !run->values->quiet)
-		words_say_replaced(run->outputs.path);
+	result = begin_recording(run, &options, &out, diag);
 	if (result < 0) {
 		run_control_pass_signal(&run->control);
 		return result;
@@ -668,6 +626,106 @@ static const char *without_events(const struct record_values *values)
 					   : NULL;
 }
 
+/* What is wrong with the values of single options; EXIT_DONE: nothing. */
+static int check_values(const struct verb *self, const struct record_values *values,
+	struct recording_run *run)
+{
+	if (run->args->words.count)
+		return options_misused(self, "'%s' is no option; give a command after --",
+			run->args->words.items[0]);
+	if (!values->frequency_hz || values->frequency_hz > RECORDER_HZ_MAX)
+		return options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
+	if (values->tids.list.count && target_options_given(&values->targets))
+		return options_misused(self,
+			"-t names threads and -p, -n and the like processes: one of them");
+	if (values->stack_size && values->call_graph == CALL_GRAPH_FP)
+		return options_misused(self,
+			"--stack-size goes with --call-graph dwarf or --call-graph auto");
+	if (values->stack_size &&
+		(values->stack_size < COPY_SIZE_SMALL || values->stack_size > STACK_SIZE_MAX))
+		return options_misused(self, "--stack-size takes %u to %u bytes", COPY_SIZE_SMALL,
+			STACK_SIZE_MAX);
+	if (values->user_only && values->kernel_only)
+		return options_misused(self, "--all-user and --all-kernel exclude each other");
+	if (values->cpus &&
+		(box_parse_cpu_list(values->cpus, strlen(values->cpus), &run->cpus) < 0 ||
+			!run->cpus.cpus.count))
+		return options_misused(self, "-C takes CPUs such as 0,2-3, not '%s'", values->cpus);
+	if (values->delay && !parse_delay(values->delay, &run->delay_ns))
+		return options_misused(self, "-D takes milliseconds or a time such as 5s, not '%s'",
+			values->delay);
+	if (values->folder && values->outputs.list.count)
+		return options_misused(self, "-d and -o exclude each other");
+	if (record_outputs_problem(&values->outputs))
+		return options_misused(self, "%s", record_outputs_problem(&values->outputs));
+	return EXIT_DONE;
+}
+
+/* What is wrong with options together, once the targets are chosen; EXIT_DONE: nothing. */
+static int check_choices(const struct verb *self, struct record_values *values,
+	struct recording_run *run, struct diag *diag)
+{
+	if (values->names_from_memory && (values->no_dotnet || values->no_symbols))
+		return options_misused(self, "--names-from-memory and %s exclude each other",
+			values->no_dotnet ? "--no-dotnet" : "--no-symbols");
+	if (events_option(values) && without_events(values))
+		return options_misused(self, "%s and %s exclude each other", events_option(values),
+			without_events(values));
+	if (!without_events(values) &&
+		record_events_choose(&run->events, &values->events, diag) < 0)
+		return words_fail_argument(diag);
+	if (!values->off_cpu && !run->events.switches && (values->wakers || values->min_block_ns))
+		return options_misused(self, "%s goes with --off-cpu",
+			values->wakers ? "--wakers" : "--min-block");
+	if (values->report && record_outputs_have_stdout(&values->outputs))
+		return options_misused(self, "--report and -o - both want standard output");
+	if (!vec_add(&values->symbol_paths.list, NULL) ||
+		(values->lttng.list.count && !vec_add(&values->lttng.list, NULL)) ||
+		(values->usdt.list.count && !vec_add(&values->usdt.list, NULL)) ||
+		(values->user_events.list.count && !vec_add(&values->user_events.list, NULL)))
+		return EXIT_FAILED;
+	if (live_usdt_check(values->usdt.list.items, values->tids.list.count, diag) < 0 ||
+		live_user_events_check(values->user_events.list.items, values->tids.list.count,
+			diag) < 0)
+		return words_fail_argument(diag);
+	return EXIT_DONE;
+}
+
+/* Ends the session, makes what was requested of the recording, and waits for the command. */
+static int finish_run(struct recording_run *run, int code)
+{
+	const struct record_values *values = run->values;
+	bool ran = !run->port.child.exec_code;
+	bool made = run->live && ran && code != EXIT_MISUSED && code != EXIT_MISSING;
+
+	run->control.command.exec_code = run->port.child.exec_code;
+	/* no session and no ring buffer stays open while the command keeps running */
+	live_close(run->live);
+	listen_port_leave(&run->port);
+	if (!values->quiet)
+		listen_port_say_missed(&run->port);
+	if (made && values->symbols && run->outputs.path[0] &&
+		!record_outputs_have_stdout(&values->outputs))
+		complete(run, "fetch", "--apply", values->quiet);
+	if (made && (values->lines || values->code) && run->outputs.path[0] &&
+		!record_outputs_have_stdout(&values->outputs))
+		complete(run, "apply", "--lines", true);
+	if (made && run->outputs.path[0]) {
+		int made_code = record_outputs_make(&run->outputs, values->quiet);
+		code = code ? code : made_code;
+	}
+	if (made && values->report) {
+		char *words[] = { "report", run->outputs.path, NULL };
+		int report_code = verb_find("report")->run(verb_find("report"), 2, words);
+		code = code ? code : report_code;
+	}
+	wait_for_command(run);
+	listen_port_close(&run->port);
+	code = run->timer && ran ? code : run_control_code(&run->control, code);
+	run_control_end(&run->control);
+	return code;
+}
+
 int record_observed(int argc, char **argv, int looks_fd)
 {
 	const struct verb *self = verb_find("record");
@@ -690,95 +748,16 @@ int record_observed(int argc, char **argv, int looks_fd)
 	rights_raise();
 	if (values.list_profiles) {
 		code = record_events_list_profiles();
-	} else if (args.words.count) {
-		code = options_misused(self, "'%s' is no option; give a command after --",
-			args.words.items[0]);
-	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
-		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
-	} else if (values.tids.list.count && target_options_given(&values.targets)) {
-		code = options_misused(self,
-			"-t names threads and -p, -n and the like processes: one of them");
-	} else if (values.stack_size && values.call_graph == CALL_GRAPH_FP) {
-		code = options_misused(self,
-			"--stack-size goes with --call-graph dwarf or --call-graph auto");
-	} else if (values.stack_size &&
-		   (values.stack_size < COPY_SIZE_SMALL || values.stack_size > STACK_SIZE_MAX)) {
-		code = options_misused(self, "--stack-size takes %u to %u bytes", COPY_SIZE_SMALL,
-			STACK_SIZE_MAX);
-	} else if (values.user_only && values.kernel_only) {
-		code = options_misused(self, "--all-user and --all-kernel exclude each other");
-	} else if (values.cpus &&
-		   (box_parse_cpu_list(values.cpus, strlen(values.cpus), &run.cpus) < 0 ||
-			   !run.cpus.cpus.count)) {
-		code = options_misused(self, "-C takes CPUs such as 0,2-3, not '%s'", values.cpus);
-	} else if (values.delay && !parse_delay(values.delay, &run.delay_ns)) {
-		code = options_misused(self, "-D takes milliseconds or a time such as 5s, not '%s'",
-			values.delay);
-	} else if (values.folder && values.outputs.list.count) {
-		code = options_misused(self, "-d and -o exclude each other");
-	} else if (record_outputs_problem(&values.outputs)) {
-		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
-	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
-		   (code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) !=
-			   EXIT_DONE) {
-		/* the failed function has printed the error */
-	} else if (values.names_from_memory && (values.no_dotnet || values.no_symbols)) {
-		code = options_misused(self, "--names-from-memory and %s exclude each other",
-			values.no_dotnet ? "--no-dotnet" : "--no-symbols");
-	} else if (events_option(&values) && without_events(&values)) {
-		code = options_misused(self, "%s and %s exclude each other", events_option(&values),
-			without_events(&values));
-	} else if (!without_events(&values) &&
-		   record_events_choose(&run.events, &values.events, &diag) < 0) {
-		code = words_fail_argument(&diag);
-	} else if (!values.off_cpu && !run.events.switches &&
-		   (values.wakers || values.min_block_ns)) {
-		code = options_misused(self, "%s goes with --off-cpu",
-			values.wakers ? "--wakers" : "--min-block");
-	} else if (values.report && record_outputs_have_stdout(&values.outputs)) {
-		code = options_misused(self, "--report and -o - both want standard output");
-	} else if (!vec_add(&values.symbol_paths.list, NULL) ||
-		   (values.lttng.list.count && !vec_add(&values.lttng.list, NULL)) ||
-		   (values.usdt.list.count && !vec_add(&values.usdt.list, NULL)) ||
-		   (values.user_events.list.count && !vec_add(&values.user_events.list, NULL))) {
-		code = EXIT_FAILED;
-	} else if (live_usdt_check(values.usdt.list.items, values.tids.list.count, &diag) < 0 ||
-		   live_user_events_check(values.user_events.list.items, values.tids.list.count,
-			   &diag) < 0) {
-		code = words_fail_argument(&diag);
-	} else {
+	} else if ((code = check_values(self, &values, &run)) == EXIT_DONE &&
+		   (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE &&
+		   (code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) ==
+			   EXIT_DONE &&
+		   (code = check_choices(self, &values, &run, &diag)) == EXIT_DONE) {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		int result = record(&run, argc, argv, &diag);
 		code = result < 0 ? words_fail(&diag) : EXIT_DONE;
 	}
-	bool ran = !run.port.child.exec_code;
-	bool made = run.live && ran && code != EXIT_MISUSED && code != EXIT_MISSING;
-
-	run.control.command.exec_code = run.port.child.exec_code;
-	/* no session and no ring buffer stays open while the command keeps running */
-	live_close(run.live);
-	listen_port_leave(&run.port);
-	if (!values.quiet)
-		listen_port_say_missed(&run.port);
-	if (made && values.symbols && run.outputs.path[0] &&
-		!record_outputs_have_stdout(&values.outputs))
-		complete(&run, "fetch", "--apply", values.quiet);
-	if (made && (values.lines || values.code) && run.outputs.path[0] &&
-		!record_outputs_have_stdout(&values.outputs))
-		complete(&run, "apply", "--lines", true);
-	if (made && run.outputs.path[0]) {
-		int made_code = record_outputs_make(&run.outputs, values.quiet);
-		code = code ? code : made_code;
-	}
-	if (made && values.report) {
-		char *words[] = { "report", run.outputs.path, NULL };
-		int report_code = verb_find("report")->run(verb_find("report"), 2, words);
-		code = code ? code : report_code;
-	}
-	wait_for_command(&run);
-	listen_port_close(&run.port);
-	code = run.timer && ran ? code : run_control_code(&run.control, code);
-	run_control_end(&run.control);
+	code = finish_run(&run, code);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.pids);
 	vec_done(&run.tids);

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "cli/record_outputs.h"
+#include "perf/recorder.h"
 #include "recording/live.h"
 #include "render/unwind_label.h"
 
@@ -173,4 +174,27 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 		text_add_shell_word(out, outputs->path);
 		bytes_text(out, events_only ? " --summary\n" : "\n");
 	}
+}
+
+void record_summary_details(const struct recorder_info *info, struct bytes *out)
+{
+	if (info->clock == RECORD_CLOCK_NONE) {
+		bytes_text(out,
+			"\nclocks     of threads that .NET runtimes sample every 20 ms, of others every 500 ms; less often where that would take 2 % of a CPU");
+		return;
+	}
+	bytes_printf(out,
+		"\nevents     %s every %s, %s; idle %s; stacks of at most %u frames\nrings      %u of %s, %s",
+		info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock",
+		TEXT_DURATION((double)info->period_ns / 1e9),
+		info->kernel_excluded ? "user code only" : "kernel and user code",
+		info->idle_excluded ? "left out" : "included", info->max_stack, info->ring_count,
+		TEXT_SIZE(info->ring_bytes), TEXT_THINGS(info->event_count, "event", "events"));
+	if (info->filter_by_pid)
+		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
+	else if (info->thread_count)
+		bytes_printf(out, ", %s", TEXT_THINGS(info->thread_count, "thread", "threads"));
+	bytes_printf(out, "; build ids %s the kernel, lost records %s",
+		info->build_ids ? "from" : "not from",
+		info->lost_counts ? "counted by it" : "in the ring");
 }
