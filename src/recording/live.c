@@ -27,6 +27,7 @@
 #include "recording/live_looks.h"
 #include "recording/live_lttng.h"
 #include "recording/live_port.h"
+#include "recording/live_recorder.h"
 #include "recording/live_state.h"
 #include "recording/live_tracers.h"
 #include "recording/machine_changes.h"
@@ -360,25 +361,10 @@ static void connect_parts(struct live *live)
 	live->intake.arch = arch_here();
 }
 
-int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag)
+/* The parts that need no perf event. */
+static int open_parts(struct live *live, const struct live_options *options)
 {
-	large_blocks_keep_apart();
-	struct live *live = calloc(1, sizeof(*live));
-	int result = -ENOMEM;
-
-	if (!live || trace_init(&live->trace) < 0 ||
-		session_writer_init(&live->writer, &live->trace, &live->window) < 0) {
-		if (live)
-			trace_done(&live->trace);
-		free(live);
-		return diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	live->options = *options;
-	live->options.cpus = NULL; /* borrowed for this call */
-	result = proc_open(&live->table.proc, diag);
-	if (result < 0)
-		goto fail;
-	struct symbolizer_options symbolizer_options = {
+	const struct symbolizer_options symbolizer_options = {
 		.lines = options->lines,
 		.code = options->code,
 		.trace = &live->trace,
@@ -389,81 +375,54 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.mappings_only = options->no_names,
 		.sound = options->instead != NULL,
 	};
-	result = symbolizer_init(&live->symbolizer, &symbolizer_options);
+	int result = symbolizer_init(&live->symbolizer, &symbolizer_options);
+
 	if (result == 0)
 		result = managed_new(&live->trace, &live->symbolizer, on_managed, on_managed_told,
 			live, &live->managed);
-	if (result == 0)
-		connect_parts(live);
-	if (result == 0)
-		result = live_events_open(&live->events, &live->table);
+	if (result < 0)
+		return result;
+	connect_parts(live);
+	result = live_events_open(&live->events, &live->table);
 	if (result == 0 && options->instead)
 		result = live_clocks_open(&live->table, live->events.relay != NULL,
 			&live->cpu_clocks);
-	if (result < 0) {
+	return result;
+}
+
+int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag)
+{
+	large_blocks_keep_apart();
+	struct live *live = calloc(1, sizeof(*live));
+
+	if (!live || trace_init(&live->trace) < 0 ||
+		session_writer_init(&live->writer, &live->trace, &live->window) < 0) {
+		if (live)
+			trace_done(&live->trace);
+		free(live);
+		return diag_set(diag, -ENOMEM, "cannot record: %m");
+	}
+	live->options = *options;
+	live->options.cpus = NULL; /* borrowed for this call */
+	int result = proc_open(&live->table.proc, diag);
+
+	if (result == 0 && (result = open_parts(live, options)) < 0)
 		diag_set(diag, result, "cannot record: %m");
-		goto fail;
-	}
-	bool unwinds = options->unwind && !options->instead && !options->kernel_only;
-	if (unwinds) {
-		result = stack_unwinder_new(&live->trace.strings, &live->table.proc, arch_here(),
-			&live->unwinder);
-		if (result < 0) {
-			diag_set(diag, result,
-				result == -ENOTSUP
-					? "stacks cannot be unwound on this processor: only x86-64 and arm64 are supported"
-					: "cannot record: %m");
-			goto fail;
-		}
-		if (options->off_cpu)
-			stack_unwinder_hurry(live->unwinder);
-	}
-	struct recorder_options recorder_options;
-	if (options->child)
-		live->table.command_pid = options->child->pid;
-	live_options_recorder(options, unwinds, &live->table.command_pid, &recorder_options);
-	result = recorder_open(&recorder_options, &live->recorder, diag);
-	if (result < 0)
-		goto fail;
-	live->intake.recorder = live->recorder;
-	live->intake.usdt = recorder_usdt(live->recorder) ? &live->usdt : NULL;
-	live->intake.user_events = recorder_options.tracepoints ? &live->user_events : NULL;
-	live->intake.unwinder = live->unwinder;
-	intake_read_frames(&live->intake);
-	live->intake.copies_vary = recorder_info(live->recorder)->copies_vary;
-	result = intake_recognize_blocks(&live->intake);
-	if (result < 0) {
-		diag_set(diag, result, "cannot record: %m");
-		goto fail;
-	}
-	live->changes.recorder = live->recorder;
-	live->samples.period_ns = recorder_info(live->recorder)->period_ns;
-	live->table.filter_by_pid = recorder_info(live->recorder)->filter_by_pid;
-	if (live->table.filter_by_pid)
-		live->table.filter.shared[0] = recorder_muted(live->recorder);
-	if (options->io)
-		io_recording_open(&live->io);
-	if (recorder_info(live->recorder)->switches)
-		live->switches = (struct switch_table){ .table = &live->table,
-			.samples = &live->samples,
-			.min_block_ns = options->min_block_ns,
-			.wakers = options->wakers };
-	live->intake.layout =
-		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
-			.user_registers = recorder_options.user_registers,
-			.sample_id_all = true };
-	if (!process_table_entry(&live->table, live->writer.recorder_process)) {
+	if (result == 0)
+		result = live_recorder_unwind(live, options, diag);
+	if (result == 0)
+		result = live_recorder_open(live, options, diag);
+	if (result == 0 && !process_table_entry(&live->table, live->writer.recorder_process))
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
-		goto fail;
+	if (result < 0) {
+		live_close(live);
+		return result;
 	}
 	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
 		symbolizer_open_kernel(&live->symbolizer);
 	live->options.instead = NULL; /* borrowed for this call */
 	*ret_live = live;
 	return 0;
-fail:
-	live_close(live);
-	return result;
 }
 
 const struct diag *live_io_limit(const struct live *live)
