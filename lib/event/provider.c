@@ -68,7 +68,7 @@ static struct {
 	struct node *nodes;
 	struct provider_slot slots[SESSIONS_MAX];
 	void (*added)(void);             /* see registry_announce_to(); atomic */
-	bool (*refused)(uint32_t index); /* likewise */
+	bool (*refused)(uint32_t index); /* see registry_announce_to(); atomic */
 	struct change *first_change;
 	struct change **last_change;
 	uint64_t tickets;

@@ -52,7 +52,7 @@ struct awaits {
 	struct tally tally;
 	VEC(struct await_begun) begun; /* until awaits_settle(), as the next ones */
 	struct map by_task;            /* begun.items[i - 1] */
-	uint32_t free;                 /* likewise; 0 none */
+	uint32_t free;                 /* begun.items[free - 1] is the first free item; 0: none */
 };
 
 /* A method of the user that awaits. */

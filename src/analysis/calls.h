@@ -83,7 +83,7 @@ struct calls {
 	VEC(struct call_begun) begun;        /* until calls_settle(), as the next ones */
 	struct map row_index;
 	struct map open;               /* begun.items[i - 1] */
-	uint32_t free;                 /* likewise; 0 none */
+	uint32_t free;                 /* begun.items[free - 1] is the first free item; 0: none */
 	VEC(struct calls_outer) outer; /* until calls_settle() */
 	struct map latest; /* likewise: by thread and kind, the place of the last begun */
 };

@@ -43,7 +43,7 @@ struct collection {
 	uint64_t pause_ns;   /* all of its pauses */
 	uint64_t suspend_ns; /* the part of pause_ns until all threads were suspended */
 	uint64_t heap_bytes; /* after it, all generations; valid if has_stats */
-	uint64_t part_bytes[COLLECTION_HEAPS]; /* likewise, each of them */
+	uint64_t part_bytes[COLLECTION_HEAPS]; /* after it, each generation; valid if has_stats */
 	uint64_t promoted_bytes;
 	uint64_t free_bytes; /* of the heap after it: between objects; valid if has_free */
 	uint32_t number;     /* counts in its process from 1 */

@@ -74,7 +74,7 @@ struct databases {
 	VEC(struct database_begun) begun;        /* until databases_settle(), as the next ones */
 	struct map row_index;
 	struct map open; /* begun.items[i - 1] */
-	uint32_t free;   /* likewise; 0 none */
+	uint32_t free;   /* begun.items[free - 1] is the first free item; 0: none */
 };
 
 /* Of the events of trace/source_events.def. 0, or -ENOMEM. Payloads that are too short are ignored. */

@@ -63,7 +63,7 @@ struct io_calls {
 	VEC(struct io_calls_row) rows;
 	VEC(struct io_calls_process) processes; /* most time first */
 	struct map row_index;                   /* rows.items[i - 1] */
-	struct map process_index;               /* likewise; until io_calls_finish() */
+	struct map process_index; /* processes.items[i - 1]; until io_calls_finish() */
 };
 
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */

@@ -70,7 +70,7 @@ struct requests {
 	struct map row_index;                   /* until requests_finish(), as the next ones */
 	VEC(struct request_begun) begun;
 	struct map open; /* begun.items[i - 1] */
-	uint32_t free;   /* likewise; 0 none */
+	uint32_t free;   /* begun.items[free - 1] is the first free item; 0: none */
 };
 
 /* 0, or -ENOMEM. Payloads that are too short are ignored. */

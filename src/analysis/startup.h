@@ -82,7 +82,7 @@ struct startup_process {
 	uint64_t at_ns[STARTUP_STEPS];
 	uint64_t seen_ns;    /* of its first event */
 	bool has_compiled;   /* the recording has its compilations */
-	bool sampled;        /* and samples of it */
+	bool sampled;        /* the recording has samples of it */
 	bool runs_managed;   /* managed_ns is known */
 	uint64_t managed_ns; /* first sample in managed code */
 	uint64_t end_ns;     /* of the observation */

@@ -69,7 +69,7 @@ struct tally {
 struct tally_amount {
 	uint64_t amount;
 	uint64_t at_ns;   /* since the recording's begin */
-	uint64_t from_ns; /* likewise: the begin of the selected time */
+	uint64_t from_ns; /* begin of the selected time, since that of the recording */
 	bool lasts;       /* the amount is a time that begins at at_ns */
 	uint64_t count;   /* events that it is the sum of; 0 is 1. A sum is no `most` */
 	uint64_t sum_ns;  /* a sum's events are spread over this time before at_ns */

@@ -45,7 +45,7 @@ struct wait_begun {
 	uint64_t ran_first_ns;
 	uint64_t ran_last_ns;
 	uint64_t blocked_ns;  /* of the wait, by context switches */
-	uint64_t runnable_ns; /* likewise: woken, and waiting for a CPU */
+	uint64_t runnable_ns; /* part of the wait after the wake-up: waiting for a CPU */
 	bool is_open;
 	bool is_selected;
 };

@@ -40,7 +40,7 @@ enum run_request {
 /* A child process that the user named as a command. All zero: none. */
 struct run_command {
 	uint32_t pid;     /* 0: none, or it does not run yet */
-	bool ended;       /* and was reaped */
+	bool ended;       /* it has ended, and was reaped */
 	int status;       /* as waitpid() reports it, once it has ended */
 	int exec_code;    /* 127 or 126: it could not be run */
 	uint64_t user_ns; /* CPU time of the command and its reaped children, once it has ended */

@@ -36,12 +36,13 @@ struct selection_values {
 	uint64_t from_ns;
 	uint64_t to_ns;
 	bool raw_names;
-	bool lines;                /* frames are lines of functions, after inlined ones */
-	bool code;                 /* the machine code in the file is kept, for annotate --asm */
-	struct texts events;       /* patterns: these events are counted, and not CPU samples */
-	struct answers *answers;   /* gets the recording's events too; NULL: not wanted */
-	bool without_samples;      /* the verb shows `answers` alone: no sample need be selected */
-	struct look_events *looks; /* likewise; its facts are set. NULL: not wanted */
+	bool lines;              /* frames are lines of functions, after inlined ones */
+	bool code;               /* the machine code in the file is kept, for annotate --asm */
+	struct texts events;     /* patterns: these events are counted, and not CPU samples */
+	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
+	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
+	struct look_events
+		*looks; /* gets the recording's events too; its facts are set. NULL: not wanted */
 	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
 	bool weighs_answer;
 	enum answer weighed;
@@ -86,14 +87,14 @@ struct selection {
 	struct trace trace;
 	struct profile profile;
 	struct answers *answers;    /* the caller's */
-	struct look_events *looks;  /* likewise */
+	struct look_events *looks;  /* the caller's */
 	struct event_choice choice; /* of the events that are counted */
 	struct symbolmap names;
 	struct report report; /* described; not yet counted */
 	/* a process, module or time of the filter is not in the recording; stderr has it */
 	bool unmatched;
 	struct bytes words;     /* of the filter, for report.selection */
-	struct bytes arguments; /* likewise, for report.arguments */
+	struct bytes arguments; /* of the filter, for report.arguments */
 	char path[4096];
 };
 

@@ -43,7 +43,9 @@ struct metadata {
 	bool as_events;
 	uint32_t rows[METADATA_TABLES];
 	uint32_t row_size[METADATA_TABLES];
-	uint8_t column_at[METADATA_TABLES][METADATA_COLUMNS_MAX + 1]; /* and the end of the last */
+	uint8_t column_at[METADATA_TABLES]
+			 [METADATA_COLUMNS_MAX +
+				 1]; /* begin of each column, and the end of the last one */
 	const uint8_t *tables[METADATA_TABLES];
 };
 

@@ -29,7 +29,7 @@ struct usdt_argument {
 	const char *symbol; /* symbol_len bytes of the parsed text */
 	uint16_t symbol_len;
 	uint16_t base;  /* offset of the register; USDT_NO_REGISTER: none */
-	uint16_t index; /* likewise */
+	uint16_t index; /* offset of the index register; USDT_NO_REGISTER: none */
 	uint8_t scale;
 	uint8_t shift;
 	uint8_t size;  /* 1, 2, 4 or 8 bytes */

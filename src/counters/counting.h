@@ -67,7 +67,7 @@ struct counting_process {
 	const char *runtime_version; /* "10.0.12"; "" not known */
 	const struct counters *counters;
 	uint64_t utc_ns;                              /* when the last interval ended */
-	uint64_t monotonic_ns;                        /* the same */
+	uint64_t monotonic_ns;                        /* when the last interval ended */
 	uint64_t intervals;                           /* that are over */
 	uint64_t bytes;                               /* of the stream */
 	uint64_t lost;                                /* events, by its sequence numbers */

@@ -25,7 +25,7 @@ struct session_requests {
 	uint32_t wanted_count;
 	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
 	bool exceptions;      /* they have a session of their own, and are in no other */
-	bool allocations;     /* likewise, if they are of stack_kinds */
+	bool allocations; /* if of stack_kinds: they have a session of their own, and are in no other */
 	bool without_methods; /* no events for newly compiled methods */
 	bool lines;           /* IL offsets of methods are wanted */
 	/* the live session is opened before the first method is compiled */

@@ -62,7 +62,7 @@ struct ctf_file {
 	uint64_t event_clock;
 	uint64_t time_ns;
 	uint64_t instance_id; /* CTF_NO_NUMBER: none */
-	uint64_t cpu_id;      /* likewise */
+	uint64_t cpu_id;      /* CTF_NO_NUMBER: none */
 	uint64_t discarded;   /* the packet's counter, until it is counted; then 0 */
 	uint32_t lost_before;
 	int32_t cpu;

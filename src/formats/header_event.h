@@ -58,7 +58,7 @@ struct header_event {
 /* One field of a description. A struct's fields follow it. */
 struct header_step {
 	uint8_t encoding; /* without flags */
-	uint8_t format;   /* likewise; of a struct: 0 */
+	uint8_t format;   /* without flags; of a struct: 0 */
 	uint8_t type;     /* enum field_type of a value, or of each element */
 	bool is_array;    /* of `count` elements */
 	uint16_t count;   /* 0: the payload has the count */

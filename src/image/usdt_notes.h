@@ -27,7 +27,7 @@ struct usdt_note {
 	const char *name;
 	const char *arguments;     /* for usdt_arguments_parse(), code/usdt_arguments.h */
 	uint64_t vaddr;            /* of the probe's code */
-	uint64_t offset;           /* the same, in the file */
+	uint64_t offset;           /* of the probe's code, in the file */
 	uint64_t semaphore_offset; /* of the 16-bit count of tools, in the file; 0: there is none */
 };
 

@@ -67,7 +67,7 @@ struct recorder_options {
 	/* USDT probes: machine-wide rings only; recorder_usdt() attaches them */
 	bool usdt;
 	bool usdt_by_events; /* as usdt_probe_open() has it */
-	bool tracepoints;    /* likewise, recorder_add_tracepoint() */
+	bool tracepoints; /* tracepoints: machine-wide rings only; recorder_add_tracepoint() adds them */
 	/* with `usdt` or `tracepoints`: of the largest stack copy in the sample of an event */
 	uint32_t hit_stack_bytes;
 	bool no_hardware; /* cpu-clock even if there are hardware cycles */

@@ -37,7 +37,7 @@ enum usdt_operand_kind {
 struct usdt_operand {
 	int64_t value; /* constant; displacement; of a symbol: its distance from the probe's code */
 	uint16_t base; /* offset in struct pt_regs; UINT16_MAX: none */
-	uint16_t index; /* likewise */
+	uint16_t index; /* offset in struct pt_regs; UINT16_MAX: none */
 	uint8_t scale;  /* of the index, as a shift */
 	uint8_t shift;  /* of a register's value */
 	uint8_t size;   /* 1, 2, 4 or 8 bytes */

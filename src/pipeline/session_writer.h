@@ -68,7 +68,7 @@ struct session_writer {
 
 struct session_file {
 	int fd;           /* borrowed until session_writer_done() */
-	const char *name; /* likewise */
+	const char *name; /* borrowed until session_writer_done() */
 	const char *version;
 	bool packed; /* compressed with zstd */
 };

@@ -62,7 +62,7 @@ struct exception_watch {
 	enum exception_state state;
 	bool hopeless;       /* the counter has no values */
 	uint32_t seen;       /* in the present second */
-	uint64_t begin_ns;   /* of it */
+	uint64_t begin_ns;   /* of the present second */
 	uint64_t since_ns;   /* when the state began, or the window was opened; 0: not yet */
 	uint64_t value_ns;   /* when the last value was received */
 	uint64_t last_ns;    /* time of the last value; 0: none since the flood began */

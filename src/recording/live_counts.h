@@ -32,12 +32,12 @@ struct live_counts {
 	uint64_t usdt_lost;       /* events of probes not written, apart from `lost` */
 	uint64_t usdt_unreadable; /* arguments that could not be read */
 	uint32_t usdt_sites;      /* places in code that were probed */
-	uint32_t usdt_refused;    /* and that could not be */
+	uint32_t usdt_refused;    /* places that could not be probed */
 	bool usdt;                /* probes were requested */
 	uint64_t user_events;
 	uint64_t user_events_lost;         /* events not written, apart from `lost` */
-	uint32_t user_tracepoints;         /* that were opened */
-	uint32_t user_tracepoints_refused; /* and that could not be */
+	uint32_t user_tracepoints;         /* tracepoints that were opened */
+	uint32_t user_tracepoints_refused; /* tracepoints that could not be opened */
 	bool user_events_wanted;           /* they were requested */
 	uint64_t events_counted;           /* not written: see event_bound.h */
 	/* by a runtime, or here because a memory or size limit was reached */

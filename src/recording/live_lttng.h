@@ -34,7 +34,7 @@ struct live_lttng {
 	uint64_t last_ns; /* time of the event that was put last */
 	bool clock_told;
 	bool failed;     /* reading has ended; a notice has the reason */
-	bool incomplete; /* likewise, or the end of the trace may be missing */
+	bool incomplete; /* reading has failed, or the end of the trace may be missing */
 };
 
 int live_lttng_start(struct live_lttng *lttng, struct process_table *table, struct diag *diag);

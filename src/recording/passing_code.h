@@ -28,7 +28,7 @@ struct passing_read {
 	uint64_t address;
 	uint64_t sampled_ns; /* not later than the first sample since the last read */
 	uint64_t before_ns;  /* the memory was read after this time */
-	uint64_t after_ns;   /* and before this one */
+	uint64_t after_ns;   /* the memory was read before this time */
 	/* the runtime has freed no code from then to the read; 0: unknown */
 	uint64_t quiet_ns;
 	const struct clr_found *found; /* NULL: no method */

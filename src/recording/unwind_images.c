@@ -65,7 +65,7 @@ struct unwind_image_reader {
 	struct request request;
 	struct unwind_table *table; /* the answer */
 	bool wanted;                /* there is a request */
-	bool done;                  /* and its answer */
+	bool done;                  /* the request was answered */
 	bool leave;
 	bool abandoned; /* the thread frees it */
 };

@@ -37,7 +37,7 @@ enum user_tracepoint_kind { USER_TRACEPOINT_PLAIN, USER_TRACEPOINT_HEADER, USER_
 
 struct user_event_tracepoint {
 	uint32_t name;         /* in the trace's texts */
-	uint32_t provider;     /* likewise */
+	uint32_t provider;     /* in the trace's texts */
 	uint32_t schema_index; /* of USER_TRACEPOINT_PLAIN */
 	uint64_t keywords;     /* of USER_TRACEPOINT_HEADER */
 	uint32_t field_first;  /* in `fields` */

@@ -18,7 +18,7 @@ struct trace;
 
 struct event_counted {
 	bool unseen; /* not observed: their type is not known, and the payload is an empty text */
-	bool estimated; /* likewise, and their number is an estimate */
+	bool estimated; /* not observed, and their number is an estimate */
 	uint64_t count;
 	uint64_t first_ns; /* time of the first event */
 	uint64_t last_ns;  /* time of the last event */

@@ -18,7 +18,7 @@
 struct line_place {
 	uint64_t mapping_id;
 	uint64_t begin;     /* of the method body; 0: native code */
-	uint64_t method_id; /* likewise */
+	uint64_t method_id; /* 0: native code */
 	uint64_t offset;    /* from `begin`, or from the mapping's begin */
 };
 

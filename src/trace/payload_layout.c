@@ -12,7 +12,7 @@ struct layout_walk {
 	struct cursor payload;      /* all of it */
 	unsigned depth;             /* objects and arrays that are open */
 	size_t located;             /* bytes so far, against PAYLOAD_LOCATED_MAX */
-	const uint8_t *located_end; /* of the last ones; NULL: none */
+	const uint8_t *located_end; /* end of the payload located last; NULL: none */
 };
 
 bool payload_is_used_up(const uint8_t *end, const uint8_t *located, const uint8_t *payload_end)
