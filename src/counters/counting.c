@@ -530,7 +530,7 @@ static void close_interval(struct counting *counting, uint32_t index, uint64_t n
 
 static void end_process(struct counting *counting, struct counted *p)
 {
-	const char *reason = eventpipe_reason(p->session.pipe);
+	const struct reason_note *reason = eventpipe_reason(p->session.pipe);
 
 	if (p->state == COUNTED_REOPENING && eventpipe_whole(p->session.pipe)) {
 		event_session_end(&p->session);
@@ -544,8 +544,8 @@ static void end_process(struct counting *counting, struct counted *p)
 			fail(p, REASON_KIND_ERROR, reason_text(REASON_NO_MEMORY));
 		return;
 	}
-	if (*reason)
-		fail(p, eventpipe_reason_kind(p->session.pipe), reason);
+	if (*reason->text)
+		fail(p, reason->kind, reason->text);
 	else if (p->session.broken.error)
 		fail(p, REASON_KIND_LIED, p->session.broken.text);
 	else
@@ -702,7 +702,7 @@ void counting_process(const struct counting *counting, uint32_t index,
 		.name = p->name,
 		.state = public_state(p->state),
 		.reason = *p->reason || !p->session.pipe ? p->reason
-							 : eventpipe_reason(p->session.pipe),
+							 : eventpipe_reason(p->session.pipe)->text,
 		.reason_kind = p->reason_kind,
 		.wait = wait_of(counting, p, clock_monotonic_ns()),
 		.runtime_version = p->version,

@@ -39,8 +39,7 @@ static int explain(const struct exchange *exchange, uint32_t pid, const struct p
 			return diag_set(diag, -EINTR,
 				"process %u has not answered yet; what it was asked for may still be done",
 				pid);
-		char state = exchange->endpoint.state(exchange->endpoint.context);
-		if (proc_state_is_stopped(state))
+		if (dotnet_endpoint_is_stopped(&exchange->endpoint))
 			return explain_stop(pid, diag);
 		return diag_set(diag, -ETIMEDOUT,
 			"process %u takes connections, but does not answer", pid);

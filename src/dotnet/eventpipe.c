@@ -21,7 +21,6 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
-#include "machine/proc.h"
 
 #define READ_SIZE    (64u << 10)
 #define READ_MAX     (1u << 20) /* in one turn, so that one peer does not starve the others */
@@ -85,26 +84,14 @@ struct eventpipe {
 	uint64_t end_ns;         /* of the stop or the handler's refusal; 0: not yet */
 	uint64_t end_bytes;      /* of the stream at that time */
 	uint64_t bytes;
-	uint32_t refusal; /* HRESULT; 0 none */
+	bool is_refused;
 	bool behind;
 	bool counts; /* counters are requested, whose first values have not come */
 	bool hung;   /* the peer does not answer; it may in every phase */
 	bool has_info;
 	struct ipc_process_info info;
-	enum reason_kind reason_kind;
-	char reason[640]; /* as long as a diagnosis */
+	struct reason_note reason;
 };
-
-static void set_reason(struct eventpipe *pipe, enum reason_kind kind, const char *text)
-{
-	pipe->reason_kind = kind;
-	text_set(pipe->reason, "%s", text);
-}
-
-static void set_known_reason(struct eventpipe *pipe, enum reason reason)
-{
-	set_reason(pipe, reason_kind(reason), reason_text(reason));
-}
 
 static void phase_enter(struct eventpipe *pipe, enum phase phase)
 {
@@ -145,25 +132,6 @@ static void give_session_up(struct eventpipe *pipe)
 {
 	if (pipe->session != SESSION_NONE && !session_is_over(pipe))
 		session_enter(pipe, SESSION_OVER);
-}
-
-static char endpoint_state(const struct eventpipe *pipe)
-{
-	return pipe->endpoint.state(pipe->endpoint.context);
-}
-
-static bool peer_is_alive(const struct eventpipe *pipe)
-{
-	char state = endpoint_state(pipe);
-
-	return state && !proc_state_has_ended(state);
-}
-
-static bool peer_is_stopped(const struct eventpipe *pipe)
-{
-	char state = endpoint_state(pipe);
-
-	return proc_state_is_stopped(state);
 }
 
 static bool is_stop(const struct eventpipe *pipe)
@@ -254,7 +222,7 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 	if (exchange_begin(&pipe->exchange, &pipe->endpoint, request, now_ns,
 		    pipe->options.appear_ns, &diag) < 0) {
 		/* No memory, or invalid providers: nothing was sent. */
-		set_reason(pipe, REASON_KIND_ERROR, diag.text);
+		reason_note_set(&pipe->reason, REASON_KIND_ERROR, diag.text);
 		pipe->step = STEP_DONE;
 		if (request->command == IPC_STOP_TRACING)
 			give_session_up(pipe);
@@ -337,10 +305,11 @@ static void take_failure(struct eventpipe *pipe)
 		return;
 	}
 	pipe->step = STEP_DONE;
-	if (!peer_is_alive(pipe))
-		set_known_reason(pipe, REASON_ENDED_UNTRACED);
+	if (!dotnet_endpoint_is_alive(&pipe->endpoint))
+		reason_note_set_known(&pipe->reason, REASON_ENDED_UNTRACED);
 	else
-		set_reason(pipe, reason_kind_of_error(exchange->failure), exchange->text);
+		reason_note_set(&pipe->reason, reason_kind_of_error(exchange->failure),
+			exchange->text);
 }
 
 static void take_info(struct eventpipe *pipe)
@@ -364,7 +333,7 @@ static void take_info(struct eventpipe *pipe)
 	pipe->has_info = result == 0;
 	if (result < 0 && pipe->options.strict_info) {
 		pipe->step = STEP_DONE;
-		set_reason(pipe, reason_kind_of_error(result), diag.text);
+		reason_note_set(&pipe->reason, reason_kind_of_error(result), diag.text);
 	}
 }
 
@@ -373,13 +342,14 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	char text[128];
 
 	pipe->step = STEP_DONE;
-	pipe->refusal = error;
-	if (error == IPC_ERROR_UNKNOWN_COMMAND) {
-		set_known_reason(pipe, REASON_NO_EVENT_IDS);
+	pipe->is_refused = true;
+	if (error == IPC_ERROR_UNKNOWN_COMMAND && pipe->collect_command == IPC_COLLECT_TRACING_5) {
+		reason_note_set_known(&pipe->reason, REASON_NO_EVENT_IDS);
 		return;
 	}
 	text_set(text, "%s (0x%08x)", ipc_error_words(error), error);
-	set_reason(pipe, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
+	reason_note_set(&pipe->reason,
+		error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
 }
 
 /* The command to try if the runtime does not know the present one; 0: none. */
@@ -406,7 +376,7 @@ static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 	pipe->step = STEP_DONE;
 	if (ipc_decode_session(exchange->payload, exchange->payload_size, &pipe->session_id,
 		    &diag) < 0) {
-		set_reason(pipe, REASON_KIND_LIED, diag.text);
+		reason_note_set(&pipe->reason, REASON_KIND_LIED, diag.text);
 		return;
 	}
 	pipe->fd = exchange->fd;
@@ -478,8 +448,8 @@ static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 		pipe->stream = STREAM_REFUSED;
 	want_stop(pipe);
 	begin_end(pipe, pipe->now_ns);
-	if (!*pipe->reason)
-		set_known_reason(pipe, REASON_BAD_STREAM);
+	if (!*pipe->reason.text)
+		reason_note_set_known(&pipe->reason, REASON_BAD_STREAM);
 }
 
 /* `end`: what it is if the handler took it up to here. */
@@ -505,7 +475,7 @@ static bool is_guarded_off(struct eventpipe *pipe)
 	end_exchange(pipe);
 	phase_enter(pipe, PHASE_ENDED);
 	give_session_up(pipe);
-	set_known_reason(pipe, REASON_READER_STOPPED);
+	reason_note_set_known(&pipe->reason, REASON_READER_STOPPED);
 	end_stream(pipe, STREAM_CUT);
 	return true;
 }
@@ -547,7 +517,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	/* After the stream's end the id, an address, may be another session's: no StopTracing. */
 	if (n < 0) {
 		want_stop(pipe);
-		set_known_reason(pipe, REASON_BROKE_OFF);
+		reason_note_set_known(&pipe->reason, REASON_BROKE_OFF);
 	} else if (!is_stop(pipe)) {
 		give_session_up(
 			pipe); /* it ended by its exit, or by another program's StopTracing */
@@ -566,15 +536,10 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 
 	if (silent && !pipe->hung) {
 		pipe->hung = true;
-		if (peer_is_stopped(pipe))
-			set_known_reason(pipe, REASON_STOPPED);
-		else
-			set_known_reason(pipe, REASON_HUNG);
+		reason_note_set_silence(&pipe->reason, dotnet_endpoint_is_stopped(&pipe->endpoint));
 	} else if (!silent && pipe->hung) {
 		pipe->hung = false;
-		if (pipe->reason_kind == REASON_KIND_HUNG ||
-			pipe->reason_kind == REASON_KIND_STOPPED)
-			set_reason(pipe, REASON_KIND_NONE, "");
+		reason_note_end_silence(&pipe->reason);
 	}
 }
 
@@ -647,14 +612,14 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 	bool over = pipe->phase != PHASE_RUN || pipe->step == STEP_DONE;
 
 	if (open && is_ending(pipe) && (now_ns >= patience_end_ns(pipe) || sends_too_much(pipe))) {
-		if (!*pipe->reason && sends_too_much(pipe)) {
-			set_known_reason(pipe, REASON_SENDS_TOO_MUCH);
-		} else if (!*pipe->reason) {
+		if (!*pipe->reason.text && sends_too_much(pipe)) {
+			reason_note_set_known(&pipe->reason, REASON_SENDS_TOO_MUCH);
+		} else if (!*pipe->reason.text) {
 			char text[64];
 			text_set(text, "it did not end the session within %llu s",
 				(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) /
 						     1000000000u));
-			set_reason(pipe, REASON_KIND_CUT_SHORT, text);
+			reason_note_set(&pipe->reason, REASON_KIND_CUT_SHORT, text);
 		}
 		let_go(pipe);
 		open = false;
@@ -691,8 +656,8 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 	begin_end(pipe, now_ns);
 	/* A stop continues, and a session that may exist is awaited; the rest is cancelled. */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
-		if (pipe->session == SESSION_NONE && !*pipe->reason)
-			set_known_reason(pipe, REASON_END_BEFORE_OPEN);
+		if (pipe->session == SESSION_NONE && !*pipe->reason.text)
+			reason_note_set_known(&pipe->reason, REASON_END_BEFORE_OPEN);
 		end_exchange(pipe);
 	}
 }
@@ -801,9 +766,9 @@ enum ipc_command eventpipe_collect_command(const struct eventpipe *pipe)
 	return pipe->collect_command;
 }
 
-uint32_t eventpipe_refusal(const struct eventpipe *pipe)
+bool eventpipe_is_refused(const struct eventpipe *pipe)
 {
-	return pipe->refusal;
+	return pipe->is_refused;
 }
 
 bool eventpipe_is_asking(const struct eventpipe *pipe)
@@ -840,14 +805,9 @@ uint64_t eventpipe_bytes(const struct eventpipe *pipe)
 	return pipe->bytes;
 }
 
-const char *eventpipe_reason(const struct eventpipe *pipe)
+const struct reason_note *eventpipe_reason(const struct eventpipe *pipe)
 {
-	return pipe->reason;
-}
-
-enum reason_kind eventpipe_reason_kind(const struct eventpipe *pipe)
-{
-	return pipe->reason_kind;
+	return &pipe->reason;
 }
 
 const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe)

@@ -157,8 +157,8 @@ uint64_t eventpipe_asked_ns(const struct eventpipe *pipe);
 /* The command of the last request; once the session is open, one that the runtime knows. */
 enum ipc_command eventpipe_collect_command(const struct eventpipe *pipe);
 
-/* The HRESULT with which the runtime refused the session; 0: it did not. */
-uint32_t eventpipe_refusal(const struct eventpipe *pipe);
+/* The runtime has answered that it opens no session. */
+bool eventpipe_is_refused(const struct eventpipe *pipe);
 
 /* A request is under way, or one is due and waits for the queue. */
 bool eventpipe_is_asking(const struct eventpipe *pipe);
@@ -178,9 +178,8 @@ bool eventpipe_behind(const struct eventpipe *pipe);
 /* Bytes of the stream so far. */
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
-/* Why there is no whole stream, a sentence part; "" if nothing is wrong. Its kind. */
-const char *eventpipe_reason(const struct eventpipe *pipe);
-enum reason_kind eventpipe_reason_kind(const struct eventpipe *pipe);
+/* Why there is no whole stream; a note of zeros if nothing is wrong. */
+const struct reason_note *eventpipe_reason(const struct eventpipe *pipe);
 
 /* The process's answer to ProcessInfo; NULL before it arrives, or with no_info. */
 const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe);

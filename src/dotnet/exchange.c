@@ -47,6 +47,18 @@ struct dotnet_endpoint dotnet_target_endpoint(const struct dotnet_target *target
 	};
 }
 
+bool dotnet_endpoint_is_alive(const struct dotnet_endpoint *endpoint)
+{
+	char state = endpoint->state(endpoint->context);
+
+	return state && !proc_state_has_ended(state);
+}
+
+bool dotnet_endpoint_is_stopped(const struct dotnet_endpoint *endpoint)
+{
+	return proc_state_is_stopped(endpoint->state(endpoint->context));
+}
+
 int exchange_begin(struct exchange *exchange, const struct dotnet_endpoint *endpoint,
 	const struct ipc_request *request, uint64_t now_ns, uint64_t appear_ns, struct diag *diag)
 {

@@ -47,6 +47,10 @@ struct dotnet_endpoint {
 /* The diagnostics socket of a process. The target is borrowed. */
 struct dotnet_endpoint dotnet_target_endpoint(const struct dotnet_target *target);
 
+/* Whether the process runs, and whether a signal has stopped it. An unknown state is neither end nor stop. */
+bool dotnet_endpoint_is_alive(const struct dotnet_endpoint *endpoint);
+bool dotnet_endpoint_is_stopped(const struct dotnet_endpoint *endpoint);
+
 enum exchange_state {
 	EXCHANGE_NONE,    /* nothing was begun, or exchange_done() was called */
 	EXCHANGE_WAITING, /* for a connection: try again at retry_ns */

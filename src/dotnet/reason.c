@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/diag.h"
+#include "base/text.h"
 
 static const struct {
 	const char *word;
@@ -71,6 +72,28 @@ const char *reason_text(enum reason reason)
 enum reason_kind reason_kind(enum reason reason)
 {
 	return reasons[reason].kind;
+}
+
+void reason_note_set(struct reason_note *note, enum reason_kind kind, const char *text)
+{
+	note->kind = kind;
+	text_set(note->text, "%s", text);
+}
+
+void reason_note_set_known(struct reason_note *note, enum reason reason)
+{
+	reason_note_set(note, reason_kind(reason), reason_text(reason));
+}
+
+void reason_note_set_silence(struct reason_note *note, bool is_stopped)
+{
+	reason_note_set_known(note, is_stopped ? REASON_STOPPED : REASON_HUNG);
+}
+
+void reason_note_end_silence(struct reason_note *note)
+{
+	if (note->kind == REASON_KIND_HUNG || note->kind == REASON_KIND_STOPPED)
+		reason_note_set(note, REASON_KIND_NONE, "");
 }
 
 int reason_set(struct diag *diag, int error, enum reason reason)

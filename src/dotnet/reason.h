@@ -6,6 +6,8 @@
 #ifndef SPOOR_DOTNET_REASON_H
 #define SPOOR_DOTNET_REASON_H
 
+#include <stdbool.h>
+
 struct diag;
 
 enum reason_kind {
@@ -40,6 +42,22 @@ const char *reason_remedy(enum reason_kind kind);
 /* The sentence part of a reason; "" for REASON_NONE. */
 const char *reason_text(enum reason reason);
 enum reason_kind reason_kind(enum reason reason);
+
+/* Why something failed, for programs and for people. All zero: nothing has. */
+struct reason_note {
+	enum reason_kind kind;
+	char text[640]; /* a sentence part, as long as a diagnosis */
+};
+
+/* `text` is cut if it is too long. */
+void reason_note_set(struct reason_note *note, enum reason_kind kind, const char *text);
+void reason_note_set_known(struct reason_note *note, enum reason reason);
+
+/* The peer does not answer: because a signal has stopped it, or it hangs. */
+void reason_note_set_silence(struct reason_note *note, bool is_stopped);
+
+/* The peer has answered: a reason that was its silence is dropped. */
+void reason_note_end_silence(struct reason_note *note);
 
 /* diag_set() with the sentence part of the reason, and `diag->reason`. Returns `error`. */
 int reason_set(struct diag *diag, int error, enum reason reason);

@@ -83,10 +83,7 @@ struct dotnet_client {
 	uint64_t appear_ns; /* until when its socket may still appear */
 	uint64_t stop_ns;   /* when dotnet_client_stop() was called */
 	uint64_t now_ns;    /* of the last turn */
-	enum reason_kind reason_kind;
-	/* `reason` is the peer's silence, and is cleared when it answers */
-	bool silent;
-	char reason[640]; /* as long as a diagnosis */
+	struct reason_note reason;
 };
 
 /* The one place where the state changes. */
@@ -108,18 +105,6 @@ static void enter(struct dotnet_client *client, enum dotnet_state state)
 	client->state = state;
 }
 
-static void set_reason(struct dotnet_client *client, enum reason_kind kind, const char *text)
-{
-	client->reason_kind = kind;
-	client->silent = false;
-	text_set(client->reason, "%s", text);
-}
-
-static void set_known_reason(struct dotnet_client *client, enum reason reason)
-{
-	set_reason(client, reason_kind(reason), reason_text(reason));
-}
-
 static bool target_is_alive(const struct dotnet_client *client)
 {
 	char state = dotnet_target_state(&client->target);
@@ -129,15 +114,7 @@ static bool target_is_alive(const struct dotnet_client *client)
 
 static bool target_is_stopped(const struct dotnet_client *client)
 {
-	char state = dotnet_target_state(&client->target);
-
-	return proc_state_is_stopped(state);
-}
-
-static void set_silence(struct dotnet_client *client)
-{
-	set_known_reason(client, target_is_stopped(client) ? REASON_STOPPED : REASON_HUNG);
-	client->silent = true;
+	return proc_state_is_stopped(dotnet_target_state(&client->target));
 }
 
 static bool is_opened(const struct dotnet_client *client, enum dotnet_stream stream)
@@ -207,8 +184,8 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	struct dotnet_client *client = session->client;
 	int result = client->handler.bytes(client->handler.user, session->stream, data, size);
 
-	if (result < 0 && client->reason_kind == REASON_KIND_NONE)
-		set_known_reason(client, REASON_BAD_STREAM);
+	if (result < 0 && client->reason.kind == REASON_KIND_NONE)
+		reason_note_set_known(&client->reason, REASON_BAD_STREAM);
 	return result;
 }
 
@@ -242,7 +219,7 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 
 	if (eventpipe_new(&endpoint, &options, &handler, now_ns, &session->pipe) < 0) {
 		session->pipe = NULL;
-		set_known_reason(client, REASON_NO_MEMORY);
+		reason_note_set_known(&client->reason, REASON_NO_MEMORY);
 		client->step = STEP_DONE;
 		return;
 	}
@@ -283,15 +260,6 @@ static enum client_step step_behind(const struct dotnet_client *client)
 	}
 }
 
-static void take_refusal(struct dotnet_client *client, uint32_t error)
-{
-	char text[128];
-
-	text_set(text, "%s (0x%08x)", ipc_error_words(error), error);
-	set_reason(client, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
-	client->step = step_behind(client);
-}
-
 /* Checks the session that is being opened. */
 static void take_step(struct dotnet_client *client)
 {
@@ -310,16 +278,12 @@ static void take_step(struct dotnet_client *client)
 	}
 	if (client->state == DOTNET_STOPPING || eventpipe_state(session->pipe) != EVENTPIPE_ENDED)
 		return;
-	if (eventpipe_refusal(session->pipe)) {
-		take_refusal(client, eventpipe_refusal(session->pipe));
-		return;
-	}
-	client->step = STEP_DONE;
-	if (target_is_alive(client))
-		set_reason(client, eventpipe_reason_kind(session->pipe),
-			eventpipe_reason(session->pipe));
-	else
-		set_known_reason(client, REASON_ENDED_EARLY);
+	bool refused = eventpipe_is_refused(session->pipe);
+
+	client->step = refused ? step_behind(client) : STEP_DONE;
+	client->reason = *eventpipe_reason(session->pipe);
+	if (!refused && !target_is_alive(client))
+		reason_note_set_known(&client->reason, REASON_ENDED_EARLY);
 }
 
 /* The rundown was read whole, and the end of the process did not cut it. */
@@ -347,7 +311,7 @@ static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 	if (guard_rounds(client->guard) == client->guard_rounds)
 		return false;
 	advance_sessions(client, now_ns);
-	set_known_reason(client, REASON_READER_STOPPED);
+	reason_note_set_known(&client->reason, REASON_READER_STOPPED);
 	enter(client, DOTNET_ENDED);
 	return true;
 }
@@ -398,12 +362,11 @@ static void judge_state(struct dotnet_client *client, uint64_t now_ns)
 		return;
 	if (awaits_peer(client) && is_silent(client, now_ns)) {
 		if (client->state != DOTNET_HUNG)
-			set_silence(client);
+			reason_note_set_silence(&client->reason, target_is_stopped(client));
 		enter(client, DOTNET_HUNG);
 		return;
 	}
-	if (client->silent)
-		set_reason(client, REASON_KIND_NONE, "");
+	reason_note_end_silence(&client->reason);
 	enter(client,
 		client->step != STEP_DONE || is_rundown_read(client) ? DOTNET_ASKING : DOTNET_LIVE);
 }
@@ -416,12 +379,12 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 		return;
 	if (stopping && !client->named && now_ns >= client->stop_ns + DOTNET_STOP_NS &&
 		is_silent(client, now_ns))
-		set_silence(client);
-	if (!stopping && !client->named && client->reason_kind == REASON_KIND_NONE)
-		set_known_reason(client, REASON_ENDED_EARLY);
+		reason_note_set_silence(&client->reason, target_is_stopped(client));
+	if (!stopping && !client->named && client->reason.kind == REASON_KIND_NONE)
+		reason_note_set_known(&client->reason, REASON_ENDED_EARLY);
 	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) &&
-		 client->reason_kind == REASON_KIND_NONE && target_is_alive(client))
-		set_known_reason(client, REASON_STREAM_ENDED);
+		 client->reason.kind == REASON_KIND_NONE && target_is_alive(client))
+		reason_note_set_known(&client->reason, REASON_STREAM_ENDED);
 	enter(client, DOTNET_ENDED);
 }
 
@@ -669,15 +632,15 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 		if (client->sessions[i].pipe)
 			eventpipe_stop(client->sessions[i].pipe, now_ns);
-	if (client->named || client->reason_kind != REASON_KIND_NONE || client->step == STEP_DONE)
+	if (client->named || client->reason.kind != REASON_KIND_NONE || client->step == STEP_DONE)
 		return;
 	if (target_is_stopped(client))
-		set_known_reason(client, REASON_STOPPED);
+		reason_note_set_known(&client->reason, REASON_STOPPED);
 	else if (!client->connected && target_is_alive(client) &&
 		 (client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
-		set_known_reason(client, REASON_NO_SOCKET_YET);
+		reason_note_set_known(&client->reason, REASON_NO_SOCKET_YET);
 	else
-		set_known_reason(client, REASON_END_BEFORE_NAMES);
+		reason_note_set_known(&client->reason, REASON_END_BEFORE_NAMES);
 }
 
 void dotnet_client_free(struct dotnet_client *client)
@@ -716,12 +679,12 @@ const char *dotnet_client_session(const struct dotnet_client *client, enum dotne
 
 const char *dotnet_client_reason(const struct dotnet_client *client)
 {
-	return client->reason;
+	return client->reason.text;
 }
 
 enum reason_kind dotnet_client_reason_kind(const struct dotnet_client *client)
 {
-	return client->reason_kind;
+	return client->reason.kind;
 }
 
 const struct ipc_process_info *dotnet_client_info(const struct dotnet_client *client)

@@ -58,12 +58,12 @@ static int failure(const struct running *f, bool was_open, struct diag *diag)
 	}
 	if (was_open)
 		return 0;
-	bool refused = eventpipe_reason_kind(f->session.pipe) == REASON_KIND_PERMISSION;
+	bool refused = eventpipe_reason(f->session.pipe)->kind == REASON_KIND_PERMISSION;
 
 	diag_set(diag, refused ? -EACCES : -EIO, "cannot forward the events of process %u: %s",
 		f->options->target->pid,
-		*eventpipe_reason(f->session.pipe) ? eventpipe_reason(f->session.pipe)
-						   : "its stream ended at once");
+		*eventpipe_reason(f->session.pipe)->text ? eventpipe_reason(f->session.pipe)->text
+							 : "its stream ended at once");
 	if (refused)
 		diag_remedy(diag, "run it as that user, or with sudo");
 	return diag->error;

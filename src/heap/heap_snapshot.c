@@ -167,11 +167,12 @@ static bool timed_out(const struct snapshot_taking *t)
 
 static int fail(const struct snapshot_taking *t, const struct eventpipe *pipe, struct diag *diag)
 {
-	bool refused = eventpipe_reason_kind(pipe) == REASON_KIND_PERMISSION;
+	bool refused = eventpipe_reason(pipe)->kind == REASON_KIND_PERMISSION;
 
 	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s",
 		t->options->target->pid,
-		*eventpipe_reason(pipe) ? eventpipe_reason(pipe) : "its stream ended at once");
+		*eventpipe_reason(pipe)->text ? eventpipe_reason(pipe)->text
+					      : "its stream ended at once");
 	if (refused)
 		diag_remedy(diag, "run it as that user, or with sudo");
 	return diag->error;
@@ -312,7 +313,7 @@ static int finish(struct snapshot_taking *t, int result, struct diag *diag)
 	if (t->heap.begun && t->heap.graph->object_count)
 		return 0;
 	if (!t->result->interrupted && !eventpipe_opened_ns(t->data.pipe) &&
-		*eventpipe_reason(t->data.pipe))
+		*eventpipe_reason(t->data.pipe)->text)
 		return fail(t, t->data.pipe, diag);
 	return diag_set(diag, -ETIMEDOUT, "no heap snapshot of process %u: %s",
 		t->options->target->pid,

@@ -435,7 +435,7 @@ static void name_owners(struct stacks_taking *t)
 
 static bool is_refused(const struct stacks_taking *t)
 {
-	return eventpipe_reason_kind(t->session.pipe) == REASON_KIND_PERMISSION;
+	return eventpipe_reason(t->session.pipe)->kind == REASON_KIND_PERMISSION;
 }
 
 static void finish(struct stacks_taking *t)
@@ -450,7 +450,7 @@ static void finish(struct stacks_taking *t)
 	if (event_session_version(&t->session, version, sizeof(version)))
 		t->dump->runtime_version = frame_text(t, version);
 	if (t->session.pipe) {
-		reason = eventpipe_reason(t->session.pipe);
+		reason = eventpipe_reason(t->session.pipe)->text;
 		t->dump->refused = is_refused(t);
 	}
 	codemap_settle(&t->codemap);

@@ -275,9 +275,7 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 
 	if (!traced_is_waiting(traced) || tracing->phase == PHASE_PAUSING)
 		return;
-	char state = traced->endpoint.state(traced->endpoint.context);
-
-	if (tracing->phase == PHASE_ENDING || !state || proc_state_has_ended(state)) {
+	if (tracing->phase == PHASE_ENDING || !dotnet_endpoint_is_alive(&traced->endpoint)) {
 		if (!traced->earlier) /* which reports the reason */
 			traced_set_known_reason(traced, REASON_ENDED_STARTING);
 		traced_enter(traced, TRACED_FAILED);
@@ -351,9 +349,11 @@ void traced_tell_rest_of_loss(struct traced *traced)
 
 static void close_session(struct traced *traced)
 {
-	if (!*traced->reason || eventpipe_reason_kind(traced->pipe) != REASON_KIND_LIED)
-		text_set(traced->reason, "%s", eventpipe_reason(traced->pipe));
-	traced->reason_kind = eventpipe_reason_kind(traced->pipe);
+	const struct reason_note *reason = eventpipe_reason(traced->pipe);
+
+	if (!*traced->reason || reason->kind != REASON_KIND_LIED)
+		text_set(traced->reason, "%s", reason->text);
+	traced->reason_kind = reason->kind;
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error)
 		traced_set_reason(traced, REASON_KIND_WRITE, traced->write_reason);
@@ -369,18 +369,10 @@ static void close_session(struct traced *traced)
 	}
 }
 
-/* True if the process still exists, so that a session can be opened. */
-static bool endpoint_is_open(const struct traced *traced)
-{
-	char state = traced->endpoint.state(traced->endpoint.context);
-
-	return state && !proc_state_has_ended(state);
-}
-
 /* Opens the session of a pause that is over. */
 void traced_open_again(struct traced *traced, uint64_t now_ns)
 {
-	if (endpoint_is_open(traced))
+	if (dotnet_endpoint_is_alive(&traced->endpoint))
 		open_session(traced, now_ns);
 	else
 		enter_end(traced);
@@ -401,7 +393,7 @@ static void leave_place(struct traced *traced, uint64_t now_ns)
 	if (traced->tracing->phase != PHASE_ENDING)
 		traced_begin_resume(traced, now_ns); /* again, if the earlier connection was lost */
 	if (held_runtime_is_resuming(&traced->held) ||
-		(traced->held.waits && endpoint_is_open(traced)))
+		(traced->held.waits && dotnet_endpoint_is_alive(&traced->endpoint)))
 		return;
 	held_runtime_done(&traced->held);
 }
@@ -436,7 +428,7 @@ void traced_advance(struct traced *traced, uint64_t now_ns)
 		relay_caught_up(tracing->relay, traced->stream, now_ns);
 	if (state != EVENTPIPE_ENDED)
 		return;
-	bool guarded = eventpipe_reason_kind(traced->pipe) == REASON_KIND_GUARDED;
+	bool guarded = eventpipe_reason(traced->pipe)->kind == REASON_KIND_GUARDED;
 
 	close_session(traced);
 	if (tracing->phase == PHASE_ENDING) {
@@ -578,9 +570,7 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
  */
 bool traced_still_ends(const struct traced *traced)
 {
-	char state = traced->pipe ? traced->endpoint.state(traced->endpoint.context) : 0;
-
-	return traced->pipe && !proc_state_is_stopped(state);
+	return traced->pipe && !dotnet_endpoint_is_stopped(&traced->endpoint);
 }
 
 enum tracing_state traced_public_state(const struct traced *traced)
@@ -606,9 +596,9 @@ void traced_add_facts(const struct traced *traced, struct tracing_process *facts
 	bool live = traced->pipe != NULL;
 
 	if (!*facts->reason) {
-		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
+		facts->reason = live ? eventpipe_reason(traced->pipe)->text : traced->reason;
 		facts->reason_kind =
-			live ? eventpipe_reason_kind(traced->pipe) : traced->reason_kind;
+			live ? eventpipe_reason(traced->pipe)->kind : traced->reason_kind;
 	}
 	/* A process that is killed later leaves a cut stream, with the events before its end. */
 	if (!*facts->reason && !live && traced->opened && !traced->events &&
