@@ -15,9 +15,9 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
-#include "dotnet/runtime_client.h"
 #include "machine/rights.h"
 #include "pipeline/session_writer.h"
+#include "recording/dotnet_client.h"
 #include "symbolize/symbolizer.h"
 #include "trace/trace.h"
 

@@ -16,7 +16,7 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "dotnet/held_runtime.h"
-#include "dotnet/runtime_client.h"
+#include "recording/dotnet_client.h"
 #include "recording/event_windows.h"
 #include "recording/exception_watch.h"
 #include "recording/managed_outcome.h"

@@ -14,10 +14,10 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
-#include "dotnet/runtime_client.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"
 #include "recording/connection.h"
+#include "recording/dotnet_client.h"
 #include "symbolize/symbolizer.h"
 #include "trace/trace.h"
 

@@ -2,7 +2,7 @@
  * The .NET processes of a live session: requests their method names and events over one runtime
  * connection for each process.
  *
- * For every process passed to managed_watch(), a client (dotnet/runtime_client.h) opens a live and
+ * For every process passed to managed_watch(), a client (recording/dotnet_client.h) opens a live and
  * a rundown session. Their streams are decoded (nettrace/nettrace_read.h) and the methods are added
  * (trace/clr.h) to the process's codemap in `symbolizer`. At most MANAGED_RUNDOWNS_MAX processes are in
  * their rundown at a time; the others wait. A process without a diagnostics socket (it is starting)

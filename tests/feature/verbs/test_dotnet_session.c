@@ -1,5 +1,5 @@
 /*
- * dotnet/runtime_client.c with a real runtime: names of methods from before and after the start of a session, all
+ * dotnet/dotnet_client.c with a real runtime: names of methods from before and after the start of a session, all
  * 64 slots free afterwards, a stopped process and a killed one. The target is a small program that
  * is built here; without an SDK the test is skipped.
  */
@@ -20,8 +20,8 @@
 #include "code/codemap.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/runtime_client.h"
 #include "nettrace/nettrace_read.h"
+#include "recording/dotnet_client.h"
 #include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
 /* See session_requests.h. */
-#include "dotnet/session_requests.h"
+#include "recording/session_requests.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* The sessions of one runtime, each with its own stream (runtime_client.h). */
-#ifndef SPOOR_DOTNET_DOTNET_STREAM_H
-#define SPOOR_DOTNET_DOTNET_STREAM_H
+/* The sessions of one runtime, each with its own stream (dotnet_client.h). */
+#ifndef SPOOR_RECORDING_DOTNET_STREAM_H
+#define SPOOR_RECORDING_DOTNET_STREAM_H
 
 /* The streams that carry events for the caller come first. */
 enum dotnet_stream {

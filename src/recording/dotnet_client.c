@@ -1,5 +1,5 @@
 /*
- * See runtime_client.h. Each session is a struct eventpipe; this file decides which session is
+ * See dotnet_client.h. Each session is a struct eventpipe; this file decides which session is
  * opened when, session_requests.c with which providers. The sessions share a queue, so that one
  * request is under way at a time, and a session is opened only when no other has a request: due
  * stops come first.
@@ -9,7 +9,7 @@
  * - streams are read during requests;
  * - `reason` is about missing names: empty if the target ends after its names are known.
  */
-#include "dotnet/runtime_client.h"
+#include "recording/dotnet_client.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,9 +26,9 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
-#include "dotnet/session_requests.h"
 #include "dotnet/stack_events.h"
 #include "machine/proc.h"
+#include "recording/session_requests.h"
 
 /* A new process gets its socket after some 20 to 50 ms, later on a slow machine. */
 #define APPEAR_NS UINT64_C(5000000000)

@@ -1,5 +1,5 @@
 /*
- * runtime_client.c with a simulated peer: correct, old, silent, lying, or disconnecting. The peer
+ * dotnet_client.c with a simulated peer: correct, old, silent, lying, or disconnecting. The peer
  * is in this process, behind a real socket. The test sets the time.
  */
 #include "unit/test.h"
@@ -17,8 +17,8 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/runtime_client.h"
 #include "dotnet/stack_events.h"
+#include "recording/dotnet_client.h"
 #include "trace/clr_event.h"
 
 #define MS UINT64_C(1000000)
@@ -1163,5 +1163,5 @@ int main(void)
 		cmocka_unit_test(test_guard_while_opening),
 	};
 
-	return cmocka_run_group_tests_name("runtime_client", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("dotnet_client", tests, NULL, NULL);
 }

@@ -33,15 +33,15 @@
  *
  * Times are CLOCK_MONOTONIC in nanoseconds. How many rundowns run at a time is up to the caller.
  */
-#ifndef SPOOR_DOTNET_RUNTIME_CLIENT_H
-#define SPOOR_DOTNET_RUNTIME_CLIENT_H
+#ifndef SPOOR_RECORDING_DOTNET_CLIENT_H
+#define SPOOR_RECORDING_DOTNET_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dotnet/dotnet_stream.h"
 #include "dotnet/reason.h"
+#include "recording/dotnet_stream.h"
 
 struct dotnet_client;
 struct dotnet_target;

@@ -1,18 +1,18 @@
 /*
  * What each session of a runtime requests: its providers with keywords, levels and event ids, from
- * what the caller of the runtime client wants (runtime_client.h).
+ * what the caller of the runtime client wants (dotnet_client.h).
  */
-#ifndef SPOOR_DOTNET_SESSION_REQUESTS_H
-#define SPOOR_DOTNET_SESSION_REQUESTS_H
+#ifndef SPOOR_RECORDING_SESSION_REQUESTS_H
+#define SPOOR_RECORDING_SESSION_REQUESTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "dotnet/activity_providers.h"
-#include "dotnet/dotnet_stream.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
 #include "dotnet/stack_events.h"
+#include "recording/dotnet_stream.h"
 
 struct bytes;
 
