@@ -20,7 +20,6 @@
 #include "counters/counter_choice.h"
 #include "counters/counter_feed.h"
 #include "counters/counters.h"
-#include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
@@ -60,7 +59,7 @@ struct counted {
 	/* the pid is valid in our pid namespace: `target` is known */
 	bool seen;
 	struct dotnet_target target;
-	struct dotnet_endpoint endpoint;
+	struct runtime_client client;
 	struct held_runtime held; /* zeros: it did not connect to Spoor's diagnostics port */
 	uint64_t resumed_ns;      /* 0: not by us */
 	uint64_t open_ns;         /* in COUNTED_DELAYED: when its session is to be opened */
@@ -111,6 +110,7 @@ static void process_free(struct counted *p)
 	if (!p)
 		return;
 	event_session_close(&p->session);
+	runtime_client_done(&p->client);
 	held_runtime_done(&p->held);
 	counter_feed_done(&p->events);
 	counters_done(&p->counters);
@@ -227,8 +227,6 @@ static int open_process(const struct counting *counting, struct counted *p)
 		.buffer_mb = COUNTING_BUFFER_MB,
 		.no_stacks = true,
 		.appear_ns = p->held.reverse ? clock_monotonic_ns() + APPEAR_NS : 0,
-		.guard = p->seen ? counting->options.guard : NULL,
-		.target = &p->target,
 	};
 	const struct event_reading reading = {
 		.take = take_event,
@@ -240,7 +238,7 @@ static int open_process(const struct counting *counting, struct counted *p)
 
 	options.providers = p->providers;
 	if (result == 0)
-		result = event_session_open(&p->session, &p->endpoint, &options, &reading);
+		result = event_session_open(&p->session, &p->client, &options, &reading);
 	if (result < 0)
 		return result;
 	counted_enter(p, COUNTED_OPENING);
@@ -299,7 +297,8 @@ static int add(struct counting *counting, const struct target *target, bool seen
 		result = 0; /* the diagnostics connection works without it */
 	if (result == 0) {
 		p->pid = target->pid;
-		p->endpoint = endpoint ? *endpoint : dotnet_target_endpoint(&p->target);
+		runtime_client_init(&p->client, endpoint, p->seen ? &p->target : NULL,
+			counting->options.guard);
 		p->held = held ? *held : (struct held_runtime){ 0 };
 		text_set(p->name, "%s", target->name);
 		text_set(p->version, "%s", target->runtime_version);
@@ -396,7 +395,7 @@ static void leave_place(const struct counting *counting, struct counted *p, uint
 	if (!counting->stopping)
 		begin_resume(counting, p, now); /* once more, if its connection was lost */
 	if (held_runtime_is_resuming(&p->held) ||
-		(p->held.waits && p->endpoint.state(p->endpoint.context)))
+		(p->held.waits && p->client.endpoint.state(p->client.endpoint.context)))
 		return;
 	held_runtime_done(&p->held);
 }
@@ -566,7 +565,8 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 	leave_place(counting, p, now);
 	if (!p->session.pipe)
 		return;
-	enum eventpipe_state state = event_session_advance(&p->session, now);
+	runtime_client_advance(&p->client, now);
+	enum eventpipe_state state = eventpipe_state(p->session.pipe);
 
 	if (eventpipe_opened_ns(p->session.pipe) || state == EVENTPIPE_ENDED)
 		begin_resume(counting, p, now);
@@ -598,7 +598,7 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 static void await(const struct counting *counting, const struct counted *p, struct poll_set *set)
 {
 	held_runtime_await(&p->held, set);
-	event_session_await(&p->session, set);
+	runtime_client_await(&p->client, set);
 	if (p->state == COUNTED_DELAYED)
 		poll_set_wake(set, p->open_ns);
 	if (p->session.pipe && p->next_ns && counted_is_running(p->state))

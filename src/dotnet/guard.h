@@ -22,7 +22,7 @@
  *                                                      compare after each read
  *   guard_free(guard);                                 ends the sessions that are still listed, and the guard
  *
- * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard
+ * A struct runtime_client does all of this but start, beat and free (runtime_client.h). A guard
  * that dies is started again. Limit: a cause that stops or ends both processes together (a frozen
  * cgroup, the end of a container's first process) leaves the sessions open. SECURITY.md and spoor
  * doctor say so.

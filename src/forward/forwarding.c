@@ -6,11 +6,9 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
-#include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/reason.h"
 #include "forward/refire.h"
 #include "pipeline/event_session.h"
 #include "trace/event.h"
@@ -20,6 +18,7 @@
 
 struct running {
 	const struct forward_options *options;
+	struct runtime_client client;
 	struct event_session session;
 	struct forward_result *result;
 };
@@ -42,11 +41,11 @@ static bool turn(struct running *f, struct poll_set *set, uint64_t end_ns)
 	uint64_t now = clock_monotonic_ns();
 
 	poll_set_begin(set, now + TURN_NS < end_ns ? now + TURN_NS : end_ns);
-	event_session_await(&f->session, set);
+	runtime_client_await(&f->client, set);
 	poll_set_add_callers(set, f->options->watched, f->options->watched_count);
 	now = poll_set_wait(set);
 	guard_beat(f->options->guard, now);
-	(void)event_session_advance(&f->session, now); /* its state is looked at by the caller */
+	runtime_client_advance(&f->client, now);
 	return !f->options->turn || f->options->turn(f->options->user, now);
 }
 
@@ -58,29 +57,19 @@ static int failure(const struct running *f, bool was_open, struct diag *diag)
 	}
 	if (was_open)
 		return 0;
-	bool refused = eventpipe_reason(f->session.pipe)->kind == REASON_KIND_PERMISSION;
-
-	diag_set(diag, refused ? -EACCES : -EIO, "cannot forward the events of process %u: %s",
-		f->options->target->pid,
-		*eventpipe_reason(f->session.pipe)->text ? eventpipe_reason(f->session.pipe)->text
-							 : "its stream ended at once");
-	if (refused)
-		diag_remedy(diag, "run it as that user, or with sudo");
-	return diag->error;
+	return event_session_explain(&f->session, "cannot forward the events of process",
+		f->options->target->pid, diag);
 }
 
 int forward_run(const struct forward_options *options, void (*opened)(void *user),
 	struct forward_result *ret_result, struct diag *diag)
 {
 	struct running f = { .options = options, .result = ret_result };
-	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(options->target);
 	const struct eventpipe_options pipe = {
 		.providers = options->providers,
 		.provider_count = options->provider_count,
 		.buffer_mb = options->buffer_mb,
 		.no_stacks = true, /* a stack of that process means nothing in this one */
-		.guard = options->guard,
-		.target = options->target,
 	};
 	const struct event_reading reading = {
 		.take = take_event, .user = &f, .name = "the events"
@@ -91,7 +80,8 @@ int forward_run(const struct forward_options *options, void (*opened)(void *user
 	bool is_wanted = true, is_open = false;
 
 	*ret_result = (struct forward_result){ 0 };
-	int result = event_session_open(&f.session, &endpoint, &pipe, &reading);
+	runtime_client_init(&f.client, NULL, options->target, options->guard);
+	int result = event_session_open(&f.session, &f.client, &pipe, &reading);
 	if (result < 0)
 		return diag_set(diag, result, "cannot forward events: %m");
 	while (is_wanted && !event_session_is_over(&f.session) && clock_monotonic_ns() < end_ns) {
@@ -112,5 +102,6 @@ int forward_run(const struct forward_options *options, void (*opened)(void *user
 	result = failure(&f, is_open, diag);
 	poll_set_done(&set);
 	event_session_close(&f.session);
+	runtime_client_done(&f.client);
 	return result;
 }

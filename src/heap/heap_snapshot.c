@@ -7,11 +7,9 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
-#include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/reason.h"
 #include "heap/heap_events.h"
 #include "machine/memory_cgroup.h"
 #include "machine/proc.h"
@@ -38,6 +36,7 @@ struct snapshot_taking {
 	struct heap_snapshot_result *result;
 	struct poll_set set;
 	struct heap_events heap;
+	struct runtime_client client;
 	struct event_session data;
 	struct event_session trigger;
 	uint64_t begin_ns;
@@ -88,7 +87,6 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 static int open_session(struct snapshot_taking *t, struct event_session *session, uint64_t keywords,
 	uint8_t level, uint32_t buffer_mb, uint64_t rundown, struct ipc_provider *provider)
 {
-	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(t->options->target);
 	const struct eventpipe_options options = {
 		.providers = provider,
 		.provider_count = 1,
@@ -96,8 +94,6 @@ static int open_session(struct snapshot_taking *t, struct event_session *session
 		.rundown_keywords = rundown,
 		.no_stacks = true,
 		.no_info = session == &t->trigger,
-		.guard = t->options->guard,
-		.target = t->options->target,
 	};
 	const struct event_reading reading = {
 		.take = session == &t->trigger ? NULL : take_event,
@@ -109,7 +105,7 @@ static int open_session(struct snapshot_taking *t, struct event_session *session
 	*provider = (struct ipc_provider){
 		.keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME
 	};
-	return event_session_open(session, &endpoint, &options, &reading);
+	return event_session_open(session, &t->client, &options, &reading);
 }
 
 /* One turn: waits a limited time for a session or the watched descriptor, then advances both. */
@@ -119,8 +115,7 @@ static void turn(struct snapshot_taking *t)
 	uint64_t bytes = t->data.bytes + t->trigger.bytes;
 
 	poll_set_begin(&t->set, clock_monotonic_ns() + TURN_NS);
-	event_session_await(&t->data, &t->set);
-	event_session_await(&t->trigger, &t->set);
+	runtime_client_await(&t->client, &t->set);
 	if (t->look_ns && !t->trigger.pipe)
 		poll_set_wake(&t->set, t->look_ns);
 	poll_set_add_callers(&t->set, watched, watched ? 1 : 0);
@@ -129,8 +124,7 @@ static void turn(struct snapshot_taking *t)
 	if (watched && watched->revents)
 		t->result->interrupted = true;
 	guard_beat(t->options->guard, now);
-	(void)event_session_advance(&t->data, now);    /* its state is checked below */
-	(void)event_session_advance(&t->trigger, now); /* as above */
+	runtime_client_advance(&t->client, now);
 	if (t->stopping && t->data.bytes + t->trigger.bytes != bytes)
 		t->heard_ns = now;
 }
@@ -165,17 +159,11 @@ static bool timed_out(const struct snapshot_taking *t)
 	return now >= t->heard_ns + timeout_ns || now >= t->deadline_ns;
 }
 
-static int fail(const struct snapshot_taking *t, const struct eventpipe *pipe, struct diag *diag)
+static int fail(const struct snapshot_taking *t, const struct event_session *session,
+	struct diag *diag)
 {
-	bool refused = eventpipe_reason(pipe)->kind == REASON_KIND_PERMISSION;
-
-	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s",
-		t->options->target->pid,
-		*eventpipe_reason(pipe)->text ? eventpipe_reason(pipe)->text
-					      : "its stream ended at once");
-	if (refused)
-		diag_remedy(diag, "run it as that user, or with sudo");
-	return diag->error;
+	return event_session_explain(session, "no heap snapshot of process",
+		t->options->target->pid, diag);
 }
 
 /*
@@ -246,7 +234,7 @@ static int collect(struct snapshot_taking *t, struct ipc_provider *trigger, stru
 		turn(t);
 		tell_progress(t, &told_ns);
 		if (event_session_is_over(&t->data))
-			return t->heap.begun ? 0 : fail(t, t->data.pipe, diag);
+			return t->heap.begun ? 0 : fail(t, &t->data, diag);
 		if (t->trigger.pipe && !opened && eventpipe_opened_ns(t->trigger.pipe)) {
 			opened = true;
 			t->heard_ns = clock_monotonic_ns();
@@ -259,7 +247,7 @@ static int collect(struct snapshot_taking *t, struct ipc_provider *trigger, stru
 				return diag_set(diag, result, "cannot take a heap snapshot: %m");
 		}
 		if (t->trigger.pipe && !t->heap.begun && event_session_is_over(&t->trigger))
-			return fail(t, t->trigger.pipe, diag);
+			return fail(t, &t->trigger, diag);
 	}
 	return 0;
 }
@@ -314,7 +302,7 @@ static int finish(struct snapshot_taking *t, int result, struct diag *diag)
 		return 0;
 	if (!t->result->interrupted && !eventpipe_opened_ns(t->data.pipe) &&
 		*eventpipe_reason(t->data.pipe)->text)
-		return fail(t, t->data.pipe, diag);
+		return fail(t, &t->data, diag);
 	return diag_set(diag, -ETIMEDOUT, "no heap snapshot of process %u: %s",
 		t->options->target->pid,
 		t->result->interrupted ? "it was interrupted"
@@ -334,6 +322,7 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 
 	*ret_result = (struct heap_snapshot_result){ .missing = "", .buffer_mb = buffer_mb };
 	t.begin_ns = t.heard_ns = clock_monotonic_ns();
+	runtime_client_init(&t.client, NULL, options->target, options->guard);
 	(void)look_for_readers(&t, false);
 	int result = open_session(&t, &t.data,
 		HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP | HEAP_KEYWORD_TYPENAMES, 5,
@@ -347,6 +336,7 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 	}
 	event_session_close(&t.trigger);
 	event_session_close(&t.data);
+	runtime_client_done(&t.client);
 	poll_set_done(&t.set);
 	vec_done(&t.readers.ids);
 	return result;

@@ -26,12 +26,13 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	return 0;
 }
 
-int event_session_open(struct event_session *session, const struct dotnet_endpoint *endpoint,
+int event_session_open(struct event_session *session, struct runtime_client *client,
 	const struct eventpipe_options *options, const struct event_reading *reading)
 {
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };
 
 	event_session_close(session);
+	session->client = client;
 	session->reading = *reading;
 	if (reading->take) {
 		int result = trace_init(&session->trace);
@@ -42,18 +43,7 @@ int event_session_open(struct event_session *session, const struct dotnet_endpoi
 		if (!session->decoder)
 			return -ENOMEM;
 	}
-	return eventpipe_new(endpoint, options, &handler, clock_monotonic_ns(), &session->pipe);
-}
-
-void event_session_await(const struct event_session *session, struct poll_set *set)
-{
-	if (session->pipe)
-		eventpipe_await(session->pipe, set);
-}
-
-enum eventpipe_state event_session_advance(struct event_session *session, uint64_t now_ns)
-{
-	return session->pipe ? eventpipe_advance(session->pipe, now_ns) : EVENTPIPE_ENDED;
+	return runtime_client_open(client, options, &handler, clock_monotonic_ns(), &session->pipe);
 }
 
 void event_session_stop(struct event_session *session, uint64_t now_ns)
@@ -83,9 +73,23 @@ bool event_session_version(const struct event_session *session, char *version, s
 	return true;
 }
 
+int event_session_explain(const struct event_session *session, const char *what, uint32_t pid,
+	struct diag *diag)
+{
+	const struct reason_note *reason = eventpipe_reason(session->pipe);
+	bool refused = reason->kind == REASON_KIND_PERMISSION;
+
+	diag_set(diag, refused ? -EACCES : -EIO, "%s %u: %s", what, pid,
+		*reason->text ? reason->text : "its stream ended at once");
+	if (refused)
+		diag_remedy(diag, "run it as that user, or with sudo");
+	return diag->error;
+}
+
 void event_session_end(struct event_session *session)
 {
-	eventpipe_free(TAKE(session->pipe));
+	if (session->pipe)
+		runtime_client_close(session->client, &session->pipe);
 }
 
 void event_session_close(struct event_session *session)

@@ -1,14 +1,14 @@
 /*
  * One EventPipe session whose events its feature takes itself, one by one in the order of arrival.
  *
- *   event_session_open(&session, &endpoint, &options, &reading);
- *   each turn:  event_session_await(&session, &set); poll_set_wait(&set);
- *               guard_beat(guard, now_ns); event_session_advance(&session, now_ns);
+ *   event_session_open(&session, &client, &options, &reading);
+ *   each turn:  runtime_client_await(&client, &set); poll_set_wait(&set);
+ *               guard_beat(guard, now_ns); runtime_client_advance(&client, now_ns);
  *   at the end: event_session_stop(&session, now_ns);  the same turns, until event_session_is_over()
  *   always:     event_session_close(&session);
  *
- * The struct owns the eventpipe (dotnet/eventpipe.h, whose promises hold here), the decoder of its
- * stream, and the tables that the events refer to. A stream that cannot be decoded is still read to
+ * The session is one of a client's (dotnet/runtime_client.h). The struct owns the decoder of its
+ * stream and the tables that the events refer to. A stream that cannot be decoded is still read to
  * its end, because the runtime would block otherwise; `broken` says why no more events come. A struct
  * of zeros is a session that was not opened: it is over, and all functions but the opening ignore it.
  */
@@ -20,12 +20,11 @@
 #include <stdint.h>
 
 #include "base/diag.h"
-#include "dotnet/eventpipe.h"
+#include "dotnet/runtime_client.h"
 #include "trace/trace.h"
 
 struct event;
 struct nettrace_decoder;
-struct poll_set;
 struct schema;
 
 /* What is done with the stream. */
@@ -42,8 +41,10 @@ struct event_reading {
 };
 
 struct event_session {
-	struct eventpipe *pipe; /* NULL: not opened, or closed by event_session_end() */
-	struct trace trace;     /* schemas, threads and stacks of the stream */
+	struct runtime_client *client;
+	struct eventpipe
+		*pipe;      /* the client's; NULL: not opened, or closed by event_session_end() */
+	struct trace trace; /* schemas, threads and stacks of the stream */
 	struct nettrace_decoder *decoder;
 	struct event_reading reading;
 	struct diag broken; /* the first error of the stream or of take() */
@@ -51,14 +52,13 @@ struct event_session {
 };
 
 /*
- * `options` is as for eventpipe_new(). A session that was opened before is closed first, with its
- * tables; `broken` and `bytes` stay. -ENOMEM. All other failures show in the state of the pipe.
+ * The client is borrowed; `options` is as for runtime_client_open(). A session that was opened before
+ * is closed first, with its tables; `broken` and `bytes` stay. -ENOMEM. All other failures show in
+ * the state of the pipe.
  */
-int event_session_open(struct event_session *session, const struct dotnet_endpoint *endpoint,
+int event_session_open(struct event_session *session, struct runtime_client *client,
 	const struct eventpipe_options *options, const struct event_reading *reading);
 
-void event_session_await(const struct event_session *session, struct poll_set *set);
-enum eventpipe_state event_session_advance(struct event_session *session, uint64_t now_ns);
 void event_session_stop(struct event_session *session, uint64_t now_ns);
 
 /* Not opened, or ended. */
@@ -69,6 +69,13 @@ uint64_t event_session_lost(const struct event_session *session);
 
 /* The runtime's version without its commit, "10.0.12"; false and unchanged: it is not known. */
 bool event_session_version(const struct event_session *session, char *version, size_t room);
+
+/*
+ * Why there are no events, as "WHAT PID: reason" and what to do about it. Returns -EACCES if a right
+ * is missing, else -EIO. The session has a pipe.
+ */
+int event_session_explain(const struct event_session *session, const char *what, uint32_t pid,
+	struct diag *diag);
 
 /* Frees the pipe; the tables of the stream stay. */
 void event_session_end(struct event_session *session);

@@ -1,8 +1,7 @@
 /*
- * See dotnet_client.h. Each session is a struct eventpipe; this file decides which session is
- * opened when, session_requests.c with which providers. The sessions share a queue, so that one
- * request is under way at a time, and a session is opened only when no other has a request: due
- * stops come first.
+ * See dotnet_client.h. dotnet/runtime_client.h has the sessions; this file decides which session is
+ * opened when, session_requests.c with which providers. A session is opened only when no other has a
+ * request: due stops come first.
  *
  * Invariants:
  * - `step` is the next session, which is being opened if sessions[step] has a pipe;
@@ -22,12 +21,11 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "dotnet/eventpipe.h"
-#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
+#include "dotnet/runtime_client.h"
 #include "dotnet/stack_events.h"
-#include "machine/proc.h"
 #include "recording/session_requests.h"
 
 /* A new process gets its socket after some 20 to 50 ms, later on a slow machine. */
@@ -58,18 +56,16 @@ enum client_step {
 struct client_session {
 	struct dotnet_client *client;
 	enum dotnet_stream stream;
-	struct eventpipe *pipe; /* NULL: not begun */
+	struct eventpipe *pipe; /* of the client's runtime; NULL: not begun */
 	char text[512];         /* the opened session; "": none */
 };
 
 struct dotnet_client {
 	struct dotnet_target target;
 	struct dotnet_handler handler;
-	struct guard *guard;   /* NULL: none */
-	uint32_t guard_rounds; /* that were over when this client began */
+	struct runtime_client runtime;
 	enum dotnet_state state;
 	enum client_step step;
-	struct eventpipe_queue queue;
 	struct client_session sessions[DOTNET_STREAM_COUNT];
 	struct session_requests requests;
 	bool alone;         /* the step is no part of the start: none follows */
@@ -105,18 +101,6 @@ static void enter(struct dotnet_client *client, enum dotnet_state state)
 	client->state = state;
 }
 
-static bool target_is_alive(const struct dotnet_client *client)
-{
-	char state = dotnet_target_state(&client->target);
-
-	return state && !proc_state_has_ended(state);
-}
-
-static bool target_is_stopped(const struct dotnet_client *client)
-{
-	return proc_state_is_stopped(dotnet_target_state(&client->target));
-}
-
 static bool is_opened(const struct dotnet_client *client, enum dotnet_stream stream)
 {
 	const struct eventpipe *pipe = client->sessions[stream].pipe;
@@ -148,7 +132,7 @@ static int endpoint_connect_told(void *context, dotnet_socket_fn *made, void *ma
 	client->connected |= fd >= 0;
 	bool young = (fd == -ENOENT || fd == -ECONNREFUSED) && !client->connected &&
 		     client->state != DOTNET_STOPPING && client->now_ns < client->appear_ns &&
-		     target_is_alive(client);
+		     dotnet_endpoint_is_alive(&client->runtime.endpoint);
 
 	if (!young)
 		return fd;
@@ -195,30 +179,18 @@ static bool may_open(const struct dotnet_client *client)
 	if (client->state >= DOTNET_STOPPING || client->step == STEP_DONE ||
 		client->sessions[client->step].pipe)
 		return false;
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe && eventpipe_is_asking(client->sessions[i].pipe))
-			return false;
-	return true;
+	return !runtime_client_is_asking(&client->runtime);
 }
 
 static void open_next(struct dotnet_client *client, uint64_t now_ns)
 {
 	struct client_session *session = &client->sessions[client->step];
-	const struct dotnet_endpoint endpoint = { .connect = endpoint_connect,
-		.connect_told = endpoint_connect_told,
-		.state = endpoint_state,
-		.context = client };
 	struct eventpipe_options options =
 		session_requests_options(&client->requests, session->stream);
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };
 
 	options.end_limit_ns = DOTNET_STOP_NS;
-	options.queue = &client->queue;
-	options.guard = client->guard;
-	options.target = &client->target;
-
-	if (eventpipe_new(&endpoint, &options, &handler, now_ns, &session->pipe) < 0) {
-		session->pipe = NULL;
+	if (runtime_client_open(&client->runtime, &options, &handler, now_ns, &session->pipe) < 0) {
 		reason_note_set_known(&client->reason, REASON_NO_MEMORY);
 		client->step = STEP_DONE;
 		return;
@@ -282,7 +254,7 @@ static void take_step(struct dotnet_client *client)
 
 	client->step = refused ? step_behind(client) : STEP_DONE;
 	client->reason = *eventpipe_reason(session->pipe);
-	if (!refused && !target_is_alive(client))
+	if (!refused && !dotnet_endpoint_is_alive(&client->runtime.endpoint))
 		reason_note_set_known(&client->reason, REASON_ENDED_EARLY);
 }
 
@@ -292,37 +264,21 @@ static void take_rundown(struct dotnet_client *client)
 	const struct eventpipe *pipe = client->sessions[DOTNET_STREAM_RUNDOWN].pipe;
 
 	if (!client->named && pipe && eventpipe_whole(pipe))
-		client->named = eventpipe_is_acknowledged(pipe) || target_is_alive(client);
+		client->named = eventpipe_is_acknowledged(pipe) ||
+				dotnet_endpoint_is_alive(&client->runtime.endpoint);
 }
 
 /* ---- state ---- */
 
-static void advance_sessions(struct dotnet_client *client, uint64_t now_ns)
-{
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe)
-			/* its state is checked below */
-			(void)eventpipe_advance(client->sessions[i].pipe, now_ns);
-}
-
 /* True if the guard has ended all sessions, because this process did not run. */
 static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 {
-	if (guard_rounds(client->guard) == client->guard_rounds)
+	if (!runtime_client_is_guarded_off(&client->runtime))
 		return false;
-	advance_sessions(client, now_ns);
+	runtime_client_advance(&client->runtime, now_ns);
 	reason_note_set_known(&client->reason, REASON_READER_STOPPED);
 	enter(client, DOTNET_ENDED);
 	return true;
-}
-
-static bool is_open(const struct dotnet_client *client)
-{
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe &&
-			eventpipe_state(client->sessions[i].pipe) != EVENTPIPE_ENDED)
-			return true;
-	return false;
 }
 
 static bool is_rundown_read(const struct dotnet_client *client)
@@ -335,20 +291,15 @@ static bool is_rundown_read(const struct dotnet_client *client)
 /* When the peer last sent something, or the present request was begun. */
 static uint64_t heard_ns(const struct dotnet_client *client)
 {
-	uint64_t latest_ns = client->begin_ns;
+	uint64_t latest_ns = runtime_client_heard_ns(&client->runtime);
 
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
-		const struct eventpipe *pipe = client->sessions[i].pipe;
-		if (pipe && eventpipe_heard_ns(pipe) > latest_ns)
-			latest_ns = eventpipe_heard_ns(pipe);
-	}
-	return latest_ns;
+	return latest_ns > client->begin_ns ? latest_ns : client->begin_ns;
 }
 
 /* A reply or a rundown is due, which does not depend on the program's work. */
 static bool awaits_peer(const struct dotnet_client *client)
 {
-	return client->queue.holder || is_rundown_read(client);
+	return client->runtime.queue.holder || is_rundown_read(client);
 }
 
 static bool is_silent(const struct dotnet_client *client, uint64_t now_ns)
@@ -362,7 +313,8 @@ static void judge_state(struct dotnet_client *client, uint64_t now_ns)
 		return;
 	if (awaits_peer(client) && is_silent(client, now_ns)) {
 		if (client->state != DOTNET_HUNG)
-			reason_note_set_silence(&client->reason, target_is_stopped(client));
+			reason_note_set_silence(&client->reason,
+				dotnet_endpoint_is_stopped(&client->runtime.endpoint));
 		enter(client, DOTNET_HUNG);
 		return;
 	}
@@ -375,15 +327,17 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 {
 	bool stopping = client->state == DOTNET_STOPPING;
 
-	if (is_open(client) || (!stopping && client->step != STEP_DONE))
+	if (!runtime_client_is_over(&client->runtime) || (!stopping && client->step != STEP_DONE))
 		return;
 	if (stopping && !client->named && now_ns >= client->stop_ns + DOTNET_STOP_NS &&
 		is_silent(client, now_ns))
-		reason_note_set_silence(&client->reason, target_is_stopped(client));
+		reason_note_set_silence(&client->reason,
+			dotnet_endpoint_is_stopped(&client->runtime.endpoint));
 	if (!stopping && !client->named && client->reason.kind == REASON_KIND_NONE)
 		reason_note_set_known(&client->reason, REASON_ENDED_EARLY);
 	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) &&
-		 client->reason.kind == REASON_KIND_NONE && target_is_alive(client))
+		 client->reason.kind == REASON_KIND_NONE &&
+		 dotnet_endpoint_is_alive(&client->runtime.endpoint))
 		reason_note_set_known(&client->reason, REASON_STREAM_ENDED);
 	enter(client, DOTNET_ENDED);
 }
@@ -413,14 +367,19 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 	client->requests.collect_command = IPC_COLLECT_TRACING_4;
 	client->begin_ns = client->now_ns = now_ns;
 	client->appear_ns = now_ns + youth_left(target);
+	const struct dotnet_endpoint endpoint = { .connect = endpoint_connect,
+		.connect_told = endpoint_connect_told,
+		.state = endpoint_state,
+		.context = client };
+
+	runtime_client_init(&client->runtime, &endpoint, &client->target, NULL);
 	*ret_client = client;
 	return 0;
 }
 
 void dotnet_client_guard(struct dotnet_client *client, struct guard *guard)
 {
-	client->guard = guard;
-	client->guard_rounds = guard_rounds(guard);
+	runtime_client_init(&client->runtime, &client->runtime.endpoint, &client->target, guard);
 }
 
 void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
@@ -515,11 +474,11 @@ static bool begin_step(struct dotnet_client *client, enum client_step step)
 {
 	struct client_session *session = &client->sessions[step];
 
-	if (client->state >= DOTNET_STOPPING || client->step != STEP_DONE || client->queue.holder ||
+	if (client->state >= DOTNET_STOPPING || client->step != STEP_DONE ||
+		client->runtime.queue.holder ||
 		(session->pipe && eventpipe_state(session->pipe) != EVENTPIPE_ENDED))
 		return false;
-	eventpipe_free(session->pipe);
-	session->pipe = NULL;
+	runtime_client_close(&client->runtime, &session->pipe);
 	client->step = step;
 	client->alone = true;
 	enter(client, DOTNET_ASKING);
@@ -551,13 +510,12 @@ void dotnet_client_await(const struct dotnet_client *client, struct poll_set *se
 	if (client->state == DOTNET_ENDED)
 		return;
 	/* a session is to be opened, or the next step enters DOTNET_ENDED */
-	if (may_open(client) || (client->state == DOTNET_STOPPING && !is_open(client)))
+	if (may_open(client) ||
+		(client->state == DOTNET_STOPPING && runtime_client_is_over(&client->runtime)))
 		poll_set_wake(set, 0);
 	if (client->state < DOTNET_STOPPING && client->state != DOTNET_HUNG && awaits_peer(client))
 		poll_set_wake(set, heard_ns(client) + DOTNET_ANSWER_NS);
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe)
-			eventpipe_await(client->sessions[i].pipe, set);
+	runtime_client_await(&client->runtime, set);
 }
 
 static uint64_t bytes_of(const struct dotnet_client *client, enum dotnet_stream stream)
@@ -596,7 +554,7 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	client->now_ns = now_ns;
 	if (client->state == DOTNET_ENDED || take_round(client, now_ns))
 		return client->state;
-	advance_sessions(client, now_ns);
+	runtime_client_advance(&client->runtime, now_ns);
 	take_step(client);
 	if (take_round(client, now_ns))
 		return client->state;
@@ -629,14 +587,12 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 		return;
 	enter(client, DOTNET_STOPPING);
 	client->stop_ns = now_ns;
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe)
-			eventpipe_stop(client->sessions[i].pipe, now_ns);
+	runtime_client_stop(&client->runtime, now_ns);
 	if (client->named || client->reason.kind != REASON_KIND_NONE || client->step == STEP_DONE)
 		return;
-	if (target_is_stopped(client))
+	if (dotnet_endpoint_is_stopped(&client->runtime.endpoint))
 		reason_note_set_known(&client->reason, REASON_STOPPED);
-	else if (!client->connected && target_is_alive(client) &&
+	else if (!client->connected && dotnet_endpoint_is_alive(&client->runtime.endpoint) &&
 		 (client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
 		reason_note_set_known(&client->reason, REASON_NO_SOCKET_YET);
 	else
@@ -647,8 +603,7 @@ void dotnet_client_free(struct dotnet_client *client)
 {
 	if (!client)
 		return;
-	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		eventpipe_free(client->sessions[i].pipe);
+	runtime_client_done(&client->runtime);
 	free(client);
 }
 

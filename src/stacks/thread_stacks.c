@@ -13,7 +13,6 @@
 #include "base/poll_set.h"
 #include "code/arch.h"
 #include "code/frame_chain.h"
-#include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/reason.h"
 #include "machine/box.h"
@@ -476,20 +475,17 @@ static int open_pipe(struct stacks_taking *t)
 	t->providers[1] = (struct ipc_provider){
 		.name = PROVIDER_CLR_NAME, .keywords = KEYWORD_CONTENTION, .level = 4
 	};
-	const struct dotnet_endpoint endpoint = dotnet_target_endpoint(&t->port);
 	const struct eventpipe_options options = {
 		.providers = t->providers,
 		.provider_count = t->port.borrows ? 1 : 2,
 		.buffer_mb = BUFFER_MB,
 		.rundown_keywords = CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT,
-		.guard = t->stacks->options.guard,
-		.target = &t->port,
 	};
 	const struct event_reading reading = {
 		.take = seen_take_event, .user = t, .name = "the threads' stacks"
 	};
 
-	return event_session_open(&t->session, &endpoint, &options, &reading);
+	return event_session_open(&t->session, &t->client, &options, &reading);
 }
 
 /*
@@ -517,6 +513,7 @@ static int begin(struct stacks_taking *t)
 		return result;
 	if (dotnet_target_read(t->target->pid, &t->port, &diag) < 0)
 		return 0; /* shows in the dump, which then has no threads */
+	runtime_client_init(&t->client, NULL, &t->port, t->stacks->options.guard);
 	read_first_switches(t);
 	return open_pipe(t);
 }
@@ -559,7 +556,7 @@ static bool turn(struct thread_stacks *stacks, struct stacks_taking *takings, si
 	for (size_t i = 0; i < count; i++) {
 		if (is_over(&takings[i]))
 			continue;
-		event_session_await(&takings[i].session, set);
+		runtime_client_await(&takings[i].client, set);
 		if (takings[i].settle_ns && !takings[i].settled)
 			poll_set_wake(set, takings[i].settle_ns);
 		open = true;
@@ -575,8 +572,7 @@ static bool turn(struct thread_stacks *stacks, struct stacks_taking *takings, si
 	for (size_t i = 0; i < count; i++) {
 		if (is_over(&takings[i]))
 			continue;
-		/* the state is checked in step() */
-		(void)event_session_advance(&takings[i].session, now);
+		runtime_client_advance(&takings[i].client, now);
 		step(&takings[i], *interrupted, now);
 	}
 	return true;
@@ -585,6 +581,7 @@ static bool turn(struct thread_stacks *stacks, struct stacks_taking *takings, si
 static void done(struct stacks_taking *t)
 {
 	event_session_close(&t->session);
+	runtime_client_done(&t->client);
 	codemap_done(&t->codemap);
 	vec_done(&t->seen);
 	map_done(&t->seen_index);

@@ -88,6 +88,7 @@ struct stacks_taking {
 	struct thread_dump *dump;
 	struct dotnet_target port;
 	struct ipc_provider providers[2];
+	struct runtime_client client;
 	struct event_session session;
 	struct codemap codemap;
 	VEC(struct seen) seen;

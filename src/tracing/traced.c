@@ -11,7 +11,6 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
 #include "machine/proc.h"
@@ -193,7 +192,8 @@ static uint8_t *room_for_bytes(void *user, size_t size)
 /* Reads a process's clocks from the opening of its session, if its pid is of this namespace. */
 static void read_clocks_of(struct traced *traced, uint64_t now_ns)
 {
-	if (traced->tracing->clocks && traced->has_port && traced->tracing->phase != PHASE_ENDING)
+	if (traced->tracing->clocks && traced->client->target &&
+		traced->tracing->phase != PHASE_ENDING)
 		/* after its end, or without memory, the file has no CPU time of it */
 		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false);
 }
@@ -212,8 +212,6 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 		.buffer_mb = tracing->options.buffer_mb,
 		.rundown_keywords = traced->earlier ? 0 : tracing->options.rundown_keywords,
 		.appear_ns = traced->peer >= 0 ? now_ns + APPEAR_NS : 0,
-		.guard = traced->has_port ? tracing->guard : NULL,
-		.target = &traced->port,
 	};
 	const struct eventpipe_handler handler = {
 		.bytes = on_bytes,
@@ -226,7 +224,7 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->lost_told = 0;
 	traced_set_reason(traced, REASON_KIND_NONE, "");
 	traced->asked_ns = now_ns;
-	if (eventpipe_new(&traced->endpoint, &options, &handler, now_ns, &traced->pipe) < 0) {
+	if (runtime_client_open(traced->client, &options, &handler, now_ns, &traced->pipe) < 0) {
 		traced_set_known_reason(traced, REASON_NO_MEMORY);
 		traced_enter(traced, TRACED_FAILED);
 	} else {
@@ -275,7 +273,8 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 
 	if (!traced_is_waiting(traced) || tracing->phase == PHASE_PAUSING)
 		return;
-	if (tracing->phase == PHASE_ENDING || !dotnet_endpoint_is_alive(&traced->endpoint)) {
+	if (tracing->phase == PHASE_ENDING ||
+		!dotnet_endpoint_is_alive(&traced->client->endpoint)) {
 		if (!traced->earlier) /* which reports the reason */
 			traced_set_known_reason(traced, REASON_ENDED_STARTING);
 		traced_enter(traced, TRACED_FAILED);
@@ -359,8 +358,7 @@ static void close_session(struct traced *traced)
 		traced_set_reason(traced, REASON_KIND_WRITE, traced->write_reason);
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	traced_tell_runtime(traced);
-	eventpipe_free(traced->pipe);
-	traced->pipe = NULL;
+	runtime_client_close(traced->client, &traced->pipe);
 	if (traced->stream >= 0 && traced->stream_state == TRACED_STREAM_READ)
 		(void)on_bytes(traced, NULL, 0); /* the relay no longer waits for it */
 	if (traced->raw_fd >= 0) {
@@ -372,7 +370,7 @@ static void close_session(struct traced *traced)
 /* Opens the session of a pause that is over. */
 void traced_open_again(struct traced *traced, uint64_t now_ns)
 {
-	if (dotnet_endpoint_is_alive(&traced->endpoint))
+	if (dotnet_endpoint_is_alive(&traced->client->endpoint))
 		open_session(traced, now_ns);
 	else
 		enter_end(traced);
@@ -393,7 +391,7 @@ static void leave_place(struct traced *traced, uint64_t now_ns)
 	if (traced->tracing->phase != PHASE_ENDING)
 		traced_begin_resume(traced, now_ns); /* again, if the earlier connection was lost */
 	if (held_runtime_is_resuming(&traced->held) ||
-		(traced->held.waits && dotnet_endpoint_is_alive(&traced->endpoint)))
+		(traced->held.waits && dotnet_endpoint_is_alive(&traced->client->endpoint)))
 		return;
 	held_runtime_done(&traced->held);
 }
@@ -457,6 +455,7 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 	if (!traced)
 		return NULL;
 	traced->tracing = tracing;
+	traced->client = &traced->own;
 	traced->name = strdup(name);
 	traced->pid = pid;
 	traced->stream = traced->raw_fd = traced->peer = -1;
@@ -488,11 +487,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 		if (!waiting)
 			return -ENOMEM;
 		waiting->seen = traced->seen;
-		waiting->port = traced->port;
-		waiting->has_port = traced->has_port;
-		waiting->endpoint = traced->endpoint;
-		if (waiting->endpoint.context == &traced->port)
-			waiting->endpoint = dotnet_target_endpoint(&waiting->port);
+		waiting->client = traced->client;
 		waiting->process = traced->process;
 		waiting->peer = traced->peer;
 		waiting->runtime_told = true; /* the first session reports it */
@@ -536,13 +531,16 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
 	if (!traced->process)
 		return diag_set(diag, -ENOMEM, "cannot trace: %m");
 	traced->seen = seen;
-	traced->has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
+	bool has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
+	const struct dotnet_endpoint own = dotnet_target_endpoint(&traced->port);
+
 	traced->peer = peer;
 	if (peer >= 0)
 		traced->held = held_runtime_of(tracing->reverse, (uint32_t)peer);
-	traced->endpoint = endpoint ? *endpoint : dotnet_target_endpoint(&traced->port);
+	runtime_client_init(&traced->own, endpoint ? endpoint : &own,
+		has_port ? &traced->port : NULL, tracing->guard);
 	write_process(tracing, traced->process, target, seen);
-	if (!endpoint && !traced->has_port) {
+	if (!endpoint && !has_port) {
 		traced_set_known_reason(traced, REASON_ENDED_UNTRACED);
 		traced_enter(traced, TRACED_FAILED);
 		return 0;
@@ -570,7 +568,7 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
  */
 bool traced_still_ends(const struct traced *traced)
 {
-	return traced->pipe && !dotnet_endpoint_is_stopped(&traced->endpoint);
+	return traced->pipe && !dotnet_endpoint_is_stopped(&traced->client->endpoint);
 }
 
 enum tracing_state traced_public_state(const struct traced *traced)

@@ -18,13 +18,13 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
+#include "dotnet/runtime_client.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
 #include "tracing/tracing_options.h"
 
-struct eventpipe;
 struct guard;
 struct nettrace_decoder;
 struct relay;
@@ -68,11 +68,11 @@ struct traced {
 	uint64_t look_ns;
 	char *name;
 	uint32_t pid;
-	bool seen; /* its pid is in the recorder's pid namespace */
-	struct dotnet_target port;
-	bool has_port; /* the guard can connect to it */
-	struct dotnet_endpoint endpoint;
-	struct eventpipe *pipe;           /* in TRACED_OPEN and TRACED_PAUSING */
+	bool seen;                        /* its pid is in the recorder's pid namespace */
+	struct dotnet_target port;        /* known if `client` has a target */
+	struct runtime_client own;        /* of the process; a second session has none */
+	struct runtime_client *client;    /* that of the process */
+	struct eventpipe *pipe;           /* the client's: in TRACED_OPEN and TRACED_PAUSING */
 	uint32_t process;                 /* index in the trace */
 	int stream;                       /* number in the relay; -1: none yet */
 	int raw_fd;                       /* -1: none */

@@ -1,7 +1,7 @@
 /*
  * See tracing.h.
  *
- * Each process has an eventpipe (traced.h). The relay decodes its stream and puts the events into
+ * Each process has a runtime client (traced.h). The relay decodes its stream and puts the events into
  * the reorder window, from where they are written to the sink in time order. In a trace of raw bytes,
  * the streams are written to their files unchanged, without relay and window. tracing_step() drives
  * everything.
@@ -345,8 +345,7 @@ static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_coun
 		held_runtime_await(&traced->held, set);
 		if (traced->state == TRACED_DELAYED)
 			poll_set_wake(set, traced->open_ns);
-		if (traced->pipe)
-			eventpipe_await(traced->pipe, set);
+		runtime_client_await(&traced->own, set);
 		if (traced->pipe && eventpipe_behind(traced->pipe))
 			poll_set_wake(set, 0);
 	}
@@ -476,8 +475,7 @@ void tracing_end(struct tracing *tracing, const char *reason)
 	tracing->writer.end_ns = now_ns;
 	tracing->end_reason = reason;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
-		if (tracing->list.items[i]->pipe)
-			eventpipe_stop(tracing->list.items[i]->pipe, now_ns);
+		runtime_client_stop(&tracing->list.items[i]->own, now_ns);
 		traced_advance_wait(tracing->list.items[i], now_ns);
 	}
 	for (uint32_t i = 0; i < tracing->list.count; i++)
@@ -517,8 +515,7 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 			traced_set_known_reason(traced, REASON_END_CUT);
 		traced_tell_runtime(traced);
 		traced->bytes += eventpipe_bytes(traced->pipe);
-		eventpipe_free(traced->pipe);
-		traced->pipe = NULL;
+		runtime_client_close(traced->client, &traced->pipe);
 		traced_enter(traced, TRACED_FAILED);
 	}
 	if (tracing_is_raw(tracing))
@@ -614,7 +611,7 @@ void tracing_close(struct tracing *tracing)
 		return;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		struct traced *traced = tracing->list.items[i];
-		eventpipe_free(traced->pipe);
+		runtime_client_done(&traced->own);
 		held_runtime_done(&traced->held);
 		if (traced->raw_fd >= 0)
 			close(traced->raw_fd);

@@ -29,6 +29,7 @@ struct runtime {
 };
 
 struct taken {
+	struct runtime_client client;
 	struct event_session session;
 	uint32_t events;
 	uint32_t samples;
@@ -149,13 +150,17 @@ static void run(struct taken *taken, const uint8_t *data, size_t size, bool igno
 	uint64_t bytes = taken->session.bytes;
 	uint64_t now_ns = 1000;
 
-	assert_int_equal(event_session_open(&taken->session, &endpoint, &options, &reading), 0);
+	event_session_end(&taken->session);
+	runtime_client_done(&taken->client);
+	runtime_client_init(&taken->client, &endpoint, NULL, NULL);
+	assert_int_equal(event_session_open(&taken->session, &taken->client, &options, &reading),
+		0);
 	for (bool stopped = false; !event_session_is_over(&taken->session);) {
 		poll_set_begin(&set, UINT64_MAX);
-		event_session_await(&taken->session, &set);
+		runtime_client_await(&taken->client, &set);
 		assert_true(set.fds.count || set.wake_ns != UINT64_MAX);
 		serve(&runtime);
-		(void)event_session_advance(&taken->session, ++now_ns);
+		runtime_client_advance(&taken->client, ++now_ns);
 		if (!stopped && taken->session.bytes - bytes == size && size) {
 			event_session_stop(&taken->session, now_ns);
 			stopped = true;
@@ -167,18 +172,26 @@ static void run(struct taken *taken, const uint8_t *data, size_t size, bool igno
 	poll_set_done(&set);
 }
 
+static void close_taken(struct taken *taken)
+{
+	event_session_close(&taken->session);
+	runtime_client_done(&taken->client);
+}
+
 static void test_not_opened(void **state)
 {
 	struct event_session session = { 0 };
+	struct runtime_client client = { 0 };
 	struct poll_set set = { 0 };
 	char version[16] = "old";
 
 	(void)state;
 	assert_true(event_session_is_over(&session));
-	assert_int_equal(event_session_advance(&session, 1), EVENTPIPE_ENDED);
+	assert_true(runtime_client_is_over(&client));
+	runtime_client_advance(&client, 1);
 	event_session_stop(&session, 1);
 	poll_set_begin(&set, UINT64_MAX);
-	event_session_await(&session, &set);
+	runtime_client_await(&client, &set);
 	assert_int_equal(set.fds.count, 0);
 	assert_int_equal(set.wake_ns, UINT64_MAX);
 	assert_int_equal(event_session_lost(&session), 0);
@@ -186,6 +199,7 @@ static void test_not_opened(void **state)
 	assert_string_equal(version, "old");
 	event_session_end(&session);
 	event_session_close(&session);
+	runtime_client_done(&client);
 }
 
 static void test_whole_stream(void **state)
@@ -208,7 +222,7 @@ static void test_whole_stream(void **state)
 	run(&taken, demo, demo_size, false);
 	assert_int_equal(taken.events, 2 * events);
 	assert_int_equal(taken.session.bytes, 2 * demo_size);
-	event_session_close(&taken.session);
+	close_taken(&taken);
 }
 
 static void test_broken_stream(void **state)
@@ -222,7 +236,7 @@ static void test_broken_stream(void **state)
 	run(&taken, broken, demo_size, false);
 	assert_int_equal(taken.session.broken.error, -EBADMSG);
 	assert_true(taken.samples > 0 && taken.samples < DEMO_SAMPLES);
-	event_session_close(&taken.session);
+	close_taken(&taken);
 }
 
 static void test_taker_fails(void **state)
@@ -234,7 +248,7 @@ static void test_taker_fails(void **state)
 	assert_int_equal(taken.events, 10);
 	assert_int_equal(taken.session.broken.error, -ENOSPC);
 	assert_string_equal(taken.session.broken.text, "enough");
-	event_session_close(&taken.session);
+	close_taken(&taken);
 }
 
 static void test_ignored_stream(void **state)
@@ -245,7 +259,7 @@ static void test_ignored_stream(void **state)
 	run(&taken, demo, demo_size, true);
 	assert_int_equal(taken.events, 0);
 	assert_int_equal(event_session_lost(&taken.session), 0);
-	event_session_close(&taken.session);
+	close_taken(&taken);
 }
 
 int main(void)
