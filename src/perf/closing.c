@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/poll_set.h"
 #include "machine/descriptors.h"
 
 /* `kept`: the events, and the pipe whose end tells the caller that they are closed. */
@@ -62,9 +62,8 @@ void closing_finish(const int *fds, size_t count)
 	closep(&ends[1]);
 	for (size_t i = 0; i < count; i++)
 		closep(&fds[i]);
-	struct pollfd end = { .fd = ends[0], .events = POLLIN };
-
 	if (helped)
-		(void)poll(&end, 1, CLOSING_WAIT_MS); /* the helper ends by itself in any case */
+		/* the helper ends in any case */
+		(void)poll_one(ends[0], POLLIN, CLOSING_WAIT_MS);
 	closep(&ends[0]);
 }
