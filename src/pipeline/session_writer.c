@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/text.h"
+#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "machine/command_line.h"
 #include "machine/proc.h"
@@ -298,6 +299,25 @@ void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, co
 	session_writer_notice(writer, 0, NOTICE_PAUSED, "",
 		"spoor was stopped for %s (Ctrl-Z, SIGTSTP): %s",
 		TEXT_DURATION((double)paused_ns / 1e9), effect);
+}
+
+void session_add_guarded(struct bytes *text, const struct guard *guard, uint32_t process_count,
+	bool opens_again, uint64_t now_ns)
+{
+	uint64_t seen_ns;
+	char state;
+
+	guard_last_round(guard, &seen_ns, &state);
+	bytes_printf(text,
+		"spoor %s for %s: its sessions in %u .NET process%s were ended after 2 s, so that %s not held up",
+		state == 'T'   ? "was stopped"
+		: state == 't' ? "was held by a debugger"
+			       : "did not run",
+		TEXT_DURATION((double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9),
+		process_count, process_count == 1 ? "" : "es",
+		process_count == 1 ? "it was" : "they were");
+	if (opens_again)
+		bytes_text(text, ", and are opened again");
 }
 
 void session_writer_loss(struct session_writer *writer, uint32_t process, enum loss_source source,

@@ -32,6 +32,7 @@
 #include "trace/session_counts.h"
 
 struct event;
+struct guard;
 struct ipc_process_info;
 struct payload_loss;
 struct payload_runtime;
@@ -131,6 +132,13 @@ void session_writer_unreachable(struct session_writer *writer, uint32_t process,
 
 /* Writes a notice that spoor was stopped; `effect` continues the sentence. */
 void session_writer_paused(struct session_writer *writer, uint64_t paused_ns, const char *effect);
+
+/*
+ * Appends the sentence for a notice "guard": in its last round the guard ended this program's sessions
+ * in `process_count` processes. `opens_again`: as long as this program continues, they are opened again.
+ */
+void session_add_guarded(struct bytes *text, const struct guard *guard, uint32_t process_count,
+	bool opens_again, uint64_t now_ns);
 
 /*
  * Writes a loss; loss->provider may be NULL, and loss->source and ->unit are not read. `gap`: the

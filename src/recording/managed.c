@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/poll_set.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "dotnet/guard.h"
 #include "dotnet/held_runtime.h"
@@ -16,6 +15,7 @@
 #include "dotnet/reason.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"
+#include "pipeline/session_writer.h"
 #include "recording/connection.h"
 #include "recording/dotnet_client.h"
 #include "symbolize/symbolizer.h"
@@ -211,15 +211,8 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 	}
 	if (!ended)
 		return;
-	bytes_printf(&text,
-		"spoor %s for %s: its sessions in %u .NET process%s were ended after 2 s, so that %s not held up",
-		state == 'T'   ? "was stopped"
-		: state == 't' ? "was held by a debugger"
-			       : "did not run",
-		TEXT_DURATION((double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9), ended,
-		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
-	if (!managed->pause_ns && !managed->stopping)
-		bytes_text(&text, ", and are opened again");
+	session_add_guarded(&text, managed->guard, ended, !managed->pause_ns && !managed->stopping,
+		now_ns);
 	managed->told(managed->context, NOTICE_GUARD, bytes_z(&text));
 }
 

@@ -437,9 +437,8 @@ void traced_advance(struct traced *traced, uint64_t now_ns)
 		else
 			traced_open_again(traced, now_ns);
 	} else if (guarded && !tracing_is_raw(tracing)) {
-		session_writer_notice(&tracing->writer, traced->process, NOTICE_GUARD, "",
-			"spoor did not run for 2 s, so the guard ended its session in %s. spoor opens a new one.",
-			traced->name);
+		/* a second session of the same process is not counted again */
+		tracing->guarded += !traced->earlier || !traced->earlier->pipe;
 		open_session(traced, now_ns);
 	} else {
 		enter_end(traced);

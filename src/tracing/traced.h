@@ -104,7 +104,7 @@ struct tracing {
 	struct relay *relay;
 	struct thread_clocks *clocks; /* NULL: no samples are requested that need them */
 	struct guard *guard;
-	uint32_t guard_rounds;
+	uint32_t guarded; /* processes whose sessions the guard has ended, since the last notice */
 	struct reverse *reverse;
 	VEC(struct traced *) list; /* entries are not moved: handlers point to them */
 	struct poll_set set;

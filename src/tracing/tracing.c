@@ -214,7 +214,6 @@ static void need_guard(struct tracing *tracing)
 
 	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0)
 		text_set(tracing->unguarded, "%s%s", SESSION_UNGUARDED, diag.text);
-	tracing->guard_rounds = guard_rounds(tracing->guard);
 }
 
 /* Writes a notice to the file, one time, if there is no guard or it has stopped working. */
@@ -228,6 +227,19 @@ static void look_at_guard(struct tracing *tracing)
 		return;
 	tracing->unguarded_emitted = true;
 	session_writer_notice(&tracing->writer, 0, NOTICE_UNGUARDED, "", "%s", tracing->unguarded);
+}
+
+/* Writes a notice to the file if the guard has ended sessions, which are opened again by now. */
+static void tell_guarded(struct tracing *tracing, uint64_t now_ns)
+{
+	struct bytes *text = &tracing->writer.text;
+
+	if (!tracing->guarded)
+		return;
+	bytes_reset(text);
+	session_add_guarded(text, tracing->guard, tracing->guarded, true, now_ns);
+	session_writer_notice(&tracing->writer, 0, NOTICE_GUARD, "", "%s", bytes_z(text));
+	tracing->guarded = 0;
 }
 
 int tracing_add(struct tracing *tracing, const struct target *target, struct diag *diag)
@@ -381,6 +393,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 		thread_clocks_read(tracing->clocks, now_ns);
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		traced_advance(tracing->list.items[i], now_ns);
+	tell_guarded(tracing, now_ns);
 	if (!tracing_is_raw(tracing)) {
 		now_ns = clock_monotonic_ns();
 		if (now_ns >= tracing->released_ns + GIVE_OUT_NS ||
