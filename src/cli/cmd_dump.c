@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/interrupt.h"
+#include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ask.h"
@@ -262,7 +262,7 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 	struct arguments args;
 	struct target_choice choice = { 0 };
 	struct targets targets = { 0 };
-	struct pollfd watched = { .fd = -1 };
+	struct run_control control = { .watched = { { .fd = -1 } } };
 	struct diag diag = { 0 };
 	int code;
 
@@ -278,13 +278,13 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 	if (code == EXIT_DONE && values.output && targets.list.count > 1)
 		code = options_misused(self, "-o names one file, and %u processes were chosen",
 			targets.list.count);
-	if (code == EXIT_DONE && interrupt_start(0, &watched, &diag) < 0)
+	if (code == EXIT_DONE && run_control_start(&control, 0, false, &diag) < 0)
 		code = words_fail(&diag);
 	for (uint32_t i = 0; code != EXIT_MISUSED && i < targets.list.count; i++) {
-		int each = dump_one(&values, &targets.list.items[i], &watched);
+		int each = dump_one(&values, &targets.list.items[i], &control.watched[0]);
 		code = code ? code : each;
 	}
-	interrupt_end(&watched);
+	run_control_end(&control);
 	targets_done(&targets);
 	target_options_done(&choice);
 	options_done(self, &values, &args);

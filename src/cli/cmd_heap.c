@@ -20,6 +20,7 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
+#include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -417,7 +418,7 @@ static int take_all(const struct heap_values *values, const struct verb *verb,
 	struct target_choice choice;
 	struct targets targets = { 0 };
 	struct guard *guard = NULL;
-	struct pollfd watched = { .fd = -1 };
+	struct run_control control = { .watched = { { .fd = -1 } } };
 	struct diag diag = { 0 };
 	int code = target_options_dotnet(&values->targets, verb, &choice);
 
@@ -431,21 +432,21 @@ static int take_all(const struct heap_values *values, const struct verb *verb,
 			targets.list.count);
 	if (result == 0 && code == EXIT_DONE)
 		/* stopped, it would hold up the process: Ctrl-Z ends it */
-		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag);
+		result = run_control_start(&control, INTERRUPT_PAUSE, false, &diag);
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	if (result < 0)
 		code = words_fail(&diag);
 	for (uint32_t i = 0; result == 0 && code != EXIT_MISUSED && i < targets.list.count; i++) {
 		const struct target *target = &targets.list.items[i];
-		int each = may_stop(values, target, &watched)
-				   ? take(values, target, targets.list.count > 1, guard, &watched,
-					     type_name)
+		int each = may_stop(values, target, &control.watched[0])
+				   ? take(values, target, targets.list.count > 1, guard,
+					     &control.watched[0], type_name)
 				   : EXIT_FAILED;
 		code = code ? code : each;
 	}
 	guard_free(guard);
-	interrupt_end(&watched);
+	run_control_end(&control);
 	targets_done(&targets);
 	target_options_done(&choice);
 	return code;

@@ -82,7 +82,6 @@ struct recording_run {
 	int looks_fd; /* of record_observed(); 0: none */
 	struct screen screen;
 	struct run_control control;
-	bool timer;          /* the command is not recorded; its end ends the recording */
 	bool limit_said;     /* what this user cannot record */
 	bool memory_limited; /* together with the target */
 };
@@ -355,21 +354,20 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 	return 0;
 }
 
-/* The file is complete; waits for the command, which gets the signals. */
-static void wait_for_command(struct recording_run *run)
+/* The file is complete, and only the command is waited for. */
+static void leave_to_command(struct recording_run *run)
 {
 	struct run_control *control = &run->control;
 
 	run_control_reap(control);
-	if (!control->command.pid)
+	if (!control->command.pid || control->command.ended || control->signal)
 		return;
-	if (run->timer && !control->signal)
+	if (control->command.is_timer)
 		/* its only purpose was to end the recording */
 		run_command_signal(&control->command, SIGTERM);
-	if (!control->command.ended && !run->timer && !control->signal && !run->values->quiet)
+	else if (!run->values->quiet)
 		words_say("'%s' (%u) keeps running; Ctrl-C ends it", run->args->command[0],
 			control->command.pid);
-	run_control_wait(control, RUN_WAIT_INSIST);
 }
 
 /* -D: false if a signal arrived or the command ended before the delay was over. */
@@ -566,7 +564,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	if (result < 0)
 		return result;
 	options.spare_page_cache = run->memory_limited;
-	run->timer = run->args->command && (values->targets.all || run->pids.count);
+	/* beside other processes the command is not recorded: its end ends the recording */
+	run->control.command.is_timer =
+		run->args->command && (values->targets.all || run->pids.count);
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0)
 		result = record_outputs_open(&run->outputs, &out, diag);
@@ -701,9 +701,7 @@ static int finish_run(struct recording_run *run, int code)
 	run->control.command.exec_code = run->port.child.exec_code;
 	/* no session and no ring buffer stays open while the command keeps running */
 	live_close(run->live);
-	listen_port_leave(&run->port);
-	if (!values->quiet)
-		listen_port_say_missed(&run->port);
+	listen_port_leave(&run->port, values->quiet);
 	if (made && values->symbols && run->outputs.path[0] &&
 		!record_outputs_have_stdout(&values->outputs))
 		complete(run, "fetch", "--apply", values->quiet);
@@ -719,11 +717,8 @@ static int finish_run(struct recording_run *run, int code)
 		int report_code = verb_find("report")->run(verb_find("report"), 2, words);
 		code = code ? code : report_code;
 	}
-	wait_for_command(run);
-	listen_port_close(&run->port);
-	code = run->timer && ran ? code : run_control_code(&run->control, code);
-	run_control_end(&run->control);
-	return code;
+	leave_to_command(run);
+	return listen_port_end(&run->port, &run->control, false, values->quiet, code);
 }
 
 int record_observed(int argc, char **argv, int looks_fd)
@@ -738,7 +733,7 @@ int record_observed(int argc, char **argv, int looks_fd)
 		.query = &choice.query,
 		.args = &args,
 		.looks_fd = looks_fd,
-		.control = { .watched = { { .fd = -1 } } },
+		.control = { .watched = { { .fd = -1 } }, .wait = RUN_WAIT_INSIST },
 	};
 	struct diag diag = { 0 };
 	int code;

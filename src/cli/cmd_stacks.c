@@ -11,6 +11,7 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
+#include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -166,7 +167,7 @@ static int take(const struct stacks_values *values, const struct target_choice *
 	struct targets targets = { 0 };
 	struct guard *guard = NULL;
 	struct thread_stacks *stacks = NULL;
-	struct pollfd watched = { .fd = -1 };
+	struct run_control control = { .watched = { { .fd = -1 } } };
 	struct diag diag = { 0 };
 	int code = EXIT_DONE;
 	int result = targets_choose(&choice->query, &targets, &diag);
@@ -177,13 +178,13 @@ static int take(const struct stacks_values *values, const struct target_choice *
 			PROCESSES_MAX);
 	if (result == 0 && code == EXIT_DONE)
 		/* stopped, it would hold up the processes: Ctrl-Z ends it */
-		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag);
+		result = run_control_start(&control, INTERRUPT_PAUSE, false, &diag);
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	const struct thread_stacks_options options = {
 		.guard = guard,
 		.timeout_ns = values->timeout_ns,
-		.watched = &watched,
+		.watched = &control.watched[0],
 		.managed_only = values->managed,
 	};
 
@@ -192,14 +193,14 @@ static int take(const struct stacks_values *values, const struct target_choice *
 	if (result < 0)
 		code = words_fail(&diag);
 	else if (code == EXIT_DONE)
-		code = take_rounds(values, &targets, stacks, &watched);
+		code = take_rounds(values, &targets, stacks, &control.watched[0]);
 	if (result == 0 && code == EXIT_DONE && targets.list.count == 1 && !values->json &&
 		!values->dotnet_stack && !values->every_ns)
 		words_next(targets.list.items[0].pid,
 			(const char *const[]){ "record", "counters", NULL });
 	thread_stacks_free(stacks);
 	guard_free(guard);
-	interrupt_end(&watched);
+	run_control_end(&control);
 	targets_done(&targets);
 	return code;
 }

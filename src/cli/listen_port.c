@@ -129,16 +129,7 @@ int listen_port_go(struct listen_port *own, struct run_command *command, struct 
 	return result;
 }
 
-void listen_port_leave(struct listen_port *own)
-{
-	bool runs = own->child.pid && !own->child.waits;
-
-	record_child_cancel(&own->child);
-	if (own->reverse && runs)
-		reverse_leave(own->reverse);
-}
-
-void listen_port_say_missed(const struct listen_port *own)
+static void say_missed(const struct listen_port *own)
 {
 	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
 
@@ -153,11 +144,18 @@ void listen_port_say_missed(const struct listen_port *own)
 			TEXT_THINGS(count, "runtime was", "runtimes were"));
 }
 
-void listen_port_close(struct listen_port *own)
+void listen_port_leave(struct listen_port *own, bool quiet)
 {
+	bool runs = own->child.pid && !own->child.waits;
+
+	if (own->left)
+		return;
+	own->left = true;
+	if (!quiet)
+		say_missed(own);
 	record_child_cancel(&own->child);
-	reverse_close(own->reverse);
-	own->reverse = NULL;
+	if (own->reverse && runs)
+		reverse_leave(own->reverse);
 }
 
 int listen_port_end(struct listen_port *own, struct run_control *control, bool pause, bool quiet,
@@ -166,11 +164,10 @@ int listen_port_end(struct listen_port *own, struct run_control *control, bool p
 	run_control_pass_signal(control);
 	if (pause)
 		(void)run_control_pause();
-	if (!quiet)
-		listen_port_say_missed(own);
-	listen_port_leave(own);
-	run_control_wait(control, RUN_WAIT_PASS);
-	listen_port_close(own);
+	listen_port_leave(own, quiet);
+	run_control_wait(control);
+	reverse_close(own->reverse);
+	own->reverse = NULL;
 	code = run_control_code(control, code);
 	run_control_end(control);
 	return code;

@@ -7,7 +7,7 @@
  *   ... listen at port.reverse, or connect to port.connect_path ...
  *   listen_port_go(&port, &control.command, &diag);    the command executes its first instruction
  *   ... close sessions and files ...
- *   code = listen_port_end(&port, &control, code, quiet);     waits for the command
+ *   code = listen_port_end(&port, &control, pause, quiet, code);     waits for the command
  *
  * The end resumes every suspended runtime, also after a failure. If this program is killed, a
  * helper process resumes the runtimes of the command (reverse_stand_in()).
@@ -50,6 +50,7 @@ struct listen_port {
 	struct reverse *reverse;  /* NULL: none */
 	const char *connect_path; /* where a runtime listens; NULL: none */
 	struct record_child child;
+	bool left; /* listen_port_leave() was called */
 	char path[4096];
 };
 
@@ -66,19 +67,17 @@ int listen_port_open(struct listen_port *own, const char *verb, const char *port
 /* Starts the command, if one waits, and reports it in `command`. Negative: it could not be run. */
 int listen_port_go(struct listen_port *own, struct run_command *command, struct diag *diag);
 
-/* Ends a command that was not started; later runtimes of a started one are resumed immediately. */
-void listen_port_leave(struct listen_port *own);
-
-/* Prints how many runtimes were resumed without being observed from the start, and why. */
-void listen_port_say_missed(const struct listen_port *own);
-
-/* As listen_port_leave(), resumes all runtimes, and closes the port. */
-void listen_port_close(struct listen_port *own);
+/*
+ * Ends a command that was not started; later runtimes of a started one are resumed immediately. Prints,
+ * unless `quiet`, how many were resumed without being observed from the start, and why. A second call
+ * has no effect.
+ */
+void listen_port_leave(struct listen_port *own, bool quiet);
 
 /*
  * The end of a run whose sessions are closed: passes on the signal that ended it, stops this
- * program if `pause` (Ctrl-Z), waits for the command, and closes the port. Returns `code`, or the
- * command's exit code as run_control_code().
+ * program if `pause` (Ctrl-Z), leaves the port as above, waits for the command, resumes all runtimes,
+ * and closes the port. Returns `code`, or the command's exit code as run_control_code().
  */
 int listen_port_end(struct listen_port *own, struct run_control *control, bool pause, bool quiet,
 	int code);

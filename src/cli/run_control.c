@@ -130,8 +130,9 @@ static void insist(const struct run_command *command, unsigned n, const struct i
 		run_command_signal(command, taken->signal);
 }
 
-void run_control_wait(struct run_control *control, enum run_wait how)
+void run_control_wait(struct run_control *control)
 {
+	bool insists = control->wait == RUN_WAIT_INSIST;
 	struct run_command *command = &control->command;
 	unsigned count = control->signal ? 1 : 0;
 	uint64_t kill_ns = UINT64_MAX;
@@ -139,8 +140,8 @@ void run_control_wait(struct run_control *control, enum run_wait how)
 
 	if (!command->pid)
 		return;
-	interrupt_pass_on(how == RUN_WAIT_INSIST ? command->pid : 0);
-	if (how == RUN_WAIT_INSIST)
+	interrupt_pass_on(insists ? command->pid : 0);
+	if (insists)
 		interrupt_watch(INTERRUPT_CHILD);
 	while ((void)run_command_reap(command), runs(command)) {
 		uint64_t now_ns = clock_monotonic_ns();
@@ -156,7 +157,7 @@ void run_control_wait(struct run_control *control, enum run_wait how)
 				continue;
 			if (taken.signal == SIGTSTP) {
 				interrupt_pause();
-			} else if (how == RUN_WAIT_INSIST) {
+			} else if (insists) {
 				insist(command, ++count, &taken);
 				if (count >= 2 && !taken.from_keyboard && kill_ns == UINT64_MAX)
 					kill_ns = clock_monotonic_ns() + INSIST_NS;
@@ -211,7 +212,7 @@ int run_control_code(const struct run_control *control, int code)
 
 	if (command->exec_code)
 		return command->exec_code;
-	if (code)
+	if (code || command->is_timer)
 		return code;
 	if (!command->ended)
 		return EXIT_DONE;

@@ -9,8 +9,7 @@
  *           requests = run_control_take(&control);        after each wait
  *   }
  *   ... close sessions and files ...
- *   code = listen_port_end(&port, &control, ...);         waits for the command (cli/listen_port.h);
- *                                                         record has its own end
+ *   code = listen_port_end(&port, &control, ...);         waits for the command (cli/listen_port.h)
  *
  * Signals are caught by cli/interrupt.h, whose rules on a second and a third signal apply. One
  * struct run_control at a time, on the main thread.
@@ -37,12 +36,20 @@ enum run_request {
 	RUN_REQUEST_RESIZE = 1 << 2, /* the terminal has another size (SIGWINCH) */
 };
 
+/* How signals that arrive while the command is waited for are treated. */
+enum run_wait {
+	RUN_WAIT_PASS, /* each is passed to the command; Ctrl-Z stops this program */
+	/* the second becomes SIGTERM, the third SIGKILL; Ctrl-Z does not stop this program */
+	RUN_WAIT_INSIST,
+};
+
 /* A child process that the user named as a command. All zero: none. */
 struct run_command {
 	uint32_t pid;     /* 0: none, or it does not run yet */
 	bool ended;       /* it has ended, and was reaped */
 	int status;       /* as waitpid() reports it, once it has ended */
 	int exec_code;    /* 127 or 126: it could not be run */
+	bool is_timer;    /* only its end counts: its exit code is not that of the run */
 	uint64_t user_ns; /* CPU time of the command and its reaped children, once it has ended */
 	uint64_t system_ns;
 };
@@ -57,13 +64,7 @@ struct run_control {
 	/* the last of them that the terminal did not send to the command as well; 0: none */
 	int unsent_signal;
 	struct run_command command;
-};
-
-/* How signals that arrive while the command is waited for are treated. */
-enum run_wait {
-	RUN_WAIT_PASS, /* each is passed to the command; Ctrl-Z stops this program */
-	/* the second becomes SIGTERM, the third SIGKILL; Ctrl-Z does not stop this program */
-	RUN_WAIT_INSIST,
+	enum run_wait wait;
 };
 
 /*
@@ -97,7 +98,7 @@ void run_control_pass_signal(struct run_control *control);
  * this program. A second signal that another process sends ends it within INTERRUPT_DEADLINE_MS, so
  * RUN_WAIT_INSIST sends SIGKILL to the command before that.
  */
-void run_control_wait(struct run_control *control, enum run_wait how);
+void run_control_wait(struct run_control *control);
 
 /* Restores the dispositions. Harmless without run_control_start() if watched[0].fd is -1. */
 void run_control_end(struct run_control *control);

@@ -127,7 +127,7 @@ static void test_command_ends(void **state)
 	assert_int_equal(run_control_code(&control, 0), 0); /* no command */
 	assert_false(run_command_reap(&control.command));
 	run_command_signal(&control.command, SIGTERM);
-	run_control_wait(&control, RUN_WAIT_PASS);
+	run_control_wait(&control);
 
 	control.command.pid = start_command(7, &input);
 	run_control_reap(&control);
@@ -162,7 +162,8 @@ static void test_wait(void **state)
 		start(&control);
 		control.command.pid = start_command(-1, &input);
 		(void)close(input);
-		run_control_wait(&control, ways[i]);
+		control.wait = ways[i];
+		run_control_wait(&control);
 		assert_int_equal(run_control_code(&control, 0), 128 + SIGKILL);
 		run_control_end(&control);
 
@@ -170,7 +171,8 @@ static void test_wait(void **state)
 		start(&control);
 		control.command.pid = start_command(0, &input);
 		(void)raise(SIGHUP);
-		run_control_wait(&control, ways[i]);
+		control.wait = ways[i];
+		run_control_wait(&control);
 		assert_int_equal(run_control_code(&control, 0), 128 + SIGHUP);
 		run_control_end(&control);
 		(void)close(input);
@@ -189,7 +191,7 @@ static void test_pass_signal(void **state)
 	(void)raise(SIGTERM);
 	(void)wait_for_reason(&control);
 	run_control_pass_signal(&control);
-	run_control_wait(&control, RUN_WAIT_PASS);
+	run_control_wait(&control);
 	assert_int_equal(run_control_code(&control, 0), 128 + SIGTERM);
 	run_control_end(&control);
 	(void)close(input);
