@@ -2,15 +2,12 @@
  * dotnet_client.c with a simulated peer: correct, old, silent, lying, or disconnecting. The peer
  * is in this process, behind a real socket. The test sets the time.
  */
-#include "unit/test.h"
+#include "unit/fake_runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/poll_set.h"
@@ -44,11 +41,7 @@ struct peer {
 	char folder[32];
 	char path[256];
 	int listener;
-	struct {
-		int fd;
-		uint8_t data[1024];
-		size_t len;
-	} asking[CONNECTIONS];
+	struct fake_asking asking[CONNECTIONS];
 	int stream[SESSIONS]; /* sessions 1000, 1001 and so on, in the order of their opening */
 	unsigned opened;
 	unsigned stops[SESSIONS];         /* commands that were answered */
@@ -70,51 +63,6 @@ struct received {
 	unsigned ends[DOTNET_STREAM_COUNT];
 	bool refuse;
 };
-
-static void put_reply(int fd, bool ok, const void *payload, size_t size)
-{
-	uint8_t header[20] = "DOTNET_IPC_V1";
-
-	header[14] = (uint8_t)(20 + size);
-	header[15] = (uint8_t)((20 + size) >> 8);
-	header[16] = 0xff;
-	header[17] = ok ? 0 : 0xff;
-	/* Sends one byte at a time, because a reader must not expect complete messages. */
-	for (unsigned i = 0; i < 20; i++)
-		(void)send(fd, header + i, 1, MSG_NOSIGNAL); /* the client may have gone */
-	if (size)
-		(void)send(fd, payload, size, MSG_NOSIGNAL);
-}
-
-static void put_error(int fd, uint32_t error)
-{
-	put_reply(fd, false, &error, 4);
-}
-
-static void put_text(struct bytes *out, const char *text)
-{
-	bytes_u32(out, (uint32_t)strlen(text) + 1);
-	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
-}
-
-static void put_info(int fd, enum ipc_command command)
-{
-	struct bytes payload = { 0 };
-
-	if (command == IPC_PROCESS_INFO_3)
-		bytes_u32(&payload, 1);
-	bytes_u64(&payload, 42);
-	bytes_add(&payload, "0123456789abcdef", 16);
-	put_text(&payload, "dotnet shop.dll");
-	put_text(&payload, "Linux");
-	put_text(&payload, "x64");
-	if (command != IPC_PROCESS_INFO) {
-		put_text(&payload, "shop");
-		put_text(&payload, "10.0.12");
-	}
-	put_reply(fd, true, payload.data, payload.len);
-	bytes_done(&payload);
-}
 
 /* False: the connection has become a stream. */
 static bool send_lie(struct peer *peer, int fd, const uint8_t *request)
@@ -141,13 +89,13 @@ static bool send_lie(struct peer *peer, int fd, const uint8_t *request)
 		memcpy(header, request, 20);
 		break;
 	case ERROR_FAIL:
-		put_error(fd, IPC_ERROR_FAIL);
+		fake_error(fd, IPC_ERROR_FAIL);
 		return false;
 	case ERROR_WITHOUT_CODE:
-		put_reply(fd, false, NULL, 0);
+		fake_reply(fd, false, NULL, 0);
 		return false;
 	case LONG_SESSION:
-		put_reply(fd, true, session, 12);
+		fake_reply(fd, true, session, 12);
 		return false;
 	case HANG_UP:
 		return false;
@@ -163,7 +111,7 @@ static void answer_stop(struct peer *peer, int fd, uint64_t id)
 {
 	unsigned which = (unsigned)(id - 1000);
 
-	put_reply(fd, true, &id, 8);
+	fake_reply(fd, true, &id, 8);
 	if (which >= SESSIONS)
 		return;
 	peer->stops[which]++;
@@ -177,7 +125,7 @@ static void answer_stop(struct peer *peer, int fd, uint64_t id)
 /* True: the peer keeps the connection. */
 static bool answer(struct peer *peer, int fd, const uint8_t *request)
 {
-	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
+	enum ipc_command command = fake_command(request);
 	size_t at = strlen(peer->log);
 
 	peer->requests++;
@@ -199,13 +147,13 @@ static bool answer(struct peer *peer, int fd, const uint8_t *request)
 	bool info = request[16] == 4;
 	bool collect = request[16] == 2 && command != IPC_STOP_TRACING;
 	if ((info && command > peer->newest_info) || (collect && command > peer->newest_collect)) {
-		put_error(fd, IPC_ERROR_UNKNOWN_COMMAND);
+		fake_error(fd, IPC_ERROR_UNKNOWN_COMMAND);
 	} else if (info) {
-		put_info(fd, command);
+		fake_info(fd, command);
 	} else if (collect) {
 		uint64_t id = 1000 + peer->opened;
 		assert_true(peer->opened < SESSIONS);
-		put_reply(fd, true, &id, 8);
+		fake_reply(fd, true, &id, 8);
 		(void)send(fd, peer->opened ? "RUN" : "LIVE", peer->opened ? 3 : 4, MSG_NOSIGNAL);
 		if (peer->cut_stream && peer->opened) {
 			close(fd);
@@ -225,34 +173,13 @@ static bool answer(struct peer *peer, int fd, const uint8_t *request)
 static void serve(struct peer *peer)
 {
 	for (unsigned i = 0; i < CONNECTIONS; i++) {
-		if (peer->asking[i].fd < 0) {
-			peer->asking[i].fd =
-				accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-			peer->asking[i].len = 0;
-			if (peer->asking[i].fd < 0)
-				continue;
-		}
-		uint8_t *data = peer->asking[i].data;
-		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].len,
-			1024 - peer->asking[i].len, 0);
-		if (n == 0) {
-			close(peer->asking[i].fd);
-			peer->asking[i].fd = -1;
-			continue;
-		}
-		if (n < 0)
-			continue;
-		peer->asking[i].len += (size_t)n;
-		if (peer->asking[i].len < 20)
-			continue;
-		size_t size = (size_t)(data[14] | data[15] << 8);
-		assert_true(peer->asking[i].len <= size);
-		if (peer->asking[i].len < size)
+		fake_accept(&peer->asking[i], peer->listener);
+		if (!fake_receive(&peer->asking[i]))
 			continue;
 		int fd = peer->asking[i].fd;
-		bool keep = answer(peer, fd, data);
-		for (unsigned s = 0; s < SESSIONS; s++)
-			keep = keep && peer->stream[s] != fd;
+		bool keep = answer(peer, fd, peer->asking[i].data);
+		for (unsigned k = 0; k < SESSIONS; k++)
+			keep = keep && peer->stream[k] != fd;
 		if (!keep)
 			peer->asking[i].fd = -1;
 	}
@@ -260,7 +187,6 @@ static void serve(struct peer *peer)
 
 static struct dotnet_target set_up_peer(struct peer *peer)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct dotnet_target target;
 
 	*peer = (struct peer){
@@ -274,23 +200,14 @@ static struct dotnet_target set_up_peer(struct peer *peer)
 	assert_non_null(mkdtemp(peer->folder));
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &target, NULL), 0);
 	strcpy(target.tmpdir, peer->folder);
-	snprintf(peer->path, sizeof(peer->path),
-		"%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", peer->folder,
-		target.inner_pid, target.start_ticks);
-	strcpy(address.sun_path, peer->path);
-	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)),
-		0);
-	assert_int_equal(listen(peer->listener, 16), 0);
+	fake_path(&target, peer->path, sizeof(peer->path));
+	peer->listener = fake_listen(peer->path);
 	return target;
 }
 
 static void tear_down_peer(struct peer *peer)
 {
-	for (unsigned i = 0; i < CONNECTIONS; i++) {
-		if (peer->asking[i].fd >= 0)
-			close(peer->asking[i].fd);
-	}
+	fake_hang_up(peer->asking, CONNECTIONS);
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		if (peer->stream[i] >= 0)
 			close(peer->stream[i]);

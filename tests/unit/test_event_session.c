@@ -2,15 +2,11 @@
  * event_session.c with a simulated runtime behind socket pairs: the feature gets each event once,
  * and after an error the stream is still read to its end.
  */
-#include "unit/test.h"
+#include "unit/fake_runtime.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/poll_set.h"
-#include "dotnet/ipc.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/event_session.h"
 #include "trace/event.h"
@@ -19,7 +15,7 @@
 enum { CONNECTIONS = 16 };
 
 struct runtime {
-	int open[CONNECTIONS];
+	struct fake_asking asking[CONNECTIONS];
 	unsigned count;
 	int stream;
 	const uint8_t *data; /* from the begin of the stream */
@@ -57,14 +53,10 @@ static int set_up(void **state)
 static int runtime_connect(void *context, struct diag *diag)
 {
 	struct runtime *runtime = context;
-	int pair[2];
 
 	(void)diag;
 	assert_true(runtime->count < CONNECTIONS);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-		0);
-	runtime->open[runtime->count++] = pair[1];
-	return pair[0];
+	return fake_connect(&runtime->asking[runtime->count++]);
 }
 
 static char runtime_state(void *context)
@@ -74,27 +66,19 @@ static char runtime_state(void *context)
 }
 
 /* Answers a request that starts or stops a session. */
-static void answer(struct runtime *runtime, int *fd)
+static void answer(struct runtime *runtime, struct fake_asking *asking)
 {
-	uint8_t request[512];
-	uint8_t reply[28] = "DOTNET_IPC_V1";
-	ssize_t n = recv(*fd, request, sizeof(request), 0);
+	const uint64_t id = 7;
 
-	if (n < 20)
-		return;
-	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
-	reply[14] = sizeof(reply);
-	reply[16] = 0xff;
-	reply[20] = 7; /* the session's id */
-	assert_int_equal(send(*fd, reply, sizeof(reply), MSG_NOSIGNAL), sizeof(reply));
-	if (command == IPC_STOP_TRACING) {
+	fake_reply(asking->fd, true, &id, sizeof(id));
+	if (fake_command(asking->data) == IPC_STOP_TRACING) {
 		runtime->stops++;
-		close(*fd);
+		close(asking->fd);
 	} else {
-		assert_true(ipc_is_collect(command));
-		runtime->stream = *fd;
+		assert_true(ipc_is_collect(fake_command(asking->data)));
+		runtime->stream = asking->fd;
 	}
-	*fd = -1;
+	asking->fd = -1;
 }
 
 /*
@@ -104,8 +88,8 @@ static void answer(struct runtime *runtime, int *fd)
 static void serve(struct runtime *runtime)
 {
 	for (unsigned i = 0; i < runtime->count; i++)
-		if (runtime->open[i] >= 0)
-			answer(runtime, &runtime->open[i]);
+		if (fake_receive(&runtime->asking[i]))
+			answer(runtime, &runtime->asking[i]);
 	if (runtime->stream < 0)
 		return;
 	while (runtime->sent < runtime->size) {

@@ -2,12 +2,9 @@
  * eventpipe.c and exchange.c with a simulated peer behind socket pairs: correct, old, silent,
  * lying, or disconnecting. The test sets the time.
  */
-#include "unit/test.h"
+#include "unit/fake_runtime.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/diag.h"
@@ -21,9 +18,7 @@
 enum { CONNECTIONS = 16 };
 
 struct peer {
-	int open[CONNECTIONS];
-	uint8_t data[CONNECTIONS][512];
-	size_t len[CONNECTIONS];
+	struct fake_asking asking[CONNECTIONS];
 	unsigned count;
 	int stream;
 	int asked;               /* index of the connection with unanswered_request */
@@ -50,15 +45,11 @@ struct received {
 static int peer_connect(void *context, struct diag *diag)
 {
 	struct peer *peer = context;
-	int pair[2];
 
 	if (peer->refuse_connect)
 		return diag_set(diag, peer->refuse_connect, "no way in");
 	assert_true(peer->count < CONNECTIONS);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-		0);
-	peer->open[peer->count++] = pair[1];
-	return pair[0];
+	return fake_connect(&peer->asking[peer->count++]);
 }
 
 static char peer_state(void *context)
@@ -66,37 +57,16 @@ static char peer_state(void *context)
 	return ((struct peer *)context)->state;
 }
 
-static void reply(int fd, bool ok, const void *payload, size_t size)
-{
-	uint8_t message[512] = "DOTNET_IPC_V1";
-
-	message[14] = (uint8_t)(20 + size);
-	message[15] = (uint8_t)((20 + size) >> 8);
-	message[16] = 0xff;
-	message[17] = ok ? 0 : 0xff;
-	memcpy(message + 20, payload, size);
-	/* Sends one byte at a time, because a reader must not expect complete messages. */
-	for (size_t i = 0; i < 20 + size; i++)
-		(void)send(fd, message + i, 1, MSG_NOSIGNAL); /* the client may have gone */
-}
-
-static void put_text(struct bytes *out, const char *text)
-{
-	bytes_u32(out, (uint32_t)strlen(text) + 1);
-	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
-}
-
 static void answer(struct peer *peer, unsigned i)
 {
-	const uint8_t *request = peer->data[i];
-	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
-	const uint32_t unknown = IPC_ERROR_UNKNOWN_COMMAND;
+	const uint8_t *request = peer->asking[i].data;
+	enum ipc_command command = fake_command(request);
 	const uint64_t id = SESSION;
 	size_t at = strlen(peer->log);
-	int fd = peer->open[i];
+	int fd = peer->asking[i].fd;
 
 	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
-	peer->open[i] = -1;
+	peer->asking[i].fd = -1;
 	if (command == peer->unanswered_request) {
 		peer->asked = fd;
 		return; /* the connection stays open */
@@ -106,17 +76,7 @@ static void answer(struct peer *peer, unsigned i)
 		return;
 	}
 	if (command == IPC_PROCESS_INFO_3) {
-		struct bytes info = { 0 };
-		bytes_u32(&info, 1);
-		bytes_u64(&info, 42);
-		bytes_add(&info, "0123456789abcdef", 16);
-		put_text(&info, "dotnet shop.dll");
-		put_text(&info, "Linux");
-		put_text(&info, "x64");
-		put_text(&info, "shop");
-		put_text(&info, "10.0.12");
-		reply(fd, true, info.data, info.len);
-		bytes_done(&info);
+		fake_info(fd, command);
 	} else if (command == IPC_STOP_TRACING) {
 		peer->stops++;
 		assert_memory_equal(request + 20, &id, 8);
@@ -128,33 +88,25 @@ static void answer(struct peer *peer, unsigned i)
 		}
 		if (peer->unanswered_stop)
 			return;
-		reply(fd, true, &id, 8);
+		fake_reply(fd, true, &id, 8);
 	} else if (ipc_is_collect(command) && command <= peer->newest && !peer->refuse_collect) {
-		reply(fd, true, &id, 8);
+		fake_reply(fd, true, &id, 8);
 		(void)send(fd, "BEGIN", 5, MSG_NOSIGNAL);
 		peer->stream = fd;
 		peer->opened++;
 		return;
 	} else {
-		reply(fd, false, peer->refuse_collect ? &peer->refuse_collect : &unknown, 4);
+		fake_error(fd,
+			peer->refuse_collect ? peer->refuse_collect : IPC_ERROR_UNKNOWN_COMMAND);
 	}
 	close(fd);
 }
 
 static void serve(struct peer *peer)
 {
-	for (unsigned i = 0; i < peer->count; i++) {
-		if (peer->open[i] < 0)
-			continue;
-		ssize_t n =
-			recv(peer->open[i], peer->data[i] + peer->len[i], 512 - peer->len[i], 0);
-		if (n <= 0)
-			continue;
-		peer->len[i] += (size_t)n;
-		if (peer->len[i] >= 20 &&
-			peer->len[i] == (size_t)(peer->data[i][14] | peer->data[i][15] << 8))
+	for (unsigned i = 0; i < peer->count; i++)
+		if (fake_receive(&peer->asking[i]))
 			answer(peer, i);
-	}
 }
 
 static int on_bytes(void *user, const uint8_t *data, size_t size)
@@ -230,9 +182,7 @@ static void end(struct fixture *fixture)
 {
 	eventpipe_free(fixture->pipe);
 	serve(&fixture->peer);
-	for (unsigned i = 0; i < fixture->peer.count; i++)
-		if (fixture->peer.open[i] >= 0)
-			close(fixture->peer.open[i]);
+	fake_hang_up(fixture->peer.asking, fixture->peer.count);
 	if (fixture->peer.stream >= 0)
 		close(fixture->peer.stream);
 }
@@ -521,7 +471,7 @@ static void test_environment(void **state)
 
 	(void)state;
 	bytes_u32(&variables, 1);
-	put_text(&variables, "A=1");
+	fake_text(&variables, "A=1");
 	assert_int_equal(exchange_begin(&exchange, &endpoint, &request, 1, 0, NULL), 0);
 	assert_int_equal(exchange_advance(&exchange, 1), EXCHANGE_HEADER);
 	bytes_add(&message, "DOTNET_IPC_V1", 14);
@@ -533,7 +483,7 @@ static void test_environment(void **state)
 	bytes_add(&message, variables.data, variables.len);
 	for (size_t i = 0; i < message.len; i++) {
 		assert_false(exchange_is_over(&exchange));
-		assert_int_equal(send(peer.open[0], message.data + i, 1, MSG_NOSIGNAL), 1);
+		assert_int_equal(send(peer.asking[0].fd, message.data + i, 1, MSG_NOSIGNAL), 1);
 		(void)exchange_advance(&exchange, 2);
 	}
 	assert_int_equal(exchange.state, EXCHANGE_ANSWERED);
@@ -542,7 +492,7 @@ static void test_environment(void **state)
 	assert_memory_equal(exchange.payload, variables.data, variables.len);
 	exchange_done(&exchange);
 	assert_true(exchange_is_over(&exchange));
-	close(peer.open[0]);
+	close(peer.asking[0].fd);
 	bytes_done(&message);
 	bytes_done(&variables);
 }

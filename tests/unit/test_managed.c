@@ -3,14 +3,10 @@
  * the nettrace bytes of their streams. The process executes itself again with a separate TMPDIR,
  * because managed.c searches the socket in the TMPDIR of the process's environment.
  */
-#include "unit/test.h"
+#include "unit/fake_runtime.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/clocks.h"
@@ -49,11 +45,7 @@ struct session {
 struct peer {
 	char path[DOTNET_DIR_MAX + 64];
 	int listener;
-	struct {
-		int fd;
-		uint8_t data[1024];
-		size_t size;
-	} asking[CONNECTIONS];
+	struct fake_asking asking[CONNECTIONS];
 	struct session sessions[SESSIONS];
 	unsigned opened;
 	unsigned stops;
@@ -76,39 +68,6 @@ struct fixture {
 
 /* ---- the runtime ---- */
 
-static void reply(int fd, const void *payload, size_t size)
-{
-	uint8_t message[256] = "DOTNET_IPC_V1";
-
-	message[14] = (uint8_t)(20 + size);
-	message[16] = 0xff;
-	memcpy(message + 20, payload, size);
-	/* the client may have closed the socket */
-	(void)send(fd, message, 20 + size, MSG_NOSIGNAL);
-}
-
-static void put_text(struct bytes *out, const char *text)
-{
-	bytes_u32(out, (uint32_t)strlen(text) + 1);
-	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
-}
-
-static void reply_info(int fd)
-{
-	struct bytes info = { 0 };
-
-	bytes_u32(&info, 1);
-	bytes_u64(&info, 42);
-	bytes_add(&info, "0123456789abcdef", 16);
-	put_text(&info, "dotnet shop.dll");
-	put_text(&info, "Linux");
-	put_text(&info, "x64");
-	put_text(&info, "shop");
-	put_text(&info, "10.0.12");
-	reply(fd, info.data, info.len);
-	bytes_done(&info);
-}
-
 static void stop_session(struct peer *peer, uint64_t id)
 {
 	unsigned which = (unsigned)(id - 1000);
@@ -130,22 +89,22 @@ static void open_session(struct peer *peer, int fd, const uint8_t *request)
 
 	assert_true(peer->opened < SESSIONS);
 	memcpy(&rundown_keywords, request + 20 + 4 + 4, 8); /* after buffer size and format */
-	reply(fd, &id, 8);
+	fake_reply(fd, true, &id, 8);
 	peer->sessions[peer->opened++] =
 		(struct session){ .fd = fd, .rundown = rundown_keywords != 0 };
 }
 
 static void answer(struct peer *peer, int fd, const uint8_t *request)
 {
-	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
+	enum ipc_command command = fake_command(request);
 	uint64_t id;
 
 	if (command == IPC_PROCESS_INFO_3) {
-		reply_info(fd);
+		fake_info(fd, command);
 	} else if (command == IPC_STOP_TRACING) {
 		memcpy(&id, request + 20, 8);
 		stop_session(peer, id);
-		reply(fd, &id, 8);
+		fake_reply(fd, true, &id, 8);
 	} else {
 		assert_int_equal(command, IPC_COLLECT_TRACING_4);
 		open_session(peer, fd, request);
@@ -157,56 +116,29 @@ static void answer(struct peer *peer, int fd, const uint8_t *request)
 static void serve(struct peer *peer)
 {
 	for (unsigned i = 0; i < CONNECTIONS; i++) {
-		uint8_t *data = peer->asking[i].data;
-		if (peer->asking[i].fd < 0) {
-			peer->asking[i].fd =
-				accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-			peer->asking[i].size = 0;
-		}
-		if (peer->asking[i].fd < 0)
+		fake_accept(&peer->asking[i], peer->listener);
+		if (!fake_receive(&peer->asking[i]))
 			continue;
-		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].size,
-			1024 - peer->asking[i].size, 0);
-		if (n == 0) {
-			close(peer->asking[i].fd);
-			peer->asking[i].fd = -1;
-		}
-		if (n <= 0)
-			continue;
-		peer->asking[i].size += (size_t)n;
-		if (peer->asking[i].size < 20 ||
-			peer->asking[i].size < (size_t)(data[14] | data[15] << 8))
-			continue;
-		answer(peer, peer->asking[i].fd, data);
+		answer(peer, peer->asking[i].fd, peer->asking[i].data);
 		peer->asking[i].fd = -1;
 	}
 }
 
 static void open_peer(struct peer *peer)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct dotnet_target target;
 
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		peer->asking[i].fd = -1;
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &target, NULL), 0);
 	assert_memory_equal(target.tmpdir, FOLDER, strlen(FOLDER));
-	snprintf(peer->path, sizeof(peer->path),
-		"%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", target.tmpdir,
-		target.inner_pid, target.start_ticks);
-	assert_true(strlen(peer->path) < sizeof(address.sun_path));
-	strcpy(address.sun_path, peer->path);
-	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)),
-		0);
-	assert_int_equal(listen(peer->listener, 16), 0);
+	fake_path(&target, peer->path, sizeof(peer->path));
+	peer->listener = fake_listen(peer->path);
 }
 
 static void close_peer(struct peer *peer)
 {
-	for (unsigned i = 0; i < CONNECTIONS; i++)
-		if (peer->asking[i].fd >= 0)
-			close(peer->asking[i].fd);
+	fake_hang_up(peer->asking, CONNECTIONS);
 	for (unsigned i = 0; i < peer->opened; i++)
 		if (peer->sessions[i].fd >= 0)
 			close(peer->sessions[i].fd);
