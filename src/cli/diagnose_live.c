@@ -69,13 +69,11 @@ struct watching {
 	struct thread_stacks *stacks;
 	struct thread_dump *dumps;
 	struct bytes payload;
-	struct pollfd watched;
+	struct run_control control; /* its command is the recorder */
 	struct poll_set set;
 	int to_recorder; /* the socket of live_look_send(); -1: closed */
 	int of_recorder; /* its other end; -1: closed here */
-	pid_t recorder;
 	enum recorder_state state;
-	int status;
 	uint64_t end_ns; /* when the recorder is expected to end; earlier after a signal */
 };
 
@@ -162,13 +160,15 @@ static int start_recorder(struct watching *w, struct diag *diag)
 	if (result < 0)
 		return result;
 	fflush(stdout);
-	w->recorder = fork();
-	if (w->recorder < 0)
+	pid_t pid = fork();
+
+	if (pid < 0)
 		return diag_set(diag, -errno, "cannot start the recorder: %m");
-	if (w->recorder == 0) {
+	if (pid == 0) {
 		close_end(&w->to_recorder);
 		_exit(run_recorder(w->live, w->of_recorder));
 	}
+	w->control.command.pid = (uint32_t)pid;
 	close_end(&w->of_recorder);
 	recorder_enter(w, RECORDER_RUNNING);
 	return 0;
@@ -176,36 +176,30 @@ static int start_recorder(struct watching *w, struct diag *diag)
 
 static void reap_recorder(struct watching *w)
 {
-	while (!is_over(w)) {
-		pid_t pid = waitpid(w->recorder, &w->status, WNOHANG);
-		if (pid == w->recorder || (pid < 0 && errno != EINTR))
-			recorder_enter(w, RECORDER_ENDED);
-		else if (pid == 0)
-			return;
-	}
+	const struct run_command *recorder = &w->control.command;
+
+	run_control_reap(&w->control);
+	if (!is_over(w) && (recorder->ended || !recorder->pid))
+		recorder_enter(w, RECORDER_ENDED);
 }
 
 /* Signals of the keyboard have reached the recorder too; others are passed on. */
 static void take_signals(struct watching *w)
 {
-	struct interrupt taken;
+	if (!(run_control_take(&w->control) & RUN_REQUEST_END) || is_over(w))
+		return;
+	uint64_t end_ns = clock_monotonic_ns() + RECORDER_END_NS;
 
-	while (interrupt_take(&taken)) {
-		if (taken.signal == SIGCHLD || is_over(w))
-			continue;
-		uint64_t end_ns = clock_monotonic_ns() + RECORDER_END_NS;
-		if (end_ns < w->end_ns)
-			w->end_ns = end_ns;
-		if (!taken.from_keyboard)
-			kill(w->recorder, taken.signal);
-	}
+	if (end_ns < w->end_ns)
+		w->end_ns = end_ns;
+	run_control_pass_signal(&w->control);
 }
 
 /* Until this time, a signal, or word of the recorder. */
 static void wait_a_turn(struct watching *w, uint64_t time_ns)
 {
 	poll_set_begin(&w->set, time_ns);
-	uint32_t signals = poll_set_add(&w->set, w->watched.fd, POLLIN);
+	(void)poll_set_add(&w->set, w->control.watched[0].fd, POLLIN);
 	uint32_t recorder =
 		poll_set_add(&w->set, w->state == RECORDER_RUNNING ? w->to_recorder : -1, POLLIN);
 	/* it may have ended before its signal was watched */
@@ -214,8 +208,7 @@ static void wait_a_turn(struct watching *w, uint64_t time_ns)
 	/* It sends nothing, and closes its direction when it ends. */
 	if (poll_set_revents(&w->set, recorder))
 		recorder_enter(w, RECORDER_ENDING);
-	if (poll_set_revents(&w->set, signals))
-		take_signals(w);
+	take_signals(w);
 	reap_recorder(w);
 }
 
@@ -240,14 +233,16 @@ static void wait_for_recorder(struct watching *w)
 		wait_a_turn(w, w->end_ns);
 	if (is_over(w))
 		return;
-	kill(w->recorder, SIGTERM);
+	run_command_signal(&w->control.command, SIGTERM);
 	wait_for_end(w, clock_monotonic_ns() + RECORDER_LAST_NS);
 	if (is_over(w))
 		return;
-	kill(w->recorder, SIGKILL);
-	while (waitpid(w->recorder, &w->status, 0) < 0 && errno == EINTR)
-		;
 	recorder_enter(w, RECORDER_KILLED);
+	run_command_signal(&w->control.command, SIGKILL);
+	while (w->control.command.pid && !w->control.command.ended) {
+		(void)poll_one(-1, 0, POLL_SET_RETRY_MS);
+		run_control_reap(&w->control);
+	}
 }
 
 /* ---- the looks ---- */
@@ -427,7 +422,7 @@ static int look(struct watching *w, uint64_t number, struct diag *diag)
 		thread_dump_done(dump);
 	}
 	take_signals(w);
-	reap_recorder(w);
+	run_control_reap(&w->control);
 	send_uses(w);
 	return no_memory ? diag_set(diag, -ENOMEM, "cannot read the stacks: %m") : 0;
 }
@@ -456,14 +451,14 @@ static int watch(struct watching *w, struct diag *diag)
 
 static int open_watching(struct watching *w, struct diag *diag)
 {
-	int result = interrupt_start(INTERRUPT_CHILD, &w->watched, diag);
+	int result = run_control_start(&w->control, INTERRUPT_CHILD, false, diag);
 
 	if (result == 0)
 		result = proc_open(&w->proc, diag);
 	if (result == 0)
 		result = guard_start(&w->guard, diag);
 	const struct thread_stacks_options options = {
-		.guard = w->guard, .timeout_ns = LOOK_TIMEOUT_NS, .watched = &w->watched
+		.guard = w->guard, .timeout_ns = LOOK_TIMEOUT_NS, .watched = &w->control.watched[0]
 	};
 	if (result == 0)
 		result = thread_stacks_new(&options, &w->stacks, diag);
@@ -478,7 +473,7 @@ static void close_watching(struct watching *w)
 	close_end(&w->to_recorder);
 	close_end(&w->of_recorder);
 	if (w->state == RECORDER_RUNNING || w->state == RECORDER_ENDING) {
-		kill(w->recorder, SIGTERM);
+		run_command_signal(&w->control.command, SIGTERM);
 		w->end_ns = clock_monotonic_ns() + RECORDER_END_NS;
 		wait_for_recorder(w);
 	}
@@ -488,7 +483,7 @@ static void close_watching(struct watching *w)
 	free(w->dumps);
 	bytes_done(&w->payload);
 	poll_set_done(&w->set);
-	interrupt_end(&w->watched);
+	run_control_end(&w->control);
 }
 
 static int choose(struct diagnose_live *live, struct diag *diag)
@@ -532,7 +527,7 @@ int diagnose_live_run(struct diagnose_live *live)
 {
 	struct watching w = { .live = live,
 		.proc = { .fd = -1 },
-		.watched = { .fd = -1 },
+		.control = { .watched = { { .fd = -1 } } },
 		.to_recorder = -1,
 		.of_recorder = -1 };
 	struct diag diag = { 0 };
@@ -550,13 +545,15 @@ int diagnose_live_run(struct diagnose_live *live)
 	close_watching(&w);
 	if (result < 0)
 		return words_fail(&diag);
-	if (WIFEXITED(w.status))
-		return WEXITSTATUS(w.status);
+	int status = w.control.command.status;
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
 	if (w.state == RECORDER_KILLED)
 		words_say("the recorder did not end and was killed; what it wrote is in %s",
 			live->path);
 	else
-		words_say("the recorder was killed by signal %d", WTERMSIG(w.status));
+		words_say("the recorder was killed by signal %d", WTERMSIG(status));
 	return EXIT_FAILED;
 }
 
