@@ -2,8 +2,8 @@
 #include "dotnet/runtime_client.h"
 
 #include <errno.h>
-#include <stddef.h>
 
+#include "base/poll_set.h"
 #include "dotnet/guard.h"
 
 void runtime_client_init(struct runtime_client *client, const struct dotnet_endpoint *endpoint,
@@ -56,6 +56,18 @@ void runtime_client_advance(struct runtime_client *client, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < client->sessions.count; i++)
 		(void)eventpipe_advance(client->sessions.items[i], now_ns); /* it keeps its state */
+}
+
+uint64_t runtime_client_turn(struct runtime_client *client, struct poll_set *set,
+	struct pollfd *watched, size_t watched_count)
+{
+	runtime_client_await(client, set);
+	poll_set_add_callers(set, watched, watched_count);
+	uint64_t now_ns = poll_set_wait(set);
+
+	guard_beat(client->guard, now_ns);
+	runtime_client_advance(client, now_ns);
+	return now_ns;
 }
 
 void runtime_client_stop(struct runtime_client *client, uint64_t now_ns)

@@ -18,6 +18,7 @@
 #define SPOOR_DOTNET_RUNTIME_CLIENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -27,6 +28,7 @@
 struct dotnet_target;
 struct guard;
 struct poll_set;
+struct pollfd;
 
 struct runtime_client {
 	struct dotnet_endpoint endpoint;
@@ -59,6 +61,13 @@ void runtime_client_await(const struct runtime_client *client, struct poll_set *
 
 /* One turn of each session, whose state shows what it did. */
 void runtime_client_advance(struct runtime_client *client, uint64_t now_ns);
+
+/*
+ * A turn of a loop that has this client alone: waits for its sessions, for `watched` (borrowed), and as
+ * long as the set says that the caller has begun. Beats the guard. Returns the time.
+ */
+uint64_t runtime_client_turn(struct runtime_client *client, struct poll_set *set,
+	struct pollfd *watched, size_t watched_count);
 
 /* Begins the end of all sessions. */
 void runtime_client_stop(struct runtime_client *client, uint64_t now_ns);

@@ -6,7 +6,6 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
-#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "forward/refire.h"
@@ -41,11 +40,7 @@ static bool turn(struct running *f, struct poll_set *set, uint64_t end_ns)
 	uint64_t now = clock_monotonic_ns();
 
 	poll_set_begin(set, now + TURN_NS < end_ns ? now + TURN_NS : end_ns);
-	runtime_client_await(&f->client, set);
-	poll_set_add_callers(set, f->options->watched, f->options->watched_count);
-	now = poll_set_wait(set);
-	guard_beat(f->options->guard, now);
-	runtime_client_advance(&f->client, now);
+	now = runtime_client_turn(&f->client, set, f->options->watched, f->options->watched_count);
 	return !f->options->turn || f->options->turn(f->options->user, now);
 }
 

@@ -7,7 +7,6 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/poll_set.h"
-#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "heap/heap_events.h"
@@ -115,16 +114,12 @@ static void turn(struct snapshot_taking *t)
 	uint64_t bytes = t->data.bytes + t->trigger.bytes;
 
 	poll_set_begin(&t->set, clock_monotonic_ns() + TURN_NS);
-	runtime_client_await(&t->client, &t->set);
 	if (t->look_ns && !t->trigger.pipe)
 		poll_set_wake(&t->set, t->look_ns);
-	poll_set_add_callers(&t->set, watched, watched ? 1 : 0);
-	uint64_t now = poll_set_wait(&t->set);
+	uint64_t now = runtime_client_turn(&t->client, &t->set, watched, watched ? 1 : 0);
 
 	if (watched && watched->revents)
 		t->result->interrupted = true;
-	guard_beat(t->options->guard, now);
-	runtime_client_advance(&t->client, now);
 	if (t->stopping && t->data.bytes + t->trigger.bytes != bytes)
 		t->heard_ns = now;
 }
