@@ -236,28 +236,26 @@ void connection_start(struct connection *connection, uint64_t now_ns)
 	connection_note_reported(connection, DOTNET_STREAM_METHODS, UINT64_MAX);
 	connection_note_reported(connection, DOTNET_STREAM_LIVE, 0);
 	dotnet_client_guard(connection->client, connection->managed->guard);
-	dotnet_client_ask(connection->client, connection->managed->providers,
-		connection->names_only ? 0 : connection->managed->provider_count);
 	connection_enter_methods(connection,
 		!connection->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS
 			? METHODS_QUIET
 			: METHODS_ANNOUNCED);
-	if (connection->methods == METHODS_QUIET)
-		dotnet_client_skip_methods(connection->client);
-	if (connection->held.waits)
-		dotnet_client_from_start(connection->client);
 	connection->valued = false;
 	connection->rundown_ns = now_ns;
 	connection->again_ns = now_ns + FIRST_AGAIN_NS;
-	if (connection->managed->symbolizer->options.lines)
-		dotnet_client_lines(connection->client);
-	if (connection->managed->sampled)
-		dotnet_client_sample(connection->client);
-	if (!connection->names_only)
-		dotnet_client_stacks(connection->client, connection->managed->stack_kinds);
-	if (!connection->names_only &&
-		connection->activity_count < connection->managed->activity_max)
-		dotnet_client_activities(connection->client);
+	const struct managed *managed = connection->managed;
+	struct dotnet_wishes *wishes = dotnet_client_wishes(connection->client);
+
+	wishes->without_methods = connection->methods == METHODS_QUIET;
+	wishes->from_start = connection->held.waits;
+	wishes->lines = managed->symbolizer->options.lines;
+	wishes->samples = managed->sampled != NULL;
+	if (!connection->names_only) {
+		wishes->providers = managed->providers;
+		wishes->provider_count = managed->provider_count;
+		wishes->stack_kinds = managed->stack_kinds;
+		wishes->activities = connection->activity_count < managed->activity_max;
+	}
 	connection_begin_exceptions(connection);
 }
 

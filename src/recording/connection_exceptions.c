@@ -73,10 +73,10 @@ void connection_begin_exceptions(struct connection *connection)
 	connection->allocations.rate =
 		connection->names_only ? 0 : connection->managed->allocation_rate;
 	if (connection->watch.rate)
-		dotnet_client_exceptions(connection->client);
+		dotnet_client_wishes(connection->client)->exceptions = true;
 	if (connection->allocations.rate) {
 		event_windows_begin(&connection->allocations, clock_monotonic_ns());
-		dotnet_client_allocations(connection->client);
+		dotnet_client_wishes(connection->client)->allocations = true;
 	}
 }
 

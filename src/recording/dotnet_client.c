@@ -69,8 +69,6 @@ struct dotnet_client {
 	struct client_session sessions[DOTNET_STREAM_COUNT];
 	struct session_requests requests;
 	bool alone;         /* the step is no part of the start: none follows */
-	bool activities;    /* a session for them is wanted */
-	bool sampled;       /* the runtime's own sampler is wanted */
 	bool named;         /* all methods that existed have been reported */
 	bool behind;        /* the last turn left bytes unread */
 	bool connected;     /* its socket has existed */
@@ -185,6 +183,10 @@ static bool may_open(const struct dotnet_client *client)
 static void open_next(struct dotnet_client *client, uint64_t now_ns)
 {
 	struct client_session *session = &client->sessions[client->step];
+	if (!client->requests.collect_command)
+		client->requests.collect_command = client->requests.wishes.provider_count
+							   ? IPC_COLLECT_TRACING_5
+							   : IPC_COLLECT_TRACING_4;
 	struct eventpipe_options options =
 		session_requests_options(&client->requests, session->stream);
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };
@@ -200,36 +202,35 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 
 /* ---- replies ---- */
 
+/* Whether the session of a step is opened at the start. */
+static bool is_wanted(const struct dotnet_client *client, enum client_step step)
+{
+	const struct dotnet_wishes *wishes = &client->requests.wishes;
+
+	switch (step) {
+	case STEP_STACKS:
+		return session_requests_stacked(&client->requests).kinds != 0;
+	case STEP_ACTIVITIES:
+		return wishes->activities;
+	case STEP_EXCEPTIONS:
+		return wishes->exceptions;
+	case STEP_ALLOCATIONS:
+		return wishes->allocations;
+	case STEP_SAMPLES:
+		return wishes->samples;
+	case STEP_RUNDOWN:
+		return !wishes->from_start;
+	default:
+		return false;
+	}
+}
+
 static enum client_step step_behind(const struct dotnet_client *client)
 {
-	if (client->alone)
-		return STEP_DONE;
-	switch (client->step) {
-	case STEP_LIVE:
-		if (session_requests_stacked(&client->requests).kinds)
-			return STEP_STACKS;
-		/* fall through */
-	case STEP_STACKS:
-		if (client->activities)
-			return STEP_ACTIVITIES;
-		/* fall through */
-	case STEP_ACTIVITIES:
-		if (client->requests.exceptions)
-			return STEP_EXCEPTIONS;
-		/* fall through */
-	case STEP_EXCEPTIONS:
-		if (client->requests.allocations)
-			return STEP_ALLOCATIONS;
-		/* fall through */
-	case STEP_ALLOCATIONS:
-		if (client->sampled)
-			return STEP_SAMPLES;
-		return client->requests.from_start ? STEP_DONE : STEP_RUNDOWN;
-	case STEP_SAMPLES:
-		return client->requests.from_start ? STEP_DONE : STEP_RUNDOWN;
-	default:
-		return STEP_DONE;
-	}
+	for (unsigned step = client->step + 1u; !client->alone && step < STEP_DONE; step++)
+		if (is_wanted(client, (enum client_step)step))
+			return (enum client_step)step;
+	return STEP_DONE;
 }
 
 /* Checks the session that is being opened. */
@@ -244,7 +245,7 @@ static void take_step(struct dotnet_client *client)
 	if (eventpipe_opened_ns(session->pipe)) {
 		describe_session(client, session);
 		client->named |=
-			client->requests.from_start && session->stream == DOTNET_STREAM_LIVE;
+			client->requests.wishes.from_start && session->stream == DOTNET_STREAM_LIVE;
 		client->step = step_behind(client);
 		return;
 	}
@@ -364,7 +365,6 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 			.stream = (enum dotnet_stream)i };
 	client->state = DOTNET_ASKING;
 	client->step = STEP_LIVE;
-	client->requests.collect_command = IPC_COLLECT_TRACING_4;
 	client->begin_ns = client->now_ns = now_ns;
 	client->appear_ns = now_ns + youth_left(target);
 	const struct dotnet_endpoint endpoint = { .connect = endpoint_connect,
@@ -382,33 +382,9 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard)
 	runtime_client_init(&client->runtime, &client->runtime.endpoint, &client->target, guard);
 }
 
-void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
-	uint32_t count)
+struct dotnet_wishes *dotnet_client_wishes(struct dotnet_client *client)
 {
-	client->requests.wanted = providers;
-	client->requests.wanted_count = count;
-	if (count)
-		client->requests.collect_command = IPC_COLLECT_TRACING_5;
-}
-
-void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds)
-{
-	client->requests.stack_kinds = kinds;
-}
-
-void dotnet_client_activities(struct dotnet_client *client)
-{
-	client->activities = true;
-}
-
-void dotnet_client_exceptions(struct dotnet_client *client)
-{
-	client->requests.exceptions = true;
-}
-
-void dotnet_client_allocations(struct dotnet_client *client)
-{
-	client->requests.allocations = true;
+	return &client->requests.wishes;
 }
 
 void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns)
@@ -447,26 +423,6 @@ bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t eve
 bool dotnet_client_is_prepared(const struct dotnet_client *client)
 {
 	return client->state != DOTNET_ASKING || client->step > STEP_ALLOCATIONS;
-}
-
-void dotnet_client_skip_methods(struct dotnet_client *client)
-{
-	client->requests.without_methods = true;
-}
-
-void dotnet_client_from_start(struct dotnet_client *client)
-{
-	client->requests.from_start = true;
-}
-
-void dotnet_client_lines(struct dotnet_client *client)
-{
-	client->requests.lines = true;
-}
-
-void dotnet_client_sample(struct dotnet_client *client)
-{
-	client->sampled = true;
 }
 
 /* Frees the last session of this kind. False: a request or a session is open. */
@@ -531,8 +487,8 @@ static void rest(const struct dotnet_client *client, enum dotnet_stream stream, 
 {
 	struct eventpipe *pipe = client->sessions[stream].pipe;
 	uint64_t taken = bytes_of(client, stream) - before;
-	bool brief =
-		pipe && client->requests.from_start && now_ns < eventpipe_asked_ns(pipe) + BRIEF_NS;
+	bool brief = pipe && client->requests.wishes.from_start &&
+		     now_ns < eventpipe_asked_ns(pipe) + BRIEF_NS;
 
 	if (taken && taken <= REST_BYTES && !client->behind && !brief)
 		eventpipe_rest(pipe, now_ns + REST_NS);
@@ -545,12 +501,10 @@ static bool is_behind(const struct dotnet_client *client, enum dotnet_stream str
 
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns)
 {
-	uint64_t live = bytes_of(client, DOTNET_STREAM_LIVE);
-	uint64_t stacks = bytes_of(client, DOTNET_STREAM_STACKS);
-	uint64_t activities = bytes_of(client, DOTNET_STREAM_ACTIVITIES);
-	uint64_t exceptions = bytes_of(client, DOTNET_STREAM_EXCEPTIONS);
-	uint64_t allocations = bytes_of(client, DOTNET_STREAM_ALLOCATIONS);
+	uint64_t before[DOTNET_STREAM_COUNTS]; /* of the streams that carry events for the caller */
 
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNTS; i++)
+		before[i] = bytes_of(client, (enum dotnet_stream)i);
 	client->now_ns = now_ns;
 	if (client->state == DOTNET_ENDED || take_round(client, now_ns))
 		return client->state;
@@ -564,17 +518,11 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	}
 	if (take_round(client, now_ns))
 		return client->state;
-	client->behind = is_behind(client, DOTNET_STREAM_LIVE) ||
-			 is_behind(client, DOTNET_STREAM_STACKS) ||
-			 is_behind(client, DOTNET_STREAM_ACTIVITIES) ||
-			 is_behind(client, DOTNET_STREAM_EXCEPTIONS) ||
-			 is_behind(client, DOTNET_STREAM_ALLOCATIONS) ||
-			 is_behind(client, DOTNET_STREAM_SAMPLES);
-	rest(client, DOTNET_STREAM_LIVE, live, now_ns);
-	rest(client, DOTNET_STREAM_STACKS, stacks, now_ns);
-	rest(client, DOTNET_STREAM_ACTIVITIES, activities, now_ns);
-	rest(client, DOTNET_STREAM_EXCEPTIONS, exceptions, now_ns);
-	rest(client, DOTNET_STREAM_ALLOCATIONS, allocations, now_ns);
+	client->behind = is_behind(client, DOTNET_STREAM_SAMPLES);
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNTS; i++)
+		client->behind |= is_behind(client, (enum dotnet_stream)i);
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNTS; i++)
+		rest(client, (enum dotnet_stream)i, before[i], now_ns);
 	take_rundown(client);
 	judge_state(client, now_ns);
 	judge_end(client, now_ns);

@@ -5,21 +5,20 @@
  * A client is a state machine that never blocks; the caller's poll loop drives any number of them:
  *
  *   dotnet_client_new(&target, &handler, now_ns, &client);
+ *   dotnet_client_wishes(client)->samples = true;
  *   each turn:  dotnet_client_await(client, &set); poll_set_wait(&set);
  *               dotnet_client_advance(client, now_ns);   more often does no harm
  *   at the end: dotnet_client_stop(client, now_ns);  the same turns, until DOTNET_ENDED
  *   always:     dotnet_client_free(client);
  *
  * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that
- * are compiled from now on; after dotnet_client_stacks(), open a session for the events that carry
- * a stack; after dotnet_client_activities(), one for activities, which the caller ends when it has
- * enough of them; after dotnet_client_exceptions(), one for exceptions; after
- * dotnet_client_sample(), open a session with the runtime's own
- * sampler, separate so that its many events fill only their own buffer; open a session for the
- * rundown and stop it immediately, which makes the runtime report all methods that exist. At the
- * end of the rundown the names are known; the live session runs until the stop.
- * dotnet_client_rundown() begins another rundown at any time. The nettrace bytes of all sessions go
- * to the handler in order; no event is parsed here.
+ * are compiled from now on; as the wishes say, sessions for the events that carry a stack, for
+ * activities, which the caller ends when it has enough of them, for exceptions, for allocations,
+ * and one with the runtime's own sampler, separate so that its many events fill only their own
+ * buffer; a session for the rundown, which is stopped immediately, so that the runtime reports all
+ * methods that exist. At the end of the rundown the names are known; the live session runs until the
+ * stop. dotnet_client_rundown() begins another rundown at any time. The nettrace bytes of all
+ * sessions go to the handler in order; no event is parsed here.
  *
  * Promises: a session that was opened is ended by StopTracing, whatever happens (each process has
  * only 64); its stream is read until its end meanwhile, because the runtime would block otherwise.
@@ -82,41 +81,11 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 /* All its sessions are put under this guard, which outlives the client. Before its first turn. */
 void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
 
-/*
- * The providers that the live session requests beside the method events: borrowed until the client
- * is freed. Before its first turn. Methods need level 5 of the runtime's own provider (but see
- * dotnet_client_skip_methods()). Where the level given here is lower, the other events of level 5 are
- * left out by the runtime if it can (.NET 10), else they arrive and the caller must ignore them.
- */
-void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
-	uint32_t count);
-
-/*
- * Events of these kinds (enum stacks_of) come with stacks, in a session of their own. The live
- * session leaves them out, unless the runtime cannot filter events (before .NET 10): then the
- * caller ignores those of the live session, see dotnet_client_takes_stacks(). Before its first
- * turn.
- */
-void dotnet_client_stacks(struct dotnet_client *client, unsigned kinds);
+/* What its sessions report: set before its first turn, and not changed later. */
+struct dotnet_wishes *dotnet_client_wishes(struct dotnet_client *client);
 
 /* True if the runtime's event of this id arrives with its stack, in the session for it. */
 bool dotnet_client_takes_stacks(const struct dotnet_client *client, uint32_t event_id);
-
-/*
- * Activities (dotnet/activity_providers.h) come with stacks, in a session of their own. Before its
- * first turn.
- */
-void dotnet_client_activities(struct dotnet_client *client);
-
-/*
- * Exceptions, which the caller of dotnet_client_ask() or dotnet_client_stacks() requested, come in a
- * session of their own, with stacks if those were requested. It can be closed and opened again.
- * Before its first turn.
- */
-void dotnet_client_exceptions(struct dotnet_client *client);
-
-/* The same for the sampled allocations that dotnet_client_stacks() requested. */
-void dotnet_client_allocations(struct dotnet_client *client);
 
 /* Ends a session that is open, the others continue. A second call has no effect. */
 void dotnet_client_end(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns);
@@ -129,30 +98,6 @@ bool dotnet_client_has_ended(const struct dotnet_client *client, enum dotnet_str
 
 /* The first values of the counters that a session requests have come (eventpipe_valued()). */
 void dotnet_client_valued(struct dotnet_client *client, enum dotnet_stream stream);
-
-/*
- * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes
- * them: at level 5 a runtime also prepares events of its allocations and of the joins of its
- * collector, whether they are sent or not. At level 4 it still reports, by name, which methods made
- * at run time (LCG) were freed, and which modules were loaded and unloaded. Before its first turn.
- */
-void dotnet_client_skip_methods(struct dotnet_client *client);
-
-/*
- * The runtime waits before its first instruction until it is resumed. So its live session reports
- * every method that is compiled, and the precompiled ones at its end; there is no other rundown.
- * The names are known once the session is open. Before its first turn.
- */
-void dotnet_client_from_start(struct dotnet_client *client);
-
-/*
- * The IL offsets of compiled methods are reported too, of those that exist and of new ones. Before
- * its first turn.
- */
-void dotnet_client_lines(struct dotnet_client *client);
-
-/* The runtime samples its managed threads. Before its first turn. */
-void dotnet_client_sample(struct dotnet_client *client);
 
 /* False while the sessions for events are still to be opened. */
 bool dotnet_client_is_prepared(const struct dotnet_client *client);

@@ -20,7 +20,7 @@
  * reorder window; other events only name methods.
  *
  * The session of a runtime that has run for 10 s or more does not report new methods
- * (dotnet_client_skip_methods()), which lowers its overhead: most of its code is compiled already. When
+ * (dotnet_wishes.without_methods), which lowers its overhead: most of its code is compiled already. When
  * samples fall into unknown code (symbolizer_process.has_unresolved_samples), another rundown names it. Such a
  * runtime still names dynamic methods when it frees them. Methods of collectible assemblies are
  * removed without an event at that level; if the process has any, its methods are reported after

@@ -41,19 +41,19 @@ static const uint32_t verbose_ids[] = {
 /* The level of the runtime's own provider: for methods, and at least that of the caller. */
 static uint32_t live_level(const struct session_requests *requests)
 {
-	uint32_t level = requests->without_methods ? WITHOUT_METHODS_LEVEL : METHODS_LEVEL;
+	uint32_t level = requests->wishes.without_methods ? WITHOUT_METHODS_LEVEL : METHODS_LEVEL;
 
-	for (uint32_t i = 0; i < requests->wanted_count; i++)
-		if (requests->wanted[i].level > level &&
-			strcmp(requests->wanted[i].name, PROVIDER_CLR_NAME) == 0)
-			level = requests->wanted[i].level;
+	for (uint32_t i = 0; i < requests->wishes.provider_count; i++)
+		if (requests->wishes.providers[i].level > level &&
+			strcmp(requests->wishes.providers[i].name, PROVIDER_CLR_NAME) == 0)
+			level = requests->wishes.providers[i].level;
 	return level;
 }
 
 /* Further keywords of the sessions that report methods. */
 static uint64_t line_keywords(const struct session_requests *requests)
 {
-	return requests->lines ? CLR_KEYWORD_IL_MAP : 0;
+	return requests->wishes.lines ? CLR_KEYWORD_IL_MAP : 0;
 }
 
 static bool is_denied(const struct session_requests *requests, uint32_t count, uint32_t id)
@@ -66,10 +66,10 @@ static bool is_denied(const struct session_requests *requests, uint32_t count, u
 
 struct stack_events session_requests_stacked(const struct session_requests *requests)
 {
-	unsigned without = (requests->exceptions ? STACKS_OF_EXCEPTIONS : 0u) |
-			   (requests->allocations ? STACKS_OF_ALLOCATIONS : 0u);
+	unsigned without = (requests->wishes.exceptions ? STACKS_OF_EXCEPTIONS : 0u) |
+			   (requests->wishes.allocations ? STACKS_OF_ALLOCATIONS : 0u);
 
-	return (struct stack_events){ .kinds = requests->stack_kinds & ~without,
+	return (struct stack_events){ .kinds = requests->wishes.stack_kinds & ~without,
 		.since_10 = requests->collect_command == IPC_COLLECT_TRACING_5 };
 }
 
@@ -82,7 +82,8 @@ static uint32_t denied_ids(struct session_requests *requests, const struct ipc_p
 	if (wanted->level < METHODS_LEVEL && live_level(requests) >= METHODS_LEVEL)
 		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
 			if (!is_denied(requests, count, verbose_ids[i]) &&
-				!(requests->lines && verbose_ids[i] == CLR_ID_MethodILToNativeMap))
+				!(requests->wishes.lines &&
+					verbose_ids[i] == CLR_ID_MethodILToNativeMap))
 				requests->denied[count++] = verbose_ids[i];
 	for (uint32_t i = 0;
 		!wanted->only_event_ids && i < wanted->event_id_count && count < SESSION_DENIED_MAX;
@@ -102,8 +103,8 @@ static uint32_t live_providers(struct session_requests *requests,
 	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME,
 		.keywords = LIVE_KEYWORDS | line_keywords(requests),
 		.level = live_level(requests) };
-	for (uint32_t i = 0; i < requests->wanted_count; i++) {
-		const struct ipc_provider *wanted = &requests->wanted[i];
+	for (uint32_t i = 0; i < requests->wishes.provider_count; i++) {
+		const struct ipc_provider *wanted = &requests->wishes.providers[i];
 		if (strcmp(wanted->name, PROVIDER_CLR_NAME) != 0) {
 			if (count < SESSION_PROVIDERS_MAX)
 				providers[count++] = *wanted;
@@ -111,7 +112,7 @@ static uint32_t live_providers(struct session_requests *requests,
 		}
 		providers[0].keywords |=
 			wanted->keywords &
-			~(requests->exceptions ? CLR_KEYWORD_MONITORING : UINT64_C(0));
+			~(requests->wishes.exceptions ? CLR_KEYWORD_MONITORING : UINT64_C(0));
 		providers[0].arguments = wanted->arguments;
 		providers[0].event_ids = requests->denied;
 		providers[0].event_id_count = denied_ids(requests, wanted);
@@ -165,7 +166,7 @@ static void allocated_provider(struct session_requests *requests)
 
 static bool has_thrown_stacks(const struct session_requests *requests)
 {
-	return requests->stack_kinds & STACKS_OF_EXCEPTIONS;
+	return requests->wishes.stack_kinds & STACKS_OF_EXCEPTIONS;
 }
 
 void session_requests_describe(struct session_requests *requests, enum dotnet_stream stream,
@@ -206,7 +207,7 @@ void session_requests_describe(struct session_requests *requests, enum dotnet_st
 		bytes_printf(text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ",
 			requests->live[i].name, requests->live[i].keywords,
 			requests->live[i].level);
-	if (stream == DOTNET_STREAM_LIVE && requests->from_start)
+	if (stream == DOTNET_STREAM_LIVE && requests->wishes.from_start)
 		bytes_printf(text, ", from the start, rundown 0x%x at its end",
 			(unsigned)(RUNDOWN_KEYWORDS | line_keywords(requests)));
 	bytes_printf(text, ", %u MB, %s", BUFFER_MB, stacks);
@@ -260,7 +261,7 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 		options.strict_info = true;
 		options.providers = requests->live;
 		options.provider_count = live_providers(requests, requests->live);
-		options.rundown_keywords = requests->from_start ? rundown_keywords : 0;
+		options.rundown_keywords = requests->wishes.from_start ? rundown_keywords : 0;
 		break;
 	case DOTNET_STREAM_STACKS:
 		stacked_provider(requests);
@@ -297,7 +298,7 @@ struct eventpipe_options session_requests_options(struct session_requests *reque
 		options.stop_at_once = true;
 		break;
 	case DOTNET_STREAM_METHODS:
-		options.providers = requests->lines ? &methods_and_lines : &methods;
+		options.providers = requests->wishes.lines ? &methods_and_lines : &methods;
 		break;
 	case DOTNET_STREAM_SETTLE:
 		options.providers = &settling;

@@ -20,16 +20,8 @@ struct bytes;
 #define SESSION_DENIED_MAX    64u
 
 struct session_requests {
-	enum ipc_command collect_command;  /* the newest that is not known to be unknown */
-	const struct ipc_provider *wanted; /* beside methods */
-	uint32_t wanted_count;
-	unsigned stack_kinds; /* enum stacks_of: these events come with stacks */
-	bool exceptions;      /* they have a session of their own, and are in no other */
-	bool allocations; /* if of stack_kinds: they have a session of their own, and are in no other */
-	bool without_methods; /* no events for newly compiled methods */
-	bool lines;           /* IL offsets of methods are wanted */
-	/* the live session is opened before the first method is compiled */
-	bool from_start;
+	enum ipc_command collect_command; /* the newest that is not known to be unknown */
+	struct dotnet_wishes wishes;
 	/* Made by session_requests_options(). */
 	struct ipc_provider live[SESSION_PROVIDERS_MAX]; /* of the live session */
 	uint32_t denied[SESSION_DENIED_MAX];             /* events of the runtime's own provider */

@@ -241,6 +241,12 @@ struct fixture {
 	uint64_t now_ns;
 };
 
+static void want(struct fixture *fixture, const struct ipc_provider *providers, uint32_t count)
+{
+	dotnet_client_wishes(fixture->client)->providers = providers;
+	dotnet_client_wishes(fixture->client)->provider_count = count;
+}
+
 static void begin(struct fixture *fixture)
 {
 	struct dotnet_handler handler = { .bytes = take, .user = &fixture->received };
@@ -461,7 +467,7 @@ static void test_no_method_events(void **state)
 
 	(void)state;
 	begin(&t);
-	dotnet_client_skip_methods(t.client);
+	dotnet_client_wishes(t.client)->without_methods = true;
 	assert_false(dotnet_client_rundown(t.client)); /* the first method was not reported yet */
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
@@ -501,8 +507,8 @@ static void test_method_events_requested(void **state)
 
 	(void)state;
 	begin(&t);
-	dotnet_client_skip_methods(t.client);
-	dotnet_client_ask(t.client, &wanted, 1);
+	dotnet_client_wishes(t.client)->without_methods = true;
+	want(&t, &wanted, 1);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
 		"live Microsoft-Windows-DotNETRuntime:0x39:5, 16 MB, no stacks");
@@ -722,13 +728,13 @@ static void test_exact_requests(void **state)
 		begin(&t);
 		t.peer.newest_collect = cases[i].newest;
 		if (what & UNTOLD)
-			dotnet_client_skip_methods(t.client);
+			dotnet_client_wishes(t.client)->without_methods = true;
 		if (what & SAMPLED)
-			dotnet_client_sample(t.client);
+			dotnet_client_wishes(t.client)->samples = true;
 		if (what & FROM_START)
-			dotnet_client_from_start(t.client);
+			dotnet_client_wishes(t.client)->from_start = true;
 		if (what & WANTED)
-			dotnet_client_ask(t.client, wanted, 2);
+			want(&t, wanted, 2);
 		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
 		if (what & RUNDOWN)
 			assert_true(dotnet_client_rundown(t.client));
@@ -764,7 +770,7 @@ static void test_denied_id_twice(void **state)
 			.event_id_count = 2 - i };
 		struct fixture t;
 		begin(&t);
-		dotnet_client_ask(t.client, &wanted, 1);
+		want(&t, &wanted, 1);
 		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
 		sums[i] = t.peer.sum;
 		finish(&t);
@@ -800,8 +806,9 @@ static void test_stacks(void **state)
 		struct fixture t;
 		begin(&t);
 		t.peer.newest_collect = cases[i].newest;
-		dotnet_client_ask(t.client, &wanted, 1);
-		dotnet_client_stacks(t.client, STACKS_OF_EXCEPTIONS | STACKS_OF_ALLOCATIONS);
+		want(&t, &wanted, 1);
+		dotnet_client_wishes(t.client)->stack_kinds =
+			STACKS_OF_EXCEPTIONS | STACKS_OF_ALLOCATIONS;
 		assert_false(dotnet_client_is_prepared(t.client));
 		assert_false(dotnet_client_takes_stacks(t.client, CLR_ID_ExceptionThrown_V1));
 		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
@@ -840,7 +847,7 @@ static void test_failing_stops(void **state)
 			begin(&t);
 			t.peer.lie = lies[i];
 			t.peer.lie_at = IPC_STOP_TRACING;
-			dotnet_client_sample(t.client);
+			dotnet_client_wishes(t.client)->samples = true;
 			(void)turns(&t, before, MS);
 			dotnet_client_stop(t.client, t.now_ns);
 			turns_to_the_end(&t);
@@ -875,7 +882,7 @@ static void test_peer_ends(void **state)
 	for (unsigned before = 0; before < 16; before++) {
 		struct fixture t;
 		begin(&t);
-		dotnet_client_sample(t.client);
+		dotnet_client_wishes(t.client)->samples = true;
 		(void)turns(&t, before, MS);
 		bool had_begun = t.peer.requests > 0;
 		for (unsigned i = 0; i < CONNECTIONS; i++) {
@@ -930,7 +937,7 @@ static void test_guard_ends_sessions(void **state)
 	assert_int_equal(guard_start(&guard, NULL), 0);
 	begin(&t);
 	dotnet_client_guard(t.client, guard);
-	dotnet_client_sample(t.client);
+	dotnet_client_wishes(t.client)->samples = true;
 	assert_int_equal(turns(&t, 30, MS), DOTNET_LIVE);
 	assert_int_equal(t.peer.stop_requests[2], 1); /* the session of the rundown */
 	guard_beat(guard, t.now_ns);
@@ -992,9 +999,9 @@ static void test_exceptions(void **state)
 
 	(void)state;
 	begin(&t);
-	dotnet_client_ask(t.client, &wanted, 1);
-	dotnet_client_stacks(t.client, STACKS_OF_EXCEPTIONS);
-	dotnet_client_exceptions(t.client);
+	want(&t, &wanted, 1);
+	dotnet_client_wishes(t.client)->stack_kinds = STACKS_OF_EXCEPTIONS;
+	dotnet_client_wishes(t.client)->exceptions = true;
 	assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
 	assert_true(dotnet_client_named(t.client));
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
