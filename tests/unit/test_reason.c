@@ -56,6 +56,29 @@ static void test_set(void **state)
 	assert_int_equal(reason_set(NULL, -ENOENT, REASON_NO_SOCKET), -ENOENT);
 }
 
+/* A reason that is the peer's silence ends with it; another reason stays. */
+static void test_note(void **state)
+{
+	struct reason_note note = { 0 };
+
+	(void)state;
+	reason_note_set_silence(&note, true);
+	assert_int_equal(note.kind, REASON_KIND_STOPPED);
+	assert_string_equal(note.text, reason_text(REASON_STOPPED));
+	reason_note_end_silence(&note);
+	assert_int_equal(note.kind, REASON_KIND_NONE);
+	assert_string_equal(note.text, "");
+	reason_note_set_silence(&note, false);
+	assert_int_equal(note.kind, REASON_KIND_HUNG);
+	reason_note_set(&note, REASON_KIND_SLOTS, "it has no room");
+	reason_note_end_silence(&note);
+	assert_int_equal(note.kind, REASON_KIND_SLOTS);
+	assert_string_equal(note.text, "it has no room");
+	reason_note_set_known(&note, REASON_BAD_STREAM);
+	assert_int_equal(note.kind, REASON_KIND_LIED);
+	assert_string_equal(note.text, reason_text(REASON_BAD_STREAM));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -63,6 +86,7 @@ int main(void)
 		cmocka_unit_test(test_sentences),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_note),
 	};
 
 	return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
