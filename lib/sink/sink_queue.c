@@ -23,6 +23,7 @@
 #include "lib/platform/platform.h"
 #include "lib/sink/event_store.h"
 #include "lib/sink/sinks.h"
+#include "lib/sink/thread_gaps.h"
 
 #define CHUNK_BYTES (64u << 10)
 
@@ -54,6 +55,7 @@ struct queue_sink {
 	struct store_chunk *spare;
 	struct store_chunk *reading; /* used by the reader only */
 	struct store_cursor cursor;
+	struct thread_gaps gaps; /* used by the reader only; with SPOOR_OVERWRITE_OLDEST */
 };
 
 static __thread const struct queue_sink *dispatching;
@@ -85,6 +87,7 @@ static void queue_unref(struct queue_sink *queue)
 	free(queue->filling);
 	free(queue->spare);
 	free(queue->reading);
+	thread_gaps_done(&queue->gaps);
 	pthread_mutex_destroy(&queue->lock);
 	pthread_cond_destroy(&queue->changed);
 	free(queue);
@@ -130,6 +133,9 @@ static bool queue_next(struct queue_sink *queue, uint64_t timeout_ns, struct pip
 		if (!queue->reading)
 			return false;
 	}
+	/* The events of chunks that were dropped were lost after they had been stored. */
+	if (queue->session->config.options.policy == SPOOR_OVERWRITE_OLDEST)
+		ret_event->lost_before = thread_gaps_before(&queue->gaps, ret_event);
 	return true;
 }
 

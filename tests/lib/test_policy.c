@@ -89,7 +89,7 @@ static void newest_are_dropped(void **state)
 	spoor_session_free(session);
 }
 
-/* Without a reader the newest events stay. */
+/* Without a reader the newest events stay. The first one that is read has the number of those before. */
 static void oldest_are_overwritten(void **state)
 {
 	struct spoor_session_options options = options_of(SPOOR_OVERWRITE_OLDEST, 0);
@@ -106,7 +106,59 @@ static void oldest_are_overwritten(void **state)
 	for (uint64_t i = FIRED - kept; i < FIRED; i++) {
 		assert_int_equal(spoor_listener_read(session, &view, 1000), 1);
 		assert_int_equal(value_of(&view), i);
+		assert_int_equal(view.lost_before, i == FIRED - kept ? i : 0);
 	}
+	spoor_session_free(session);
+}
+
+#define SHARERS 3u
+
+static void *fire_of_thread(void *context)
+{
+	uint64_t number = (uint64_t)(uintptr_t)context;
+
+	for (uint64_t i = 0; i < FIRED; i++)
+		room_number(number << 32 | i, "one of several threads");
+	return NULL;
+}
+
+/* The gap between two events of a thread is the number of those that were lost between them. */
+static void losses_of_each_thread_are_at_their_place(void **state)
+{
+	struct spoor_session_options options = options_of(SPOOR_OVERWRITE_OLDEST, 0);
+	struct spoor_session *session = NULL;
+	struct spoor_event_view view = { .size = sizeof(view) };
+	uint64_t next[SHARERS] = { 0 };
+	uint64_t read = 0, gaps = 0;
+	pthread_t threads[SHARERS];
+	int r;
+
+	(void)state;
+	assert_int_equal(spoor_session_start_listener(&options, &session), 0);
+	for (uint64_t i = 0; i < SHARERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, fire_of_thread, (void *)(uintptr_t)i), 0);
+	for (bool joined = false; (r = spoor_listener_read(session, &view, 100)) >= 0;) {
+		if (r == 0 && !joined) {
+			for (uint64_t i = 0; i < SHARERS; i++)
+				pthread_join(threads[i], NULL);
+			joined = true;
+			assert_int_equal(spoor_session_stop(session), 0);
+		}
+		if (r == 0)
+			continue;
+		uint64_t number = value_of(&view) >> 32, value = value_of(&view) & UINT32_MAX;
+		assert_true(number < SHARERS);
+		assert_int_equal(view.lost_before, value - next[number]);
+		next[number] = value + 1;
+		gaps += view.lost_before;
+		if (read++ % 1000 == 0)
+			usleep(5000); /* slower than three threads: some are overwritten */
+	}
+	assert_int_equal(r, -ESHUTDOWN);
+	assert_int_equal(counts_of(session).written, read);
+	assert_int_equal(counts_of(session).lost, SHARERS * FIRED - read);
+	assert_true(gaps > 0 && gaps <= counts_of(session).lost);
 	spoor_session_free(session);
 }
 
@@ -453,6 +505,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(newest_are_dropped),
 		cmocka_unit_test(oldest_are_overwritten),
+		cmocka_unit_test(losses_of_each_thread_are_at_their_place),
 		cmocka_unit_test(writers_wait_for_room),
 		cmocka_unit_test(waiting_has_a_bound),
 		cmocka_unit_test(a_stuck_callback_delays_its_session_alone),
