@@ -186,8 +186,8 @@ static void entry_free(struct event_entry *entry)
 	free(entry);
 }
 
-int event_entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_t fields_total,
-	uint64_t hash, struct event_entry **ret_entry)
+int event_entry_new(const struct spoor_event_info *info, uint32_t flags, uint8_t stream_version,
+	uint32_t fields_total, uint64_t hash, struct event_entry **ret_entry)
 {
 	struct event_entry *entry = calloc(1, sizeof(*entry));
 	struct plan_step *plan = NULL;
@@ -202,6 +202,7 @@ int event_entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_
 	entry->info.name = strdup(info->name);
 	entry->hash = hash;
 	entry->flags = flags;
+	entry->stream_version = stream_version;
 	plan = calloc(fields_total + 1, sizeof(*plan));
 	entry->plan = plan;
 	if (!entry->info.provider || !entry->info.name || !plan ||
@@ -213,8 +214,8 @@ int event_entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_
 		entry->flags |= ENTRY_VERBATIM;
 	if (entry->plan_count == 1 && plan[0].op == PLAN_FIXED)
 		entry->fixed_size = plan[0].size;
-	if (event_metadata_make(&entry->info, (entry->flags & ENTRY_WELL_KNOWN) != 0, &metadata,
-		    &entry->metadata_size))
+	if (event_metadata_make(&entry->info, stream_version,
+		    (entry->flags & ENTRY_WELL_KNOWN) != 0, &metadata, &entry->metadata_size))
 		goto failed;
 	entry->metadata = metadata;
 	*ret_entry = entry;

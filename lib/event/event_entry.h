@@ -46,6 +46,11 @@ struct event_entry {
 	uint32_t index;
 	uint32_t flags;
 	uint64_t hash;
+	/*
+	 * in streams: that of `info`, or, if another definition of this id already has that one, a later
+	 * one. Readers know an event by provider, id and version.
+	 */
+	uint8_t stream_version;
 	/* of the payload, when all fields have a fixed size, else 0 */
 	uint32_t fixed_size;
 	uint32_t plan_count;
@@ -71,7 +76,7 @@ int event_fields_check(const struct spoor_field *fields, uint32_t count, uint32_
  * Makes an entry from a description whose `fields_total` fields were checked. The caller sets its
  * index. It is never freed. 0 or -ENOMEM.
  */
-int event_entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_t fields_total,
-	uint64_t hash, struct event_entry **ret_entry);
+int event_entry_new(const struct spoor_event_info *info, uint32_t flags, uint8_t stream_version,
+	uint32_t fields_total, uint64_t hash, struct event_entry **ret_entry);
 
 #endif

@@ -81,8 +81,8 @@ static void add_fields_v2(struct outbuf *out, const struct spoor_field *fields, 
 	}
 }
 
-int event_metadata_make(const struct spoor_event_info *info, bool well_known, uint8_t **ret_record,
-	uint32_t *ret_size)
+int event_metadata_make(const struct spoor_event_info *info, uint8_t version, bool well_known,
+	uint8_t **ret_record, uint32_t *ret_size)
 {
 	bool arrays = !well_known && any_array(info->fields, info->field_count);
 	struct outbuf out = { 0 };
@@ -91,7 +91,7 @@ int event_metadata_make(const struct spoor_event_info *info, bool well_known, ui
 	payload_u32(&out, info->id);
 	add_text16(&out, well_known ? "" : info->name);
 	payload_u64(&out, info->keywords);
-	payload_u32(&out, info->version);
+	payload_u32(&out, version);
 	payload_u32(&out, info->level);
 	if (well_known || arrays)
 		payload_u32(&out, 0);

@@ -5,10 +5,14 @@
 #include "lib/event/event_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 1024u
+#include "lib/event/session_wants.h"
+
+#define CHUNK    1024u
+#define VERSIONS 256u
 
 static struct {
 	struct event_entry **chunks[REGISTRY_EVENTS_MAX / CHUNK];
@@ -54,6 +58,32 @@ static int table_grow(void)
 	return 0;
 }
 
+/*
+ * The version of a new event in streams: its own, unless another definition with this provider and
+ * id has that one there, such as that of a plug-in which was unloaded. Then the next one that none
+ * has. -ENOSPC: there is none.
+ */
+static int free_version(const struct spoor_event_info *info, uint32_t flags, uint8_t *ret_version)
+{
+	bool taken[VERSIONS] = { false };
+
+	*ret_version = info->version;
+	if (flags & ENTRY_WELL_KNOWN) /* readers know these by their own version */
+		return 0;
+	for (uint32_t i = 1; i < event_table.entry_count; i++) {
+		const struct event_entry *other = registry_entry(i);
+		if (other->info.id == info->id &&
+			provider_name_matches(other->info.provider, info->provider))
+			taken[other->stream_version] = true;
+	}
+	for (uint32_t i = 0; i < VERSIONS; i++) {
+		*ret_version = (uint8_t)(info->version + i);
+		if (!taken[*ret_version])
+			return 0;
+	}
+	return -ENOSPC;
+}
+
 int event_table_find(const struct spoor_event_info *info, uint32_t flags,
 	struct event_entry **ret_entry)
 {
@@ -80,8 +110,12 @@ int event_table_find(const struct spoor_event_info *info, uint32_t flags,
 			return 0;
 		}
 	}
+	uint8_t version;
 	if (event_table.entry_count == REGISTRY_EVENTS_MAX)
 		return -ENOSPC;
+	r = free_version(info, flags, &version);
+	if (r)
+		return r;
 	uint32_t index = event_table.entry_count;
 	if (!event_table.chunks[index / CHUNK]) {
 		struct event_entry **chunk = calloc(CHUNK, sizeof(struct event_entry *));
@@ -89,7 +123,7 @@ int event_table_find(const struct spoor_event_info *info, uint32_t flags,
 			return -ENOMEM;
 		__atomic_store_n(&event_table.chunks[index / CHUNK], chunk, __ATOMIC_RELEASE);
 	}
-	r = event_entry_new(info, flags, total, hash, &entry);
+	r = event_entry_new(info, flags, version, total, hash, &entry);
 	if (r)
 		return r;
 	entry->index = index;

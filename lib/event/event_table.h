@@ -22,7 +22,7 @@ uint32_t registry_entry_end(void);
 
 /*
  * Finds or makes the entry with this description. 0, -EINVAL (a name or the fields), -ENOMEM, or
- * -ENOSPC: there are REGISTRY_EVENTS_MAX entries.
+ * -ENOSPC: there are REGISTRY_EVENTS_MAX entries, or 256 definitions of one provider and id.
  */
 int event_table_find(const struct spoor_event_info *info, uint32_t flags,
 	struct event_entry **ret_entry);

@@ -36,6 +36,7 @@ void read_back(const char *path, struct read_file *ret_file)
 			snprintf(to->name, sizeof(to->name), "%s",
 				strtab_get(&trace.strings, schema->name));
 			to->id = schema->event_id;
+			to->version = schema->version;
 			to->time_ns = event.time_ns;
 			to->thread_id = trace.threads.items[event.thread_index].tid;
 			to->lost_before = event.lost_before;

@@ -23,6 +23,7 @@ struct read_event {
 	char provider[64];
 	char name[64];
 	uint32_t id;
+	uint32_t version;
 	uint64_t time_ns;
 	uint32_t thread_id;
 	uint32_t stack_depth;
