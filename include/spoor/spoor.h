@@ -467,7 +467,10 @@ struct spoor_event_view {
  * order; events of different threads arrive in batches of a few milliseconds. If it blocks, only
  * this session is delayed. If it does not return within 5 s after the session was stopped,
  * spoor_session_stop() returns -ETIMEDOUT; the event that it has counts as written, those that wait
- * for it are lost. `context` must stay valid as long as it runs.
+ * for it are lost. `context` must stay valid as long as it runs. In it, spoor_session_stop() of this
+ * session does not wait; spoor_stop() and exit() end this session immediately, with -ETIMEDOUT, as if it
+ * had not returned: the events that wait for it are lost. It must not leave by longjmp() or an
+ * exception, nor end its thread.
  */
 typedef void spoor_listener_function(const struct spoor_event_view *event, void *context);
 

@@ -548,6 +548,14 @@ int session_wait(struct session *session, uint64_t timeout_ns)
 	return r;
 }
 
+/* Does the calling thread belong to the session's sink? */
+static bool on_sink_thread(const struct session *session)
+{
+	const struct sink *sink = __atomic_load_n(&session->sink, __ATOMIC_RELAXED);
+
+	return sink && sink->ops->is_own_thread && sink->ops->is_own_thread(sink);
+}
+
 void sessions_stop_all(void)
 {
 	struct session *running[SESSIONS_MAX];
@@ -558,8 +566,9 @@ void sessions_stop_all(void)
 		if (sessions.slots[i])
 			running[count++] = session_ref(sessions.slots[i]);
 	sessions_unlock();
+	/* This may be in a callback, which does not return before: the rest of its session is lost. */
 	for (uint32_t i = 0; i < count; i++)
-		session_stop(running[i], false);
+		session_stop(running[i], on_sink_thread(running[i]));
 	for (uint32_t i = 0; i < count; i++) {
 		/* A peer that reads nothing has END_MAX_NS; then its connection is closed. */
 		uint64_t progress = progress_of(running[i]), before;
@@ -620,14 +629,6 @@ int session_start_public(const struct spoor_session_options *options, struct sin
 	}
 	*ret_session = (struct spoor_session *)session;
 	return 0;
-}
-
-/* Does the calling thread belong to the session's sink? */
-static bool on_sink_thread(const struct session *session)
-{
-	const struct sink *sink = __atomic_load_n(&session->sink, __ATOMIC_RELAXED);
-
-	return sink && sink->ops->is_own_thread && sink->ops->is_own_thread(sink);
 }
 
 int spoor_session_stop(struct spoor_session *handle)
