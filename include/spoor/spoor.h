@@ -276,9 +276,12 @@ struct spoor_options {
 
 /*
  * Starts the library's thread, which blocks all signals, and the diagnostics server. Returns 0 also
- * if the library runs already, else a negative errno. Before, no session can exist and every event
+ * if the library runs already, else a negative errno. -EINVAL: an unknown flag, a size of rings that is
+ * not allowed, memory_bytes that hold no ring of that size (and 64 KiB), or recover_path without its
+ * flag. Before, no session can exist and every event
  * is off. spoor_stop() ends all sessions and the thread, and waits for both; exit() calls it.
- * spoor_stop() in a callback on the library's own thread does nothing. Neither is for signal
+ * spoor_stop() in a callback on the library's own thread does nothing; in a callback of a listener
+ * see spoor_listener_function. Neither is for signal
  * handlers.
  */
 SPOOR_API int spoor_start(const struct spoor_options *options);

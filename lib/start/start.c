@@ -82,27 +82,33 @@ static void at_exit(void)
 	spoor_stop();
 }
 
-static size_t power_of_two(size_t size)
+/* Flags that exist, sizes that the header allows, and memory for one thread at least. */
+static bool options_valid(const struct spoor_options *options)
 {
-	size_t power = RING_BYTES_MIN;
+	const uint32_t flags = SPOOR_START_NO_SERVER | SPOOR_START_RECOVERABLE;
+	size_t ring = options->ring_bytes;
+	size_t least = (ring ? ring : RING_BYTES_MIN) + RING_NESTED_BYTES;
 
-	while (power < size && power < RING_MAX)
-		power *= 2;
-	return power;
+	if ((options->flags & ~flags) || options->clock > SPOOR_CLOCK_COUNTER)
+		return false;
+	if (options->recover_path && !(options->flags & SPOOR_START_RECOVERABLE))
+		return false;
+	if (ring && (ring < RING_BYTES_MIN || ring > RING_MAX || (ring & (ring - 1))))
+		return false;
+	return !options->memory_bytes || options->memory_bytes >= least;
 }
 
 static int start_parts(const struct spoor_options *options)
 {
 	bool trusted = platform_counter_is_clock();
-	size_t ring_bytes = options->ring_bytes ? power_of_two(options->ring_bytes) : RING_BYTES;
 	struct ring_settings settings = {
-		.first_bytes = ring_bytes,
+		.first_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES,
 		.memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_BYTES,
 	};
 	size_t started = 0;
 	int r;
 
-	if (options->clock > SPOOR_CLOCK_COUNTER)
+	if (!options_valid(options))
 		return -EINVAL;
 	if (options->clock == SPOOR_CLOCK_COUNTER && !trusted)
 		return -ENOTSUP;

@@ -519,6 +519,47 @@ static void library_starts_again(void **state)
 	}
 }
 
+static int start_with(uint32_t flags, size_t ring_bytes, size_t memory_bytes, const char *path)
+{
+	struct spoor_options options = { .size = sizeof(options),
+		.flags = SPOOR_START_NO_SERVER | flags,
+		.ring_bytes = ring_bytes,
+		.memory_bytes = memory_bytes,
+		.recover_path = path };
+	int r = spoor_start(&options);
+
+	spoor_stop();
+	return r;
+}
+
+static void options_without_sense_are_refused(void **state)
+{
+	const size_t kib = 1024;
+
+	(void)state;
+	spoor_stop();
+	assert_int_equal(start_with(0xff00, 0, 0, NULL), -EINVAL);
+	assert_int_equal(start_with(0, 0, 0, "/tmp/no-flag.rings"), -EINVAL);
+	assert_int_equal(start_with(0, 1000, 0, NULL), -EINVAL);
+	assert_int_equal(start_with(0, 100000, 0, NULL), -EINVAL);
+	assert_int_equal(start_with(0, kib * kib * 2 * kib, 0, NULL), -EINVAL);
+	assert_int_equal(start_with(0, 0, 1000, NULL), -EINVAL);
+	assert_int_equal(start_with(0, 0, 100000, NULL), -EINVAL);
+	assert_int_equal(start_with(0, 64 * kib, 64 * kib, NULL), -EINVAL);
+	assert_int_equal(start_with(0, 64 * kib, 128 * kib, NULL), 0);
+	assert_int_equal(start_with(0, 0, 128 * kib, NULL), 0);
+	/* The smallest memory has room for a thread's events. */
+	struct spoor_options least = { .size = sizeof(least), .memory_bytes = 128 * kib };
+	assert_int_equal(spoor_start(&least), 0);
+	struct spoor_session *session = start(NULL, "Life", SPOOR_DROP_NEWEST);
+	life_number(3);
+	spoor_session_stop(session);
+	assert_int_equal(counts_of(session).written, 1);
+	spoor_session_free(session);
+	spoor_stop();
+	assert_int_equal(spoor_start(NULL), 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -539,6 +580,7 @@ int main(void)
 		cmocka_unit_test(ways_to_end),
 		cmocka_unit_test(objects_come_and_go),
 		cmocka_unit_test(library_starts_again),
+		cmocka_unit_test(options_without_sense_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("life", tests, set_up, test_paths_tear_down);
