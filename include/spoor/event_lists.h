@@ -145,17 +145,70 @@ struct spoor_event; /* a file of macros alone is not C */
 /* The kind of a type; UNKNOWN: there is no such type. SPOOR_KIND_TYPE is `~, KIND`. */
 #define SPOOR_KIND(t) SPOOR_SECOND(SPOOR_KIND_##t, UNKNOWN)
 
+/* How many parts a tuple has: 1, 2, 3, or 9 for more. */
+#define SPOOR_PARTS(...)                                     SPOOR_PARTS_1(__VA_ARGS__, 9, 9, 9, 9, 9, 9, 3, 2, 1, ~)
+#define SPOOR_PARTS_1(a, b, c, d, e, f, g, h, i, count, ...) count
+/* How many parts a field of this type has; 0: there is no such type. */
+#define SPOOR_NEEDS(t)      SPOOR_NEEDS_1(SPOOR_KIND(t))
+#define SPOOR_NEEDS_1(k)    SPOOR_NEEDS_2(k)
+#define SPOOR_NEEDS_2(k)    SPOOR_SECOND(SPOOR_NEEDS_##k, 2)
+#define SPOOR_NEEDS_UNKNOWN ~, 0
+#define SPOOR_NEEDS_OBJECT  ~, 3
+#define SPOOR_NEEDS_OBJECTS ~, 3
+
 /* The first mistake in a list: FAULTS are `, (WHAT, ...)` for each mistake. No tuple: there is none. */
-#define SPOOR_VERDICT(...)          SPOOR_SECOND(~__VA_ARGS__, GOOD)
-#define SPOOR_FAULT(x, field)       SPOOR_CAT(SPOOR_FAULT_, SPOOR_IS_TUPLE(field))(field)
-#define SPOOR_FAULT_0(field)        , (BARE, field)
-#define SPOOR_FAULT_1(field)        SPOOR_FAULT_2 field
-#define SPOOR_FAULT_2(t, ...)       SPOOR_CAT(SPOOR_FAULT_KNOWN_, SPOOR_KNOWN(t))(t, __VA_ARGS__)
-#define SPOOR_KNOWN(t)              SPOOR_KNOWN_1(SPOOR_KIND_##t, 1, 0)
-#define SPOOR_KNOWN_1(...)          SPOOR_KNOWN_2(__VA_ARGS__, ~)
-#define SPOOR_KNOWN_2(a, b, c, ...) c
-#define SPOOR_FAULT_KNOWN_1(t, ...)
-#define SPOOR_FAULT_KNOWN_0(t, ...)  , (TYPE, t, SPOOR_FIRST(__VA_ARGS__))
+#define SPOOR_VERDICT(...)             SPOOR_SECOND(~__VA_ARGS__, GOOD)
+#define SPOOR_FAULT(x, field)          SPOOR_CAT(SPOOR_FAULT_, SPOOR_IS_TUPLE(field))(field)
+#define SPOOR_FAULT_0(field)           , (BARE, field)
+#define SPOOR_FAULT_1(field)           SPOOR_FAULT_2(SPOOR_PARTS field, SPOOR_UNTUPLE field, ~)
+#define SPOOR_FAULT_2(...)             SPOOR_FAULT_3(__VA_ARGS__)
+#define SPOOR_FAULT_3(parts, ...)      SPOOR_FAULT_PARTS_##parts(__VA_ARGS__)
+#define SPOOR_FAULT_PARTS_1(t, ...)    , (NAME, t)
+#define SPOOR_FAULT_PARTS_2(t, n, ...) SPOOR_CAT(SPOOR_FAULT_PAIR_, SPOOR_NEEDS(t))(t, n)
+#define SPOOR_FAULT_PARTS_3(t, n, ...) SPOOR_CAT(SPOOR_FAULT_TRIPLE_, SPOOR_NEEDS(t))(t, n)
+#define SPOOR_FAULT_PARTS_9(t, n, ...) SPOOR_CAT(SPOOR_FAULT_LONG_, SPOOR_NEEDS(t))(t, n)
+#define SPOOR_FAULT_PAIR_0(t, n)       , (TYPE, t, n)
+#define SPOOR_FAULT_PAIR_2(t, n)       SPOOR_FAULT_TITLE(n)
+#define SPOOR_FAULT_PAIR_3(t, n)       , (TAG, t, n)
+#define SPOOR_FAULT_TRIPLE_0(t, n)     , (TYPE, t, n)
+#define SPOOR_FAULT_TRIPLE_2(t, n)     , (LONG, n)
+#define SPOOR_FAULT_TRIPLE_3(t, n)     SPOOR_FAULT_TITLE(n)
+#define SPOOR_FAULT_LONG_0(t, n)       , (TYPE, t, n)
+#define SPOOR_FAULT_LONG_2(t, n)       , (LONG, n)
+#define SPOOR_FAULT_LONG_3(t, n)       , (LONG, n)
+/* (NAME, "name in traces") has two parts. */
+#define SPOOR_FAULT_TITLE(n) SPOOR_CAT(SPOOR_FAULT_TITLE_, SPOOR_IS_TUPLE(n))(n)
+#define SPOOR_FAULT_TITLE_0(n)
+#define SPOOR_FAULT_TITLE_1(n)   SPOOR_CAT(SPOOR_FAULT_TITLE_1_, SPOOR_PARTS n)(n)
+#define SPOOR_FAULT_TITLE_1_1(n) , (TITLE, n)
+#define SPOOR_FAULT_TITLE_1_2(n)
+#define SPOOR_FAULT_TITLE_1_3(n) , (TITLE, n)
+#define SPOOR_FAULT_TITLE_1_9(n) , (TITLE, n)
+/* Members of structs are no arrays of structs. */
+#define SPOOR_MEMBER_FAULT(x, field) \
+	SPOOR_FAULT(x, field) SPOOR_CAT(SPOOR_NESTED_, SPOOR_IS_TUPLE(field))(field)
+#define SPOOR_NESTED_0(field)
+#define SPOOR_NESTED_1(field)     SPOOR_NESTED_2(SPOOR_UNTUPLE field, ~)
+#define SPOOR_NESTED_2(...)       SPOOR_NESTED_3(__VA_ARGS__)
+#define SPOOR_NESTED_3(t, n, ...) SPOOR_NESTED_4(SPOOR_KIND(t), n)
+#define SPOOR_NESTED_4(k, n)      SPOOR_NESTED_5(k, n)
+#define SPOOR_NESTED_5(k, n)      SPOOR_CAT(SPOOR_NESTED_IS_, SPOOR_SECOND(SPOOR_NESTED_##k, 0))(n)
+#define SPOOR_NESTED_OBJECTS      ~, 1
+#define SPOOR_NESTED_IS_0(n)
+#define SPOOR_NESTED_IS_1(n) , (NESTED, n)
+/* Keywords that are not there, or the first field in their place. Not `(a | b)`, nor `(type)a`. */
+#define SPOOR_KEYWORDS_FAULT(k) SPOOR_CAT(SPOOR_KEYWORDS_FAULT_, SPOOR_IS_TUPLE(k))(k)
+#define SPOOR_KEYWORDS_FAULT_0(k) \
+	SPOOR_CAT(SPOOR_KEYWORDS_BAD_, SPOOR_SECOND(SPOOR_KEYWORDS_NONE k(), 0))
+#define SPOOR_KEYWORDS_FAULT_1(k) \
+	SPOOR_CAT(SPOOR_KEYWORDS_BAD_, SPOOR_KEYWORDS_PARTS(SPOOR_PARTS k))
+#define SPOOR_KEYWORDS_NONE()        ~, 1
+#define SPOOR_KEYWORDS_PARTS(parts)  SPOOR_KEYWORDS_PARTS_(parts)
+#define SPOOR_KEYWORDS_PARTS_(parts) SPOOR_SECOND(SPOOR_KEYWORDS_PARTS_##parts, 1)
+#define SPOOR_KEYWORDS_PARTS_1       ~, 0, ~
+#define SPOOR_KEYWORDS_BAD_0
+#define SPOOR_KEYWORDS_BAD_1 , (KEYWORDS, ~)
+
 #define SPOOR_SAY(what, fault)       SPOOR_SAY_1(what, SPOOR_UNTUPLE fault)
 #define SPOOR_SAY_1(...)             SPOOR_SAY_2(__VA_ARGS__)
 #define SPOOR_SAY_2(what, kind, ...) SPOOR_SAY_##kind(what, __VA_ARGS__)
@@ -165,5 +218,23 @@ struct spoor_event; /* a file of macros alone is not C */
 #define SPOOR_SAY_TYPE(what, t, n)                           \
 	SPOOR_ASSERT(0, #what ": '" #t "' of the field '" #n \
 			      "' is not a type: <spoor/event_macros.h> lists them")
+
+#define SPOOR_SAY_NAME(what, t)                                                 \
+	SPOOR_ASSERT(0, #what ": a field has a type and a name, with a comma: " \
+			      "(TYPE, NAME) in place of '(" #t ")'")
+#define SPOOR_SAY_TAG(what, t, n)                                                  \
+	SPOOR_ASSERT(0, #what ": the field '" #n "' needs the TAG of its struct: " \
+			      "(" #t ", " #n ", TAG)")
+#define SPOOR_SAY_LONG(what, n)                                                 \
+	SPOOR_ASSERT(0, #what ": the field '" #n "' has too many parts, it is " \
+			      "(TYPE, NAME), or (object, NAME, TAG)")
+#define SPOOR_SAY_TITLE(what, n)                                          \
+	SPOOR_ASSERT(0, #what ": a name with parentheses has two parts: " \
+			      "(NAME, TEXT) in place of '" #n "'")
+#define SPOOR_SAY_NESTED(what, n)                                              \
+	SPOOR_ASSERT(0, #what ": the member '" #n "' is an array of structs, " \
+			      "which a struct cannot have")
+#define SPOOR_SAY_KEYWORDS(what, none) \
+	SPOOR_ASSERT(0, #what ": keywords are missing after the level: write 0 for none")
 
 #endif

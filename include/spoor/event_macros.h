@@ -444,6 +444,7 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 
 /* A provider with an enable callback (spoor_enable_function). */
 #define SPOOR_PROVIDER_WITH(provider, name, enable, context)                              \
+	SPOOR_ASSERT(sizeof(name) > 1, #provider ": the provider's name is empty")        \
 	SPOOR_ONE struct spoor_provider provider = { sizeof(struct spoor_provider), name, \
 		SPOOR_EVENTS_BEGIN, SPOOR_EVENTS_END, enable, context, SPOOR_NULL };
 
@@ -478,14 +479,19 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 		#full ": the id is not a number from 0 to 65535")                                  \
 	SPOOR_ASSERT(SPOOR_CAST(long long, level) >= 0 && SPOOR_CAST(long long, level) <= 5,       \
 		#full ": the level is not a number from 0 to 5")                                   \
+	SPOOR_ASSERT(SPOOR_CAST(long long, version) >= 0 && SPOOR_CAST(long long, version) <= 255, \
+		#full ": the version is not a number from 0 to 255")                               \
+	SPOOR_ASSERT(SPOOR_CAST(long long, opcode) >= 0 && SPOOR_CAST(long long, opcode) <= 255,   \
+		#full ": the opcode is not a number from 0 to 255")                                \
 	SPOOR_ONE struct spoor_event full##_event = { 0, 0,                                        \
 		SPOOR_CAST(uint32_t, sizeof(struct spoor_event)), &provider, text, keywords,       \
-		fields, field_count, SPOOR_CAST(uint16_t, id), version,                            \
-		SPOOR_CAST(uint8_t, level), opcode, 0, SPOOR_RING_PROTOCOL };                      \
+		fields, field_count, SPOOR_CAST(uint16_t, id), SPOOR_CAST(uint8_t, version),       \
+		SPOOR_CAST(uint8_t, level), SPOOR_CAST(uint8_t, opcode), 0, SPOOR_RING_PROTOCOL }; \
 	static struct spoor_event full##_defined_ = { 0, 0,                                        \
 		SPOOR_CAST(uint32_t, sizeof(struct spoor_event)), &provider, text, keywords,       \
-		fields, field_count, SPOOR_CAST(uint16_t, id), version,                            \
-		SPOOR_CAST(uint8_t, level), opcode, SPOOR_EVENT_DEFINITION, SPOOR_RING_PROTOCOL }; \
+		fields, field_count, SPOOR_CAST(uint16_t, id), SPOOR_CAST(uint8_t, version),       \
+		SPOOR_CAST(uint8_t, level), SPOOR_CAST(uint8_t, opcode), SPOOR_EVENT_DEFINITION,   \
+		SPOOR_RING_PROTOCOL };                                                             \
 	SPOOR_LISTED static struct spoor_event *const full##_listed_[2] = { &full##_event,         \
 		&full##_defined_ };                                                                \
 	__attribute__((unused)) static inline bool full##_enabled(void)                            \
@@ -493,22 +499,29 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 		return spoor_event_enabled(&full##_event);                                         \
 	}
 
-#define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)     \
-	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords,     \
-		SPOOR_NULL, 0)                                                              \
-	__attribute__((unused)) static inline void full(void)                               \
-	{                                                                                   \
-		if (full##_enabled()) {                                                     \
-			const struct spoor_slot slot_ = spoor_fire_begin(&full##_event, 0); \
-			if (slot_.at)                                                       \
-				spoor_fire_end(slot_);                                      \
-		}                                                                           \
+/* The keywords and the fields are checked first. A faulty event is one error, and functions that take anything. */
+#define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)            \
+	SPOOR_EVENT_EMPTY(SPOOR_VERDICT(SPOOR_KEYWORDS_FAULT(keywords)), provider, full, text, id, \
+		version, level, opcode, keywords)
+#define SPOOR_EVENT_EMPTY(verdict, ...) \
+	SPOOR_CAT(SPOOR_EVENT_EMPTY_, SPOOR_IS_TUPLE(verdict))(verdict, __VA_ARGS__)
+#define SPOOR_EVENT_EMPTY_1(fault, provider, full, ...) SPOOR_SAY(full, fault) SPOOR_STUB(full)
+#define SPOOR_EVENT_EMPTY_0(verdict, provider, full, text, id, version, level, opcode, keywords) \
+	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords,          \
+		SPOOR_NULL, 0)                                                                   \
+	__attribute__((unused)) static inline void full(void)                                    \
+	{                                                                                        \
+		if (full##_enabled()) {                                                          \
+			const struct spoor_slot slot_ = spoor_fire_begin(&full##_event, 0);      \
+			if (slot_.at)                                                            \
+				spoor_fire_end(slot_);                                           \
+		}                                                                                \
 	}
 
-/* The fields are checked first. A faulty event is one error, and functions that take anything. */
 #define SPOOR_EVENT_SOME(n, provider, full, text, id, version, level, opcode, keywords, ...) \
-	SPOOR_EVENT_CHECKED(SPOOR_VERDICT(SPOOR_EACH_##n(SPOOR_FAULT, , __VA_ARGS__)), n,    \
-		provider, full, text, id, version, level, opcode, keywords, __VA_ARGS__)
+	SPOOR_EVENT_CHECKED(SPOOR_VERDICT(SPOOR_KEYWORDS_FAULT(keywords)                     \
+					    SPOOR_EACH_##n(SPOOR_FAULT, , __VA_ARGS__)),     \
+		n, provider, full, text, id, version, level, opcode, keywords, __VA_ARGS__)
 #define SPOOR_EVENT_CHECKED(verdict, ...) \
 	SPOOR_CAT(SPOOR_EVENT_FAULTY_, SPOOR_IS_TUPLE(verdict))(verdict, __VA_ARGS__)
 #define SPOOR_EVENT_FAULTY_1(fault, n, provider, full, ...) SPOOR_SAY(full, fault) SPOOR_STUB(full)
@@ -581,9 +594,9 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 #define SPOOR_STRUCT_MANY(n, tag, ...)                            \
 	SPOOR_ASSERT(0, #tag ": a struct has at most 24 members") \
 	SPOOR_STRUCT_FAULTY_0(, 1, tag, (u8, faulty))
-#define SPOOR_STRUCT_SOME(n, tag, ...)                                                          \
-	SPOOR_STRUCT_CHECKED(SPOOR_VERDICT(SPOOR_EACH_##n(SPOOR_FAULT, , __VA_ARGS__)), n, tag, \
-		__VA_ARGS__)
+#define SPOOR_STRUCT_SOME(n, tag, ...)                                                            \
+	SPOOR_STRUCT_CHECKED(SPOOR_VERDICT(SPOOR_EACH_##n(SPOOR_MEMBER_FAULT, , __VA_ARGS__)), n, \
+		tag, __VA_ARGS__)
 #define SPOOR_STRUCT_CHECKED(verdict, ...) \
 	SPOOR_CAT(SPOOR_STRUCT_FAULTY_, SPOOR_IS_TUPLE(verdict))(verdict, __VA_ARGS__)
 #define SPOOR_STRUCT_FAULTY_1(fault, n, tag, ...) \

@@ -22,6 +22,13 @@ one() {
 	fi
 }
 
+# good COMPILER-AND-MODE DECLARATION: is no mistake.
+good() {
+	printf '#include <spoor/spoor.h>\nSPOOR_PROVIDER(shop, "Shop")\n%s\nint main(void) { shop_order(7, "x"); return shop_order_enabled(); }\n' "$2" >good.c
+	# shellcheck disable=SC2086 # a list of words
+	$1 -Wall -Wextra -Werror -fsyntax-only -isystem "$top/include" good.c
+}
+
 # fields COUNT: so many fields of an event.
 fields() {
 	for i in $(seq "$1"); do
@@ -44,6 +51,27 @@ for mode in "$cc -std=c11" 'clang -std=c11' 'g++ -std=c++17 -x c++'; do
 	one "$mode" 'SPOOR_EVENT(shop, order, 1, 6, 0x1, (u32, id), (text, name))' 'shop_order: the level is not a number from 0 to 5'
 	one "$mode" 'SPOOR_STRUCT(shop_place, (u99, port)) SPOOR_EVENT(shop, order, 1, SPOOR_INFO, 0x1, (u32, id), (text, name))' \
 		"shop_place: 'u99' of the field 'port' is not a type"
+	event='SPOOR_EVENT(shop, order, 1, SPOOR_INFO'
+	part='a field has a type and a name, with a comma: (TYPE, NAME) in place of'
+	one "$mode" "$event, 0x1, (u32, id), (text))" "shop_order: $part '(text)'"
+	one "$mode" "$event, 0x1, (u32, id), (text name))" "shop_order: $part '(text name)'"
+	one "$mode" "$event, 0x1, (u32, id, number), (text, name))" "shop_order: the field 'id' has too many parts"
+	one "$mode" "$event, 0x1, (u32, id, number, more, still), (text, name))" "shop_order: the field 'id' has too many parts"
+	one "$mode" "$event, 0x1, (object, place), (text, name))" "shop_order: the field 'place' needs the TAG of its struct: (object, place, TAG)"
+	one "$mode" "$event, 0x1, (object_array, places), (text, name))" "shop_order: the field 'places' needs the TAG of its struct: (object_array, places, TAG)"
+	one "$mode" "$event, 0x1, (u32, (id)), (text, name))" "shop_order: a name with parentheses has two parts: (NAME, TEXT) in place of '(id)'"
+	one "$mode" "$event)" 'shop_order: keywords are missing after the level: write 0 for none'
+	one "$mode" "$event, (u32, id))" 'shop_order: keywords are missing after the level: write 0 for none'
+	one "$mode" "$event, (u32, id), (text, name))" 'shop_order: keywords are missing after the level: write 0 for none'
+	one "$mode" 'SPOOR_EVENT_NAMED(shop, order, "Order", 1, 256, SPOOR_INFO, 0, 0x1, (u32, id), (text, name))' 'shop_order: the version is not a number from 0 to 255'
+	one "$mode" 'SPOOR_EVENT_NAMED(shop, order, "Order", 1, 0, SPOOR_INFO, 999, 0x1, (u32, id), (text, name))' 'shop_order: the opcode is not a number from 0 to 255'
+	one "$mode" "SPOOR_STRUCT(shop_box, (u32, a)) SPOOR_STRUCT(shop_place, (object_array, boxes, shop_box)) $event, 0x1, (u32, id), (text, name))" \
+		"shop_place: the member 'boxes' is an array of structs, which a struct cannot have"
+	one "$mode" "SPOOR_PROVIDER(nobody, \"\") $event, 0x1, (u32, id), (text, name))" "nobody: the provider's name is empty"
+	good "$mode" "$event, 0x1 | 0x2, (u32, id), (text, (name, \"a name\")))"
+	good "$mode" "$event, (0x1 | 0x2), (u32, id), (text, name))"
+	good "$mode" "$event, (uint64_t)1 << 3, (u32, id), (text, name))"
+	good "$mode" "$event, UINT64_C(1), (u32, id), (text, name)) $(echo "$event" | sed 's/order, 1/empty, 2/'), UINT64_C(1))"
 	ran=$((ran + 1))
 done
 [ $ran -gt 0 ]
