@@ -180,6 +180,10 @@ class texts
 class bytes
 {
     public:
+	constexpr bytes() noexcept = default;
+	constexpr bytes(std::nullptr_t) noexcept
+	{
+	}
 	constexpr bytes(const void *data, std::size_t size) noexcept : data_(data), size_(size)
 	{
 	}
@@ -200,8 +204,8 @@ class bytes
 	}
 
     private:
-	const void *data_;
-	std::size_t size_;
+	const void *data_ = nullptr;
+	std::size_t size_ = 0;
 };
 
 /* Nanoseconds since 1970-01-01 UTC. */
@@ -323,6 +327,8 @@ class session
 	using listener = std::function<void(const spoor_event_view &)>;
 
 	session() noexcept = default;
+	session(const session &) = delete;
+	session &operator=(const session &) = delete;
 	session(session &&other) noexcept
 		: handle_(std::exchange(other.handle_, nullptr)),
 		  function_(std::move(other.function_))
@@ -443,7 +449,7 @@ class session
 	}
 
 	spoor_session *handle_ = nullptr;
-	std::unique_ptr<listener> function_; /* at an address that moving keeps */
+	std::unique_ptr<listener> function_{}; /* at an address that moving keeps */
 };
 
 /* ---- Activities ---- */
@@ -530,13 +536,8 @@ class instrument
     public:
 	instrument(const meter &meter, spoor_counter_kind kind, const char *name,
 		const char *unit = nullptr, std::initializer_list<spoor_tag> tags = {}) noexcept
+		: series_(open(meter, kind, name, unit, tags))
 	{
-		spoor_counter_options options{};
-		options.size = sizeof(options);
-		options.unit = unit;
-		options.tags = tags.begin();
-		options.tag_count = tags.size();
-		series_ = spoor_counter_open(meter.get(), kind, name, &options);
 	}
 	~instrument()
 	{
@@ -550,6 +551,16 @@ class instrument
 	}
 
     private:
+	static spoor_counter *open(const meter &meter, spoor_counter_kind kind, const char *name,
+		const char *unit, std::initializer_list<spoor_tag> tags) noexcept
+	{
+		spoor_counter_options options{};
+		options.size = sizeof(options);
+		options.unit = unit;
+		options.tags = tags.begin();
+		options.tag_count = tags.size();
+		return spoor_counter_open(meter.get(), kind, name, &options);
+	}
 	spoor_counter *series_;
 };
 
@@ -664,14 +675,18 @@ inline uint8_t *spoor_put_text(uint8_t *at, const spoor::text &text, size_t leng
 }
 inline size_t spoor_text16_length(const spoor::text16 &text) noexcept
 {
+	const char16_t *const units = text.data();
 	std::size_t length = 0;
+	char16_t before = 0;
+	char16_t unit = units && text.count() ? units[0] : 0;
 
-	while (text.data() && length < SPOOR_TEXT_MAX && length < text.count() &&
-		text.data()[length])
+	/* As for C: an index that is a constant would be outside of a short literal. */
+	while (unit && length < SPOOR_TEXT_MAX) {
+		before = unit;
 		length++;
-	return length < SPOOR_TEXT_MAX || length == text.count()
-		       ? length
-		       : spoor_text16_cut(text.data(), length);
+		unit = length < text.count() ? units[length] : 0;
+	}
+	return (before & 0xfc00) == 0xd800 && (unit & 0xfc00) == 0xdc00 ? length - 1 : length;
 }
 inline uint8_t *spoor_put_text16(uint8_t *at, const spoor::text16 &text, size_t length) noexcept
 {

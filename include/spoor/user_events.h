@@ -26,6 +26,11 @@
 
 #include <spoor/generated.h>
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
+
 /* ---- EventHeader ---- */
 
 enum spoor_event_header {
@@ -184,5 +189,9 @@ static inline int spoor_user_events_write(int fd, uint32_t index, const uint8_t 
 	parts[2].iov_len = payload_size;
 	return writev(fd, parts, payload_size ? 3 : 2) < 0 ? -errno : 0;
 }
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -21,6 +21,22 @@ SPOOR_EVENT(both, order, 1, SPOOR_INFO, 0x1, (u32, number), (text, name))
 }
 int main() { both_order(7, "x"); both_order(7, std::string_view("x")); }
 END
+# Literals and empty values as blobs and 16-bit texts: no warning, also of the optimizer.
+cat >values.cc <<'END'
+#include <vector>
+#include <spoor/spoor.hpp>
+#include <spoor/user_events.h>
+SPOOR_PROVIDER(both, "Both")
+SPOOR_EVENT(both, mixed, 1, SPOOR_INFO, 0x1, (text16, wide), (blob, bytes), (text, name))
+int main()
+{
+	const std::vector<unsigned char> two{ 1, 2 };
+	both_mixed(u"x", two, "x");
+	both_mixed(u"", {}, std::string_view("x"));
+	both_mixed(std::u16string_view(u"abc", 2), nullptr, "x");
+	both_mixed(u"x", { two.data(), two.size() }, "x");
+}
+END
 ran=0
 for cxx in c++ clang++ clang++-14; do
 	command -v "$cxx" >/dev/null || continue
@@ -34,6 +50,8 @@ for cxx in c++ clang++ clang++-14; do
 		}
 		# shellcheck disable=SC2086
 		"$cxx" $mode $warnings -I"$top/include" -fsyntax-only bracket.cc
+		# shellcheck disable=SC2086
+		"$cxx" $mode $warnings -Wold-style-cast -Weffc++ -I"$top/include" -c values.cc -o values.o
 		ran=$((ran + 1))
 	done
 done
