@@ -50,47 +50,50 @@ static const struct spoor_field fields_session[] = { FIELD("sessionId", TEXT) };
 static const struct spoor_field fields_version[] = { FIELD("Major", I32), FIELD("Minor", I32),
 	FIELD("Patch", I32) };
 
-#define METRICS_EVENT(variable, id_, text, version_, level_, keywords_, list, ...) \
-	static struct spoor_event variable = { .size = sizeof(struct spoor_event), \
-		.provider = &metrics_provider,                                     \
-		.name = text,                                                      \
-		.keywords = keywords_,                                             \
-		.fields = list,                                                    \
-		.field_count = sizeof(list) / sizeof((list)[0]),                   \
-		.id = id_,                                                         \
-		.version = version_,                                               \
-		.level = level_,                                                   \
-		__VA_ARGS__ }
+#define METRICS_EVENT(variable, id_, text, version_, level_, keywords_, list, opcode_) \
+	static struct spoor_event variable = { .size = sizeof(struct spoor_event),     \
+		.provider = &metrics_provider,                                         \
+		.name = text,                                                          \
+		.keywords = keywords_,                                                 \
+		.fields = list,                                                        \
+		.field_count = sizeof(list) / sizeof((list)[0]),                       \
+		.id = id_,                                                             \
+		.version = version_,                                                   \
+		.level = level_,                                                       \
+		.opcode = opcode_ }
 
-METRICS_EVENT(event_message, 1, "Message", 0, SPOOR_INFO, METRICS_MESSAGES, fields_message);
+METRICS_EVENT(event_message, 1, "Message", 0, SPOOR_INFO, METRICS_MESSAGES, fields_message,
+	SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_collection_start, 2, "CollectionStart", 0, SPOOR_INFO, METRICS_VALUES,
-	fields_collection, .opcode = SPOOR_OPCODE_START);
+	fields_collection, SPOOR_OPCODE_START);
 METRICS_EVENT(event_collection_stop, 3, "CollectionStop", 0, SPOOR_INFO, METRICS_VALUES,
-	fields_collection, .opcode = SPOOR_OPCODE_STOP);
+	fields_collection, SPOOR_OPCODE_STOP);
 METRICS_EVENT(event_rate, 4, "CounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES,
-	fields_rate);
-METRICS_EVENT(event_gauge, 5, "GaugeValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_gauge);
+	fields_rate, SPOOR_OPCODE_INFO);
+METRICS_EVENT(event_gauge, 5, "GaugeValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_gauge,
+	SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_histogram, 6, "HistogramValuePublished", 2, SPOOR_INFO, METRICS_VALUES,
-	fields_histogram);
+	fields_histogram, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_begin, 7, "BeginInstrumentReporting", 3, SPOOR_INFO, METRICS_VALUES,
-	fields_instrument);
+	fields_instrument, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_end, 8, "EndInstrumentReporting", 3, SPOOR_INFO, METRICS_VALUES,
-	fields_instrument);
+	fields_instrument, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_error, 9, "Error", 0, SPOOR_INFO,
-	METRICS_MESSAGES | METRICS_VALUES | METRICS_PUBLISHING, fields_error);
+	METRICS_MESSAGES | METRICS_VALUES | METRICS_PUBLISHING, fields_error, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_enumerated, 10, "InitialInstrumentEnumerationComplete", 0, SPOOR_INFO,
-	METRICS_VALUES | METRICS_PUBLISHING, fields_session);
+	METRICS_VALUES | METRICS_PUBLISHING, fields_session, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_published, 11, "InstrumentPublished", 3, SPOOR_INFO, METRICS_PUBLISHING,
-	fields_instrument);
+	fields_instrument, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_series_limit, 12, "TimeSeriesLimitReached", 0, SPOOR_INFO, METRICS_VALUES,
-	fields_session);
+	fields_session, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_histogram_limit, 13, "HistogramLimitReached", 0, SPOOR_INFO, METRICS_VALUES,
-	fields_session);
+	fields_session, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_callback_error, 14, "ObservableInstrumentCallbackError", 0, SPOOR_INFO,
-	METRICS_VALUES, fields_error);
+	METRICS_VALUES, fields_error, SPOOR_OPCODE_INFO);
 METRICS_EVENT(event_up_down, 16, "UpDownCounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES,
-	fields_rate);
-METRICS_EVENT(event_version, 18, "Version", 0, SPOOR_INFO, METRICS_MESSAGES, fields_version);
+	fields_rate, SPOOR_OPCODE_INFO);
+METRICS_EVENT(event_version, 18, "Version", 0, SPOOR_INFO, METRICS_MESSAGES, fields_version,
+	SPOOR_OPCODE_INFO);
 
 static struct spoor_event *const metrics_events[] = { &event_message, &event_collection_start,
 	&event_collection_stop, &event_rate, &event_gauge, &event_histogram, &event_begin,

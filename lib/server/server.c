@@ -396,7 +396,7 @@ static void listener_ready(struct loop_watch *watch, short revents)
 	(void)revents;
 	/* At most 16 connections in one turn: the loop also has to drain rings. */
 	for (unsigned i = 0; i < 16; i++) {
-		uint32_t uid;
+		uint32_t uid = UINT32_MAX;
 		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||

@@ -7,11 +7,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$top/scripts/amalgamate" "$work/a"
-"$top/scripts/amalgamate" "$work/b"
+# A relative folder is one of the caller's.
+(cd "$work" && "$top/scripts/amalgamate" b)
 cmp "$work/a/spoor.c" "$work/b/spoor.c"
 cmp "$work/a/spoor.h" "$work/b/spoor.h"
 cd "$work/a"
 "$cc" -std=gnu17 -O1 -g -Wall -Wextra -Werror -fno-omit-frame-pointer -fno-optimize-sibling-calls -c spoor.c -o spoor.o
+"$cc" -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror -c spoor.c -o strict.o
 if nm -g --defined-only spoor.o | grep -v ' spoor_'; then
 	echo "FAILED: these names are seen by the program that takes spoor.c in"
 	exit 1
