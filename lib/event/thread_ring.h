@@ -300,7 +300,7 @@ static inline bool thread_state_has_rings(const struct thread_state *state)
 }
 /*
  * Makes some rings ready, with their pages, for the threads that need one next. Loop thread, in each
- * pass. False: not all of them are ready yet.
+ * pass and before a session begins. False: not all of them are ready yet.
  */
 bool rings_prepare(void);
 /* Unmaps the rings of all free states. Loop thread, when no session exists. */

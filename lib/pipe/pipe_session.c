@@ -251,6 +251,9 @@ static void activate(void *context)
 		session->sink->ops->begin ? session->sink->ops->begin(session->sink, session) : 0;
 	if (activation->result)
 		return;
+	/* Before its first event: a fast thread fills its small first ring in less than a millisecond. */
+	while (!rings_prepare())
+		continue;
 	pipe_slot_begin(session->slot);
 	session_active[session->slot] = session;
 	bool block = session->config.options.policy == SPOOR_BLOCK;

@@ -63,6 +63,19 @@ static void wait_for_large_rings(void)
 
 /* ---- A loop thread that is late ---- */
 
+/* A thread that is fast from the first event of the first session on finds its next rings. */
+static void rings_are_ready_when_a_session_has_started(void **state)
+{
+	(void)state;
+	/* Those of another test are unmapped when no session exists. */
+	for (int i = 0; i < 6000 && large_rings(THREAD_FREE); i++)
+		usleep(10000);
+	assert_int_equal(large_rings(THREAD_FREE), 0);
+	struct spoor_session *session = start();
+	assert_int_equal(large_rings(THREAD_FREE), 8);
+	spoor_session_free(session);
+}
+
 static sem_t held, go_on;
 
 static void hold(void *context)
@@ -364,6 +377,7 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rings_are_ready_when_a_session_has_started),
 		cmocka_unit_test(late_loop_thread_loses_nothing),
 		cmocka_unit_test(losses_are_told_at_their_place),
 		cmocka_unit_test(idle_threads_keep_no_large_rings),
