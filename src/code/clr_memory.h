@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define CLR_PAGE_BYTES  4096u
-#define CLR_PAGES       64u
+#define CLR_PAGES       256u
 #define CLR_ADDRESS_MIN UINT64_C(0x10000)        /* no object of a process is below */
 #define CLR_ADDRESS_MAX UINT64_C(0x7fffffffffff) /* user space of 47 bits; .NET uses no more */
 

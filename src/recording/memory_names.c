@@ -26,6 +26,8 @@
 #define PROCESSES_MAX  1024u
 #define ADDRESSES_MAX  262144u /* of one process: 4 MiB */
 #define PASSING_MAX    65536u
+#define UNIT_BYTES     256u
+#define BODY_UNITS_MAX 64u /* of larger bodies, each sampled address is kept */
 #define OPEN_GAP_NS    UINT64_C(10000000)
 #define OPEN_TRIES_MAX 100u
 #define YOUNG_NS       UINT64_C(1000000000)
@@ -46,6 +48,13 @@ struct passing_sample {
 	uint64_t time_ns;
 };
 
+/* A method that is never freed. */
+struct lasting_body {
+	uint64_t begin;
+	uint64_t end;      /* exclusive */
+	uint64_t named_ns; /* time of the item with its name */
+};
+
 struct memory_process {
 	uint32_t pid;
 	enum memory_state state;
@@ -56,9 +65,11 @@ struct memory_process {
 	bool ended;
 	enum managed_state managed; /* at its last sample */
 	bool sampled;               /* since the last pass */
-	bool missed;          /* a sampled address could not be kept for the end of this pass */
-	struct map known;     /* address -> 1: it has been looked up, and stays as it is */
-	struct map this_pass; /* address of code that may be freed -> 1: it is in `samples` */
+	bool missed;      /* a sampled address could not be kept for the end of this pass */
+	struct map known; /* address -> 1: it has been looked up, and stays as it is */
+	VEC(struct lasting_body) bodies;
+	struct map body_units; /* address / UNIT_BYTES -> index + 1 of each body there */
+	struct map this_pass;  /* address of code that may be freed -> 1: it is in `samples` */
 	VEC(struct passing_sample) samples;
 	struct passing_code passing;
 	struct free_watch watch;
@@ -82,6 +93,8 @@ static void close_process(struct memory_process *process)
 {
 	runtime_memory_close(process->memory);
 	map_done(&process->known);
+	vec_done(&process->bodies);
+	map_done(&process->body_units);
 	map_done(&process->this_pass);
 	vec_done(&process->samples);
 	passing_code_done(&process->passing);
@@ -213,6 +226,38 @@ static struct code code_of(const struct clr_found *found)
 		.tier = found->tier };
 }
 
+static struct lasting_body *lasting_body_at(const struct memory_process *process, uint64_t address)
+{
+	for (struct map_walk w = map_find(&process->body_units, address / UNIT_BYTES); w.value;
+		map_next(&w)) {
+		struct lasting_body *body = &process->bodies.items[w.value - 1];
+		if (address >= body->begin && address < body->end)
+			return body;
+	}
+	return NULL;
+}
+
+/* So that no other address of the method is read. Without memory, or room, they are. */
+static void keep_body(struct memory_process *process, uint64_t time_ns,
+	const struct clr_found *found)
+{
+	struct lasting_body *known = lasting_body_at(process, found->begin);
+	const struct lasting_body body = { found->begin, found->end, time_ns };
+	uint64_t first = found->begin / UNIT_BYTES;
+	uint64_t last = (found->end - 1) / UNIT_BYTES;
+
+	if (known && known->end == found->end) {
+		known->named_ns = time_ns;
+		return;
+	}
+	if (last - first >= BODY_UNITS_MAX || process->body_units.count >= ADDRESSES_MAX ||
+		!vec_add(&process->bodies, body))
+		return;
+	for (uint64_t unit = first; unit <= last; unit++)
+		if (!map_add(&process->body_units, unit, process->bodies.count))
+			return;
+}
+
 /* A method of code that is never freed. */
 static void emit_lasting(struct memory_names *names, struct memory_process *process,
 	uint64_t time_ns, const struct clr_found *found)
@@ -221,6 +266,7 @@ static void emit_lasting(struct memory_names *names, struct memory_process *proc
 
 	code.stood_ns = clock_monotonic_ns();
 	emit(names, process, time_ns, &code, found->module_path);
+	keep_body(process, time_ns, found);
 	names->method_count++;
 }
 
@@ -273,9 +319,12 @@ static void look_up(struct memory_names *names, struct memory_process *process, 
 	uint64_t address)
 {
 	struct clr_names *memory = process->memory->names;
+	const struct lasting_body *body = lasting_body_at(process, address);
 	struct clr_found found;
 
-	if (map_get(&process->known, address) || map_get(&process->this_pass, address))
+	/* A sample of another CPU's ring may be older than the name: then it is put before it, too. */
+	if (body ? body->named_ns <= time_ns
+		 : map_get(&process->known, address) || map_get(&process->this_pass, address))
 		return;
 	if (passing_code_has(&process->passing, address)) {
 		keep_for_pass(process, time_ns, address);
@@ -461,6 +510,8 @@ size_t memory_names_size_bytes(const struct memory_names *names)
 
 	for (uint32_t i = 0; i < names->list.count; i++)
 		size += map_size_bytes(&names->list.items[i]->known) +
+			map_size_bytes(&names->list.items[i]->body_units) +
+			names->list.items[i]->bodies.capacity * sizeof(struct lasting_body) +
 			map_size_bytes(&names->list.items[i]->this_pass) +
 			names->list.items[i]->samples.capacity * sizeof(struct passing_sample) +
 			passing_code_size_bytes(&names->list.items[i]->passing);

@@ -11,7 +11,7 @@
  * there memory_names_take() passes it to the symbolizer. While the runtime may still answer, the
  * methods wait there (symbolize/seen_code.h), and are used only if it does not.
  *
- * A name is remembered by address only for code that is never freed. Other code is read at the end of
+ * A method that is never freed is read once, at its first sampled address. Other code is read at the end of
  * each pass with a sample of it, and has a name only in intervals that the reads prove (passing_code.h).
  */
 #ifndef SPOOR_RECORDING_MEMORY_NAMES_H
