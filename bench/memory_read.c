@@ -1,10 +1,11 @@
 /*
  * The cost of a method's name from the memory of a .NET process (code/clr_names.h).
  *
- *   memory_read PID < addresses      one a line, in hexadecimal; each of another method
+ *   memory_read PID < methods      one a line: a time, and an address in hexadecimal, each of another method
  *
- * Prints "NAME VALUE" lines: the methods that have a name, the CPU time of opening the process and of its first name
- * (with the assembly's metadata), and of each other name, read in a separate pass ("cold") and all in one pass.
+ * Prints "NAME VALUE" lines: the methods that have a name, the CPU time of opening the process, and that of a name: with
+ * the assembly's metadata ("first"), with those of the same time in one pass ("as_found"), each in a pass of its own
+ * ("cold"), and all in one pass.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "machine/proc.h"
 
 #define ADDRESSES_MAX 65536u
+#define TIME_SIZE     32u
 
 static double cpu_us(void)
 {
@@ -30,6 +32,7 @@ static double cpu_us(void)
 int main(int argc, char **argv)
 {
 	static uint64_t addresses[ADDRESSES_MAX];
+	static char times[ADDRESSES_MAX][TIME_SIZE];
 	static struct clr_pages pages;
 	struct clr_images images = { .size_bytes = 0 };
 	struct runtime_memory *memory;
@@ -39,7 +42,8 @@ int main(int argc, char **argv)
 	uint32_t count = 0;
 	uint32_t named = 0;
 
-	while (argc == 2 && count < ADDRESSES_MAX && scanf("%lx", &addresses[count]) == 1)
+	while (argc == 2 && count < ADDRESSES_MAX &&
+		scanf("%31s %lx", times[count], &addresses[count]) == 2)
 		count++;
 	if (!count || proc_open(&proc, &diag) < 0)
 		return 2;
@@ -52,6 +56,13 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < count; i++)
 		named += clr_names_find(memory->names, addresses[i], &found);
 	printf("methods %u\nnamed %u\nfirst_us %.2f\n", count, named, (cpu_us() - begin) / count);
+	begin = cpu_us();
+	for (uint32_t i = 0; i < count; i++) {
+		if (!i || strcmp(times[i], times[i - 1]) != 0)
+			clr_pages_pass(&pages);
+		(void)clr_names_find(memory->names, addresses[i], &found);
+	}
+	printf("as_found_us %.2f\n", (cpu_us() - begin) / count);
 	begin = cpu_us();
 	for (uint32_t i = 0; i < count; i++) {
 		clr_pages_pass(&pages);
