@@ -50,15 +50,9 @@ static void add_names(const struct live_counts *counts, struct bytes *out)
 	bytes_text(out, "\n");
 }
 
-void record_summary(struct bytes *out, const struct live_counts *counts,
-	const struct record_outputs *outputs, bool reported)
+/* What the recording has: "1.2 MB, 3,000 samples and 20 .NET events in 10 s". */
+static void add_amounts(const struct live_counts *counts, struct bytes *out)
 {
-	if (strcmp(outputs->path, "-") == 0)
-		bytes_text(out, "standard output");
-	else if (outputs->temporary)
-		bytes_text(out, "recorded");
-	else
-		text_add_safe_z(out, outputs->path);
 	bytes_printf(out, "  %s, %s", TEXT_SIZE(counts->bytes),
 		TEXT_THINGS(counts->samples, "sample", "samples"));
 	if (counts->blocks)
@@ -83,6 +77,11 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			TEXT_COUNT(counts->events_counted));
 	bytes_printf(out, " in %s",
 		TEXT_DURATION((double)(counts->end_ns - counts->begin_ns) / 1e9));
+}
+
+/* The end of that line: what was lost. */
+static void add_losses(const struct live_counts *counts, struct bytes *out)
+{
 	if (counts->events_lost)
 		bytes_printf(out, ", %s (%.1f %%)",
 			TEXT_THINGS(counts->events_lost, ".NET event lost", ".NET events lost"),
@@ -118,6 +117,11 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 	} else {
 		bytes_text(out, ", nothing lost\n");
 	}
+}
+
+/* Of tracers whose names the user gave: what could not be opened or read. */
+static void add_unopened(const struct live_counts *counts, struct bytes *out)
+{
 	if (counts->usdt && !counts->usdt_sites && !counts->usdt_refused)
 		bytes_text(out,
 			"no USDT probe that --usdt names was in the recorded processes ('readelf -n FILE' lists those of a file)\n");
@@ -137,12 +141,22 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			"unreadable %s (the field 'unreadable' of the events names them)\n",
 			TEXT_THINGS(counts->usdt_unreadable, "argument of USDT probes",
 				"arguments of USDT probes"));
+}
+
+/* What is wrong with the events of LTTng. */
+static void add_lttng(const struct live_counts *counts, struct bytes *out)
+{
 	if (counts->lttng_incomplete)
 		bytes_text(out, "incomplete events of LTTng (spoor report -v shows the reason)\n");
 	if (counts->lttng_left)
 		bytes_printf(out,
 			"LTTng's session daemon does not answer, and a session may be left; once it answers: lttng destroy %s\n",
 			counts->lttng_left);
+}
+
+/* The .NET processes without events or names, and those whose names were read. */
+static void add_dotnet(const struct live_counts *counts, struct bytes *out)
+{
 	if (counts->dotnet_withheld) {
 		bytes_printf(out, LIVE_WITHHELD,
 			TEXT_THINGS(counts->dotnet_withheld, ".NET process", ".NET processes"),
@@ -161,6 +175,22 @@ void record_summary(struct bytes *out, const struct live_counts *counts,
 			counts->dotnet_not_asked
 				? ""
 				: ", as no runtime sent them (spoor report -v shows the reason)");
+}
+
+void record_summary(struct bytes *out, const struct live_counts *counts,
+	const struct record_outputs *outputs, bool reported)
+{
+	if (strcmp(outputs->path, "-") == 0)
+		bytes_text(out, "standard output");
+	else if (outputs->temporary)
+		bytes_text(out, "recorded");
+	else
+		text_add_safe_z(out, outputs->path);
+	add_amounts(counts, out);
+	add_losses(counts, out);
+	add_unopened(counts, out);
+	add_lttng(counts, out);
+	add_dotnet(counts, out);
 	add_names(counts, out);
 	if (counts->unwound) {
 		bytes_text(out, "stacks     ");
