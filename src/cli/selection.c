@@ -372,6 +372,66 @@ static int add_lines(struct selection *s)
 	return error;
 }
 
+/* Is the profile that of blocked time, and of that the wall-clock form? */
+static bool is_blocked(const struct selection_values *values)
+{
+	return values->weighs_answer && values->weighed == ANSWER_OFF_CPU;
+}
+
+static bool is_wall(const struct selection_values *values)
+{
+	return is_blocked(values) && values->answers->blocked_form == BLOCKED_WALL;
+}
+
+/* Names and sorts what was read. -ENOMEM. */
+static int analyse(const struct selection_values *values, enum method_name_form form,
+	struct selection *s)
+{
+	int error =
+		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
+	if (!error && values->weighs_answer)
+		error = answers_fill_profile(s->answers, values->weighed, &s->profile);
+	if (!error) /* before any function is looked up: it may make the names anew */
+		error = name_from_cache(s);
+	if (!error && s->answers)
+		error = answers_find(s->answers, &s->names);
+	if (!error)
+		error = profile_name(&s->profile, &s->names);
+	if (!error && is_blocked(values))
+		error = blocked_profile_mark(&s->profile, &s->names);
+	if (!error)
+		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
+	if (!error && values->lines)
+		error = add_lines(s);
+	if (!error && s->answers)
+		error = answers_finish(s->answers, &s->profile, &s->names, s->report.duration_ns);
+	return error;
+}
+
+/* Explains a selection that is empty, and describes it for the report. */
+static void describe(const struct selection_values *values, struct selection *s)
+{
+	bool said = explain_pids(s);
+	said |= explain_process_names(s);
+	said |= explain_modules(s);
+	said |= explain_time(s);
+	said |= explain_events(s);
+	s->unmatched = said;
+	if (values->weighs_answer)
+		s->report.weighing = values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS
+				     : is_wall(values)               ? REPORT_WALL
+								     : REPORT_WAITING;
+	if (s->choice.patterns.count)
+		s->report.weighing = REPORT_EVENTS;
+	if (!said && !values->without_samples && selection_is_empty(s))
+		words_say("no sample is left by this selection");
+	make_arguments(values, &s->arguments);
+	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;
+	s->report.one_process = values->pids.list.count > 0;
+	s->report.file = s->path;
+	s->report.selection = s->words.len ? bytes_z(&s->words) : NULL;
+}
+
 int selection_open(const struct selection_values *values, enum method_name_form form,
 	const struct arguments *arguments, const struct verb *verb, struct selection *s)
 {
@@ -391,11 +451,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	s->trace.code.wanted = values->code;
 	s->profile.trace = &s->trace;
 	s->answers = values->answers;
-	bool is_blocked = values->weighs_answer && values->weighed == ANSWER_OFF_CPU;
-	bool is_wall = is_blocked && values->answers->blocked_form == BLOCKED_WALL;
-
 	s->profile.ignores_samples =
-		(values->weighs_answer && !is_wall) || values->events.list.count;
+		(values->weighs_answer && !is_wall(values)) || values->events.list.count;
 	s->looks = values->looks;
 	if (s->looks) {
 		s->looks->trace = &s->trace;
@@ -418,48 +475,14 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	if (code != EXIT_DONE)
 		return code;
 
-	int error =
-		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
-	if (!error && values->weighs_answer)
-		error = answers_fill_profile(s->answers, values->weighed, &s->profile);
-	if (!error) /* before any function is looked up: it may make the names anew */
-		error = name_from_cache(s);
-	if (!error && s->answers)
-		error = answers_find(s->answers, &s->names);
-	if (!error)
-		error = profile_name(&s->profile, &s->names);
-	if (!error && is_blocked)
-		error = blocked_profile_mark(&s->profile, &s->names);
-	if (!error)
-		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
-	if (!error && values->lines)
-		error = add_lines(s);
-	if (!error && s->answers)
-		error = answers_finish(s->answers, &s->profile, &s->names, s->report.duration_ns);
+	int error = analyse(values, form, s);
+
 	if (error < 0) {
 		diag = (struct diag){ 0 };
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
 		return words_fail(&diag);
 	}
-	bool said = explain_pids(s);
-	said |= explain_process_names(s);
-	said |= explain_modules(s);
-	said |= explain_time(s);
-	said |= explain_events(s);
-	s->unmatched = said;
-	if (values->weighs_answer)
-		s->report.weighing = values->weighed == ANSWER_ALLOC ? REPORT_ALLOCATIONS
-				     : is_wall                       ? REPORT_WALL
-								     : REPORT_WAITING;
-	if (s->choice.patterns.count)
-		s->report.weighing = REPORT_EVENTS;
-	if (!said && !values->without_samples && selection_is_empty(s))
-		words_say("no sample is left by this selection");
-	make_arguments(values, &s->arguments);
-	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;
-	s->report.one_process = values->pids.list.count > 0;
-	s->report.file = s->path;
-	s->report.selection = s->words.len ? bytes_z(&s->words) : NULL;
+	describe(values, s);
 	return EXIT_DONE;
 }
 

@@ -323,14 +323,10 @@ static void json_retained(struct json *j, const struct heap_report *report, uint
 		json_u64(j, "retained_bytes", bytes);
 }
 
-void heap_json(const struct heap_report *report, const struct heap_report *before,
-	uint32_t row_count, struct bytes *out)
+static void json_summary(struct json *j, const struct heap_report *report)
 {
 	const struct heap_graph *graph = report->graph;
-	struct json json = { .out = out };
-	struct json *j = &json;
 
-	json_object(j, NULL);
 	json_z(j, "process", report->process ? report->process : "");
 	if (report->runtime && *report->runtime)
 		json_z(j, "runtime_version", report->runtime);
@@ -353,6 +349,12 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_null(j, "pause_ns");
 		json_null(j, "took_ns");
 	}
+}
+
+static void json_roots(struct json *j, const struct heap_report *report)
+{
+	const struct heap_graph *graph = report->graph;
+
 	json_array(j, "roots");
 	for (uint32_t i = 0; i < report->roots.count; i++) {
 		json_object(j, NULL);
@@ -362,6 +364,12 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_end(j);
 	}
 	json_end(j);
+}
+
+static void json_types(struct json *j, const struct heap_report *report, uint32_t row_count)
+{
+	const struct heap_graph *graph = report->graph;
+
 	json_array(j, "types");
 	for (uint32_t i = 0; i < report->types.count && (!row_count || i < row_count); i++) {
 		const struct heap_type_row *row = &report->types.items[i];
@@ -375,6 +383,12 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_end(j);
 	}
 	json_end(j);
+}
+
+static void json_paths(struct json *j, const struct heap_report *report, uint32_t row_count)
+{
+	const struct heap_graph *graph = report->graph;
+
 	json_array(j, "paths");
 	for (uint32_t i = 0; i < report->paths.count && (!row_count || i < row_count); i++) {
 		const struct heap_path_row *row = &report->paths.items[i];
@@ -389,29 +403,49 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_end(j);
 	}
 	json_end(j);
-	if (before) {
-		json_object(j, "before");
-		json_z(j, "process", before->process ? before->process : "");
-		json_z(j, "file", before->file ? before->file : "");
-		json_u64(j, "utc_ns", before->utc_ns);
-		json_bool(j, "whole", !before->missing || !*before->missing);
-		json_z(j, "missing", before->missing ? before->missing : "");
-		json_u64(j, "objects", before->graph->object_count);
-		json_u64(j, "size_bytes", before->graph->size_bytes);
-		json_u64(j, "nameless_bytes", before->graph->nameless_bytes);
-		json_end(j);
-		json_array(j, "diff");
-		for (uint32_t i = 0; i < report->diff.count && (!row_count || i < row_count); i++) {
-			const struct heap_diff_row *row = &report->diff.items[i];
-			json_object(j, NULL);
-			json_type(j, "name", row->after ? graph : before->graph,
-				row->after ? row->after : row->before);
-			json_i64(j, "count", row->count);
-			json_i64(j, "size_bytes", row->size_bytes);
-			json_end(j);
-		}
+}
+
+/* The heap that this one is compared with, and the difference by type. */
+static void json_before(struct json *j, const struct heap_report *report,
+	const struct heap_report *before, uint32_t row_count)
+{
+	const struct heap_graph *graph = report->graph;
+
+	json_object(j, "before");
+	json_z(j, "process", before->process ? before->process : "");
+	json_z(j, "file", before->file ? before->file : "");
+	json_u64(j, "utc_ns", before->utc_ns);
+	json_bool(j, "whole", !before->missing || !*before->missing);
+	json_z(j, "missing", before->missing ? before->missing : "");
+	json_u64(j, "objects", before->graph->object_count);
+	json_u64(j, "size_bytes", before->graph->size_bytes);
+	json_u64(j, "nameless_bytes", before->graph->nameless_bytes);
+	json_end(j);
+	json_array(j, "diff");
+	for (uint32_t i = 0; i < report->diff.count && (!row_count || i < row_count); i++) {
+		const struct heap_diff_row *row = &report->diff.items[i];
+		json_object(j, NULL);
+		json_type(j, "name", row->after ? graph : before->graph,
+			row->after ? row->after : row->before);
+		json_i64(j, "count", row->count);
+		json_i64(j, "size_bytes", row->size_bytes);
 		json_end(j);
 	}
 	json_end(j);
+}
+
+void heap_json(const struct heap_report *report, const struct heap_report *before,
+	uint32_t row_count, struct bytes *out)
+{
+	struct json json = { .out = out };
+
+	json_object(&json, NULL);
+	json_summary(&json, report);
+	json_roots(&json, report);
+	json_types(&json, report, row_count);
+	json_paths(&json, report, row_count);
+	if (before)
+		json_before(&json, report, before, row_count);
+	json_end(&json);
 	bytes_u8(out, '\n');
 }

@@ -143,6 +143,18 @@ static void note_code_change(const struct live *live, const struct pending *item
 		live->table.rows.items[process].code_ns = item->time_ns;
 }
 
+static void add_mapping(struct live *live, const struct pending *item)
+{
+	const struct pending_mapping *mapping = item->side;
+	uint32_t process = process_table_owner(&live->table, item->pid);
+
+	if (process && live->table.rows.items[process].read_ns < item->time_ns)
+		process_table_add_mapping(&live->table, process, item->side, item->time_ns);
+	if (process)
+		process_table_note_image(&live->table, process,
+			strtab_get(&live->trace.strings, mapping->path), item->time_ns);
+}
+
 static void release_until(struct live *live, uint64_t until_ns)
 {
 	struct pending *item;
@@ -156,18 +168,9 @@ static void release_until(struct live *live, uint64_t until_ns)
 		case PENDING_SAMPLE:
 			samples_write(&live->samples, item, late_ns);
 			break;
-		case PENDING_MAPPING: {
-			uint32_t process = process_table_owner(&live->table, item->pid);
-			if (process && live->table.rows.items[process].read_ns < item->time_ns)
-				process_table_add_mapping(&live->table, process, item->side,
-					item->time_ns);
-			if (process)
-				process_table_note_image(&live->table, process,
-					strtab_get(&live->trace.strings,
-						((struct pending_mapping *)item->side)->path),
-					item->time_ns);
+		case PENDING_MAPPING:
+			add_mapping(live, item);
 			break;
-		}
 		case PENDING_COMM:
 			process_table_comm(&live->table, item);
 			if (live->switches.table && item->flag)
