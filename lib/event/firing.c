@@ -247,6 +247,122 @@ static uint64_t sessions_read(const struct firing *firing)
 	return wanted;
 }
 
+/* The stack of an event, walked when the first session wants it. */
+struct fired_stack {
+	uint64_t walked[RECORD_FRAMES_MAX];
+	const uint64_t *frames; /* NULL: not walked yet */
+	size_t count;
+};
+
+/* What the record of an event has beside its payload. */
+struct record_plan {
+	bool has_activity;
+	bool has_stack;
+	size_t frame_count; /* the frames that fit */
+	size_t size;        /* of the whole record */
+};
+
+static inline struct record_plan plan_record(const struct firing *firing, uint64_t wanted,
+	struct fired_stack *stack)
+{
+	struct record_plan plan = { .has_activity = activity.set,
+		.has_stack = (wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0 };
+
+	plan.size = RECORD_HEADER + (plan.has_activity ? 32u : 0u) + firing->payload_size;
+	if (!plan.has_stack)
+		return plan;
+	if (!stack->frames) {
+		stack->frames = stack->walked;
+		stack->count = stack_walk(&firing->state->stack, firing->frame, stack->walked,
+			RECORD_FRAMES_MAX);
+	}
+	if (plan.size + 8 > RECORD_BYTES_MAX) {
+		plan.has_stack = false;
+		return plan;
+	}
+	plan.frame_count = stack->count;
+	if (plan.size + 8 + 8 * plan.frame_count > RECORD_BYTES_MAX)
+		plan.frame_count = (RECORD_BYTES_MAX - plan.size - 8) / 8;
+	plan.size += 8 + 8 * plan.frame_count;
+	return plan;
+}
+
+/* Writes a record for which room was found, up to the payload, which the caller writes. */
+static inline struct spoor_slot begin_record(const struct firing *firing,
+	const struct record_plan *plan, const uint64_t *frames, uint64_t wanted)
+{
+	struct thread_ring *ring = firing->ring;
+	uint8_t *at = header_write(ring, record_stamp(), ring->front->front.published, plan->size,
+		(plan->has_activity ? RECORD_ACTIVITY : 0u) | (plan->has_stack ? RECORD_STACK : 0u),
+		__atomic_load_n(&firing->event->index, __ATOMIC_RELAXED), wanted);
+
+	if (plan->has_activity) {
+		memcpy(at, activity.current, 16);
+		memcpy(at + 16, activity.related, 16);
+		at += 32;
+	}
+	if (plan->has_stack) {
+		uint64_t n = plan->frame_count;
+		memcpy(at, &n, 8);
+		memcpy(at + 8, frames, 8 * plan->frame_count);
+		at += 8 + 8 * plan->frame_count;
+	}
+	return (struct spoor_slot){ at, &ring->front->front };
+}
+
+/*
+ * Waits for the sinks of the sessions `stalled`, which block. *deadline 0: not set yet. True: the
+ * event is to be tried again. False: the time is over, and the sessions are given up.
+ */
+static bool wait_for_sinks(struct firing *firing, uint64_t wanted, uint64_t stalled,
+	uint64_t *deadline)
+{
+	uint64_t end_ns = stall_end_ns(stalled);
+
+	if (!*deadline)
+		*deadline = platform_now_ns() + longest_block_ns(stalled);
+	bool again = wait_outside(firing, wanted, end_ns > *deadline ? end_ns : *deadline);
+
+	if (again || stall_end_ns(stalled) > platform_now_ns())
+		return true;
+	__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
+	return false;
+}
+
+/*
+ * The ring is full: waits for room if a session blocks, else moves to another ring. True: the event
+ * is to be tried again. False: it is lost, to the sessions *wanted, which are read again.
+ */
+static bool make_room(struct firing *firing, bool may_wait, uint64_t *wanted, uint64_t *deadline)
+{
+	uint64_t blocking = *wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
+
+	if (!blocking || !may_wait)
+		return firing->ring != &firing->state->nested && move(firing);
+	if (!*deadline)
+		*deadline = platform_now_ns() + longest_block_ns(blocking);
+	loop_wake();
+	if (wait_outside(firing, *wanted, *deadline))
+		return true;
+	*wanted = sessions_read(firing);
+	return false;
+}
+
+/*
+ * Losses are recorded before the event of this record: in this step if there is room, else before
+ * the next event.
+ */
+static void write_losses(const struct firing *firing, size_t size, uint64_t wanted)
+{
+	struct thread_ring *ring = firing->ring;
+
+	if (has_room(firing->state, ring, units_of(size) * RECORD_UNIT + loss_record_size(ring)))
+		loss_write(firing->state, ring, wanted);
+	(void)has_room(firing->state, ring, size);
+	if (ring->loss_sessions)
+		ring->limit = 0;
+}
+
 /*
  * The slow path. The thread is inside a record (`turn` odd) when this is called, and stays inside
  * if a slot is returned; otherwise it is outside. It may leave and enter the record while it waits,
@@ -254,15 +370,12 @@ static uint64_t sessions_read(const struct firing *firing)
  */
 static struct spoor_slot fire_sessions(struct firing *firing)
 {
-	struct thread_state *state = firing->state;
-	struct thread_ring *ring = firing->ring;
-	uint64_t walked[RECORD_FRAMES_MAX];
-	const uint64_t *frames = firing->frames;
-	size_t frame_count = firing->frame_count;
-	bool stack_done = frames != NULL;
-	bool nested = ring == &state->nested;
+	struct fired_stack stack; /* its frames are written by plan_record() */
 	uint64_t deadline = 0;
+	bool may_wait = firing->ring != &firing->state->nested && !loop_is_self();
 
+	stack.frames = firing->frames;
+	stack.count = firing->frame_count;
 	if (__atomic_load_n(&pipe_hot.asleep, __ATOMIC_RELAXED) &&
 		__atomic_exchange_n(&pipe_hot.asleep, 0, __ATOMIC_ACQ_REL))
 		loop_wake();
@@ -274,103 +387,37 @@ static struct spoor_slot fire_sessions(struct firing *firing)
 		if (!wanted)
 			break;
 		if (firing->payload_size > SPOOR_PAYLOAD_MAX) {
-			record_lose_noted(state, ring, wanted);
+			record_lose_noted(firing->state, firing->ring, wanted);
 			break;
 		}
 
 		/* Sessions with SPOOR_BLOCK whose sink is full. */
 		uint64_t stalled = wanted & __atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED);
 		uint64_t given_up = stalled & __atomic_load_n(&pipe_hot.given_up, __ATOMIC_RELAXED);
-		bool may_wait = !nested && !loop_is_self();
 		if (stalled & ~given_up && may_wait) {
-			uint64_t end_ns = stall_end_ns(stalled);
-			if (!deadline)
-				deadline = platform_now_ns() + longest_block_ns(stalled);
-			bool again =
-				wait_outside(firing, wanted, end_ns > deadline ? end_ns : deadline);
-			state = firing->state;
-			ring = firing->ring;
-			if (again || stall_end_ns(stalled) > platform_now_ns())
+			if (wait_for_sinks(firing, wanted, stalled, &deadline))
 				continue;
-			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
 			wanted = sessions_read(firing);
 			stalled &= wanted;
 		}
 
-		bool activity_set = activity.set;
-		bool with_stack =
-			(wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
-		if (with_stack && !stack_done) {
-			frames = walked;
-			frame_count =
-				stack_walk(&state->stack, firing->frame, walked, RECORD_FRAMES_MAX);
-			stack_done = true;
-		}
-		size_t size = RECORD_HEADER + (activity_set ? 32u : 0u) + firing->payload_size;
-		size_t count = with_stack ? frame_count : 0;
-		if (with_stack && size + 8 + 8 * count > RECORD_BYTES_MAX)
-			count = size + 8 > RECORD_BYTES_MAX ? 0 : (RECORD_BYTES_MAX - size - 8) / 8;
-		if (with_stack && size + 8 > RECORD_BYTES_MAX)
-			with_stack = false;
-		if (with_stack)
-			size += 8 + 8 * count;
-
-		size_t needed = units_of(size) * RECORD_UNIT + loss_record_size(ring);
-		if (!has_room(state, ring, needed)) {
-			uint64_t blocking =
-				wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
-			if (blocking && may_wait) {
-				if (!deadline)
-					deadline = platform_now_ns() + longest_block_ns(blocking);
-				loop_wake();
-				bool again = wait_outside(firing, wanted, deadline);
-				state = firing->state;
-				ring = firing->ring;
-				if (again)
-					continue;
-				wanted = sessions_read(firing);
-			} else if (!nested && move(firing)) {
-				state = firing->state;
-				ring = firing->ring;
+		struct record_plan plan = plan_record(firing, wanted, &stack);
+		size_t needed = units_of(plan.size) * RECORD_UNIT + loss_record_size(firing->ring);
+		if (!has_room(firing->state, firing->ring, needed)) {
+			if (make_room(firing, may_wait, &wanted, &deadline))
 				continue;
-			}
-			record_lose_noted(state, ring, wanted);
+			record_lose_noted(firing->state, firing->ring, wanted);
 			break;
 		}
-		record_lose_noted(state, ring, stalled);
+		record_lose_noted(firing->state, firing->ring, stalled);
 		wanted &= ~stalled;
 		if (!wanted)
 			break;
-		if (ring->loss_sessions) {
-			/*
-			 * Losses are recorded before this event: in this step if there is room,
-			 * else before the next event.
-			 */
-			if (has_room(state, ring,
-				    units_of(size) * RECORD_UNIT + loss_record_size(ring)))
-				loss_write(state, ring, wanted);
-			(void)has_room(state, ring, size);
-			if (ring->loss_sessions)
-				ring->limit = 0;
-		}
-
-		uint8_t *at = header_write(ring, record_stamp(), ring->front->front.published, size,
-			(activity_set ? RECORD_ACTIVITY : 0u) | (with_stack ? RECORD_STACK : 0u),
-			__atomic_load_n(&firing->event->index, __ATOMIC_RELAXED), wanted);
-		if (activity_set) {
-			memcpy(at, activity.current, 16);
-			memcpy(at + 16, activity.related, 16);
-			at += 32;
-		}
-		if (with_stack) {
-			uint64_t n = count;
-			memcpy(at, &n, 8);
-			memcpy(at + 8, frames, 8 * count);
-			at += 8 + 8 * count;
-		}
-		return (struct spoor_slot){ at, &ring->front->front };
+		if (firing->ring->loss_sessions)
+			write_losses(firing, plan.size, wanted);
+		return begin_record(firing, &plan, stack.frames, wanted);
 	}
-	record_leave(ring->front);
+	record_leave(firing->ring->front);
 	return no_slot;
 }
 
