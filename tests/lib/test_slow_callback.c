@@ -9,9 +9,9 @@
 SPOOR_PROVIDER(slow, "Slow")
 SPOOR_EVENT(slow, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))
 
-#define EVENTS   200u
-#define BLOCK_MS 300u
-#define TAKE_US  32000u /* the buffer holds some 23 events: 2.4 times BLOCK_MS */
+#define EVENTS   100u
+#define BLOCK_MS 1000u
+#define TAKE_US  104000u /* the buffer holds some 23 events: 2.4 times BLOCK_MS */
 
 static void take_slowly(const struct spoor_event_view *event, void *context)
 {
