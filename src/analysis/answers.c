@@ -143,6 +143,12 @@ static unsigned wanted_by(struct answers *answers, uint32_t schema_index)
 	return *known >> 1;
 }
 
+bool answers_ignore(const struct answers *answers, uint32_t schema_index)
+{
+	return schema_index < answers->by_schema.count &&
+	       answers->by_schema.items[schema_index] == IS_ASKED;
+}
+
 static uint64_t since(uint64_t begin_ns, uint64_t time_ns)
 {
 	return time_ns > begin_ns ? time_ns - begin_ns : 0;

@@ -102,6 +102,13 @@ struct answers {
 
 /* 0, or -ENOMEM. */
 int answers_event(struct answers *answers, const struct event *event);
+
+/*
+ * Whether no wanted analysis takes events of this schema, of which at least one was passed to
+ * answers_event(): the others need not be.
+ */
+bool answers_ignore(const struct answers *answers, uint32_t schema_index);
+
 int answers_find(struct answers *answers, struct symbolmap *names);
 
 /*

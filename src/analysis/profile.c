@@ -305,6 +305,18 @@ int profile_event(void *context, const struct event *event)
 		       : 0;
 }
 
+bool profile_only_counts(const struct profile *profile, uint32_t schema_index)
+{
+	const struct trace *trace = profile->trace;
+
+	if (schema_index >= trace->schemas.count || schema_index >= profile->by_schema.count)
+		return false;
+	const struct schema *schema = &trace->schemas.items[schema_index];
+	return schema->kind != EVENT_SAMPLE && schema->provider_kind != PROVIDER_SPOOR &&
+	       schema->provider_kind != PROVIDER_SAMPLE &&
+	       schema_index != trace->known_schemas[SPOOR_THREAD_CLOCK];
+}
+
 /* What still waits when the file has been read. */
 static int take_rest(struct profile *profile)
 {

@@ -149,12 +149,34 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 	return EXIT_DONE;
 }
 
+/* After the first event of a schema: most files have many events of kinds that no analysis takes. */
+static int note_schema(struct selection *s, uint32_t schema_index)
+{
+	bool counted = !s->choice.patterns.count && !s->looks &&
+		       profile_only_counts(&s->profile, schema_index) &&
+		       (!s->answers || answers_ignore(s->answers, schema_index));
+
+	while (s->passing.count <= schema_index)
+		if (!vec_push(&s->passing))
+			return -ENOMEM;
+	s->passing.items[schema_index] = counted ? PASSING_COUNTED : PASSING_EACH;
+	return 0;
+}
+
 /* A damaged file is reported up to the damage; a file without any readable event is a failure. */
 static int on_event(void *context, const struct event *event)
 {
 	struct selection *s = context;
 	struct event unwritten;
 	struct event_counted counted = { .count = 1 };
+	enum selection_passing passing = event->schema_index < s->passing.count
+						 ? s->passing.items[event->schema_index]
+						 : PASSING_UNKNOWN;
+
+	if (passing == PASSING_COUNTED && event->kind != EVENT_SAMPLE) {
+		profile_count_event(&s->profile, event->schema_index);
+		return 0;
+	}
 	int error = profile_event(&s->profile, event);
 
 	if (!error && s->choice.patterns.count) {
@@ -166,7 +188,9 @@ static int on_event(void *context, const struct event *event)
 	}
 	if (!error && s->looks)
 		error = look_events_event(s->looks, event);
-	return error || !s->answers ? error : answers_event(s->answers, event);
+	if (!error && s->answers)
+		error = answers_event(s->answers, event);
+	return error || passing ? error : note_schema(s, event->schema_index);
 }
 
 static int read_file(struct selection *s, struct diag *diag)
@@ -533,6 +557,7 @@ void selection_close(struct selection *s)
 	symbolmap_done(&s->names);
 	profile_done(&s->profile);
 	event_choice_done(&s->choice);
+	vec_done(&s->passing);
 	trace_done(&s->trace);
 	bytes_done(&s->words);
 	bytes_done(&s->arguments);

@@ -83,12 +83,20 @@ struct selection_values {
 			OPTION_TEXTS, INTO(type, field.events)                               \
 	}
 
+/* What is done with the events of a schema. */
+enum selection_passing {
+	PASSING_UNKNOWN, /* none has come yet */
+	PASSING_EACH,
+	PASSING_COUNTED, /* nothing takes them one by one */
+};
+
 struct selection {
 	struct trace trace;
 	struct profile profile;
 	struct answers *answers;    /* the caller's */
 	struct look_events *looks;  /* the caller's */
 	struct event_choice choice; /* of the events that are counted */
+	VEC(uint8_t) passing;       /* by schema: enum selection_passing */
 	struct symbolmap names;
 	struct report report; /* described; not yet counted */
 	/* a process, module or time of the filter is not in the recording; stderr has it */

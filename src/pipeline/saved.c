@@ -30,6 +30,13 @@ static bool is_absorbed(const struct saved_reading *reading, const struct event 
 		       event->kind != EVENT_SWITCH);
 }
 
+static void note_loss(struct saved_reading *reading, uint64_t time_ns)
+{
+	if (!reading->lost_first_ns)
+		reading->lost_first_ns = time_ns;
+	reading->lost_last_ns = time_ns;
+}
+
 /* The loop over a source, which it closes. */
 static int read_all(const char *name, struct saved_reading *reading, struct diag *diag)
 {
@@ -37,6 +44,8 @@ static int read_all(const char *name, struct saved_reading *reading, struct diag
 	int r;
 
 	while ((r = reading->ops->next(reading->source, &event, diag)) > 0) {
+		if (event.lost_before)
+			note_loss(reading, event.time_ns);
 		/* A payload that cannot be decoded is ignored: the rest of the file is valid. */
 		if (reading->clock_only)
 			r = absorb_clock(reading->trace, &event);
@@ -146,39 +155,19 @@ int saved_read_path(const char *path, struct saved_reading *reading, struct diag
 	return r < 0 ? r : saved_read_input(&in, reading, diag);
 }
 
-/* The times of the first and the last event that carries a loss. */
-struct losses {
-	uint64_t first_ns;
-	uint64_t last_ns;
-	int (*on_event)(void *context, const struct event *event);
-	void *context;
-};
-
-static int note_losses(void *context, const struct event *event)
-{
-	struct losses *losses = context;
-
-	if (event->lost_before && !losses->first_ns)
-		losses->first_ns = event->time_ns;
-	if (event->lost_before)
-		losses->last_ns = event->time_ns;
-	return losses->on_event ? losses->on_event(losses->context, event) : 0;
-}
-
 int saved_read(const char *path, struct trace *trace,
 	int (*on_event)(void *context, const struct event *event), void *context, struct diag *diag)
 {
-	struct losses losses = { .on_event = on_event, .context = context };
 	struct saved_reading reading = {
 		.trace = trace,
-		.on_event = note_losses,
-		.context = &losses,
+		.on_event = on_event,
+		.context = context,
 	};
 	int r = saved_read_path(path, &reading, diag);
 
 	if (!reading.source)
 		return r;
-	int end = absorb_end(trace, reading.lost, losses.first_ns, losses.last_ns);
+	int end = absorb_end(trace, reading.lost, reading.lost_first_ns, reading.lost_last_ns);
 
 	if (r == 0 && end < 0)
 		return diag_set(diag, end, "cannot read '%s': %m", path);

@@ -30,7 +30,10 @@ struct saved_reading {
 	/* set by the reading, for on_event(): the format, and the file; NULL: it was not opened */
 	const struct source_ops *ops;
 	struct source *source;
-	uint64_t lost; /* result: events lost by the part that was read */
+	uint64_t lost; /* results: events lost by the part that was read, */
+	uint64_t
+		lost_first_ns; /* and the times of the first and the last event before which some were */
+	uint64_t lost_last_ns;
 };
 
 /*

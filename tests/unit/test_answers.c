@@ -34,6 +34,28 @@ static void test_triggers(void **state)
 	fixture_end(&f);
 }
 
+/* Events that no wanted analysis takes need not be passed, once the first of them was. */
+static void test_ignored(void **state)
+{
+	struct fixture f;
+	uint32_t taken;
+	uint32_t other;
+
+	(void)state;
+	fixture_begin(&f, ANSWER_GC);
+	taken = f.trace.schemas.count;
+	trigger(&f, 10, 1);
+	other = f.trace.schemas.count;
+	struct bytes none = { 0 };
+	fixture_pass(&f, 20, CLR_ID_ThreadPoolEnqueue, 0, &none);
+	assert_int_equal(f.trace.schemas.count, other + 1);
+	assert_false(answers_ignore(&f.answers, taken));
+	assert_true(answers_ignore(&f.answers, other));
+	assert_false(answers_ignore(&f.answers, other + 1));
+	fixture_finish(&f);
+	fixture_end(&f);
+}
+
 static void throw_at(struct fixture *f, uint64_t at_ms)
 {
 	struct bytes payload = { 0 };
@@ -132,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_triggers),
+		cmocka_unit_test(test_ignored),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_summary_of_allocations),
 	};

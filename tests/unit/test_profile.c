@@ -550,13 +550,29 @@ static void test_kinds_of_events(void **state)
 		schema->name = i == 2 ? 0 : name;
 		const struct event event = { .time_ns = BEGIN_NS + i,
 			.schema_index = f.trace.schemas.count - 1 };
-		for (uint32_t n = 0; n <= i; n++)
-			assert_int_equal(profile_event(&f.profile, &event), 0);
+		assert_false(profile_only_counts(&f.profile, event.schema_index));
+		assert_int_equal(profile_event(&f.profile, &event), 0);
+		assert_true(profile_only_counts(&f.profile, event.schema_index));
+		for (uint32_t n = 1; n <= i; n++)
+			profile_count_event(&f.profile, event.schema_index);
 	}
 	count(&f, TOP_SELF);
 	assert_int_equal(f.report.events.count, 3);
 	assert_int_equal(f.report.events.items[0].count, 4);
 	assert_int_equal(f.report.events.items[1].count + f.report.events.items[2].count, 3 + 3);
+
+	/* What is more than counted: samples, and Spoor's own events. */
+	for (uint32_t i = 0; i < 3; i++) {
+		static const uint8_t kinds[] = { PROVIDER_SPOOR, PROVIDER_SAMPLE, PROVIDER_OTHER };
+		struct schema *schema = vec_push(&f.trace.schemas);
+		schema->provider_kind = kinds[i];
+		schema->event_id = 999;
+		schema->kind = i == 2 ? EVENT_SAMPLE : EVENT_OTHER;
+		const struct event event = { .time_ns = BEGIN_NS + i,
+			.schema_index = f.trace.schemas.count - 1 };
+		assert_int_equal(profile_event(&f.profile, &event), 0);
+		assert_false(profile_only_counts(&f.profile, event.schema_index));
+	}
 	end(&f);
 }
 
