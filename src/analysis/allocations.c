@@ -138,6 +138,24 @@ static uint64_t scaled(uint64_t amount, double factor)
 	return product < (double)INT64_MAX ? (uint64_t)product : INT64_MAX;
 }
 
+/* 1 as well if nothing is known to scale by. */
+static double observed_of(const struct allocations *allocations, uint32_t process, uint64_t from_ns,
+	uint64_t to_ns)
+{
+	uint64_t span_ns = to_ns > from_ns ? to_ns - from_ns : 0;
+	uint64_t gaps_ns = gaps_of(allocations, process, from_ns, to_ns);
+
+	return gaps_ns && gaps_ns < span_ns ? (double)(span_ns - gaps_ns) / (double)span_ns : 1;
+}
+
+uint64_t allocations_scaled(const struct allocations *allocations, uint32_t process,
+	uint64_t amount, uint64_t from_ns, uint64_t to_ns)
+{
+	double observed = observed_of(allocations, process, from_ns, to_ns);
+
+	return observed < 1 ? scaled(amount, 1 / observed) : amount;
+}
+
 int allocations_scale(struct allocations *allocations, uint64_t from_ns, uint64_t to_ns)
 {
 	struct tally *tally = &allocations->tally;
@@ -146,11 +164,9 @@ int allocations_scale(struct allocations *allocations, uint64_t from_ns, uint64_
 		return 0;
 	for (uint32_t i = 0; i < tally->processes.count; i++) {
 		struct tally_process *process = &tally->processes.items[i];
-		uint64_t span_ns = to_ns - from_ns;
-		uint64_t gaps_ns = gaps_of(allocations, process->process, from_ns, to_ns);
-		if (!gaps_ns || gaps_ns >= span_ns)
-			continue; /* then nothing is known to scale by */
-		double observed = (double)(span_ns - gaps_ns) / (double)span_ns;
+		double observed = observed_of(allocations, process->process, from_ns, to_ns);
+		if (observed >= 1)
+			continue;
 		if (!vec_add(&allocations->shares,
 			    ((struct allocation_share){ process->process, observed })))
 			return -ENOMEM;

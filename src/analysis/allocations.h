@@ -62,6 +62,13 @@ int allocations_choose(struct allocations *allocations);
  */
 int allocations_scale(struct allocations *allocations, uint64_t from_ns, uint64_t to_ns);
 
+/*
+ * The bytes of this process that `amount` of its observed bytes stand for, in the selected time
+ * [from_ns, to_ns): the same as allocations_scale() makes of them.
+ */
+uint64_t allocations_scaled(const struct allocations *allocations, uint32_t process,
+	uint64_t amount, uint64_t from_ns, uint64_t to_ns);
+
 /* The part of the selected time in which the process was observed, 0 to 1. */
 double allocations_observed(const struct allocations *allocations, uint32_t process);
 

@@ -340,31 +340,6 @@ static struct tally *tally_of(struct answers *answers, enum answer answer)
 	return NULL;
 }
 
-int answers_fill_profile(struct answers *answers, enum answer answer, struct profile *profile)
-{
-	const struct tally *tally = tally_of(answers, answer);
-	int error = settle(answers, answers->last_ns);
-
-	if (answer == ANSWER_OFF_CPU)
-		return error ? error
-			     : blocked_profile_fill(&answers->blocks, &answers->stacks,
-				       answers->blocked_form, profile);
-	for (uint32_t i = 0; tally && i < tally->rows.list.count && !error; i++) {
-		const struct tally_row *row = &tally->rows.list.items[i];
-		struct profile_stack stack = {
-			.process = row->key.process, .weight_ns = row->amount, .count = row->count
-		};
-		if (row->key.stack) {
-			const struct event_stack *known =
-				&answers->stacks.items.items[row->key.stack];
-			stack.stack = known->stack;
-			stack.epoch = known->epoch;
-		}
-		error = profile_add(profile, &stack);
-	}
-	return error;
-}
-
 /* Events may come a little after the sampling: of threads that were late. */
 static void select_time(struct answers *answers, uint64_t duration_ns)
 {
@@ -383,6 +358,38 @@ static void select_time(struct answers *answers, uint64_t duration_ns)
 	if (filter->to_ns && filter->to_ns < answers->to_ns)
 		answers->to_ns = filter->to_ns;
 	answers->span_ns = since(answers->from_ns, answers->to_ns);
+}
+
+int answers_fill_profile(struct answers *answers, enum answer answer, struct profile *profile)
+{
+	const struct tally *tally = tally_of(answers, answer);
+	int error = settle(answers, answers->last_ns);
+
+	/* a file with gaps says when sampling ended, unless its recorder was killed */
+	select_time(answers,
+		since(answers->trace->recording.sync_ns, answers->trace->recording.end_ns));
+	if (answer == ANSWER_OFF_CPU)
+		return error ? error
+			     : blocked_profile_fill(&answers->blocks, &answers->stacks,
+				       answers->blocked_form, profile);
+	for (uint32_t i = 0; tally && i < tally->rows.list.count && !error; i++) {
+		const struct tally_row *row = &tally->rows.list.items[i];
+		struct profile_stack stack = { .process = row->key.process,
+			.weight_ns = answer == ANSWER_ALLOC
+					     ? allocations_scaled(&answers->allocations,
+						       row->key.process, row->amount,
+						       answers->from_ns, answers->to_ns)
+					     : row->amount,
+			.count = row->count };
+		if (row->key.stack) {
+			const struct event_stack *known =
+				&answers->stacks.items.items[row->key.stack];
+			stack.stack = known->stack;
+			stack.epoch = known->epoch;
+		}
+		error = profile_add(profile, &stack);
+	}
+	return error;
 }
 
 int answers_finish(struct answers *answers, const struct profile *profile,

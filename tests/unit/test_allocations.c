@@ -72,22 +72,28 @@ static void test_ticks(void **state)
 }
 
 /* Of 1,000 ms, 800 were not observed: what was seen stands for five times as much. */
-static void test_gaps(void **state)
+static void begin_with_gap(struct fixture *f)
 {
-	struct fixture f;
 	struct bytes payload = { 0 };
 
-	(void)state;
-	fixture_begin(&f, ANSWER_ALLOC);
-	sample(&f, 50, 0, 1000000, "Image");
-	sample(&f, 950, 0, 1000000, "Image");
+	fixture_begin(f, ANSWER_ALLOC);
+	sample(f, 50, 0, 1000000, "Image");
+	sample(f, 950, 0, 1000000, "Image");
 	payload_event_gap(&payload, &(struct payload_event_gap){ .provider = PROVIDER_CLR_NAME,
 					    .event_id = CLR_ID_AllocationSampled,
 					    .from_ns = BEGIN_NS + 100 * MS,
 					    .to_ns = BEGIN_NS + 900 * MS });
-	fixture_event(&f, 960,
+	fixture_event(f, 960,
 		&(struct schema){ .provider_kind = PROVIDER_SPOOR, .event_id = ID_SPOOR_EVENT_GAP },
 		NULL, &payload);
+}
+
+static void test_gaps(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin_with_gap(&f);
 	fixture_finish(&f);
 	const struct allocations *a = &f.answers.allocations;
 	const struct tally_process *process = &a->tally.processes.items[0];
@@ -96,6 +102,25 @@ static void test_gaps(void **state)
 	assert_int_equal(row_of(&f, 0)->amount, process->amount);
 	assert_true(allocations_observed(a, process->process) > 0.199 &&
 		    allocations_observed(a, process->process) < 0.201);
+	fixture_end(&f);
+}
+
+/* A flame graph has the same bytes as the report. */
+static void test_gaps_of_a_profile(void **state)
+{
+	struct fixture f;
+	uint64_t sum_bytes = 0;
+
+	(void)state;
+	begin_with_gap(&f);
+	f.trace.recording.end_ns = f.trace.recording.sync_ns + 1000 * MS;
+	f.profile.ignores_samples = true;
+	assert_int_equal(answers_fill_profile(&f.answers, ANSWER_ALLOC, &f.profile), 0);
+	vec_each(stack, &f.profile.stacks)
+		sum_bytes += stack->weight_ns;
+	assert_in_range(sum_bytes, 9990000, 10010000);
+	fixture_finish(&f);
+	assert_in_range(f.answers.allocations.tally.processes.items[0].amount, 9990000, 10010000);
 	fixture_end(&f);
 }
 
@@ -170,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_ticks),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_gaps_of_a_profile),
 		cmocka_unit_test(test_both),
 		cmocka_unit_test(test_profile),
 	};

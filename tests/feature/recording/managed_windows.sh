@@ -25,6 +25,10 @@ json alloc.json '.processes[0] | .observed_share < 0.6'
 "$spoor" report --alloc windows.nettrace >text || fail "report --alloc"
 has text '^  observed +in [0-9.]+ % of the time, as there were too many; scaled to the whole of it$'
 has text 'in Faults\.Pictures\.Scale\(\)'
+# The flame graph has the same bytes, but for the rounding of each stack.
+"$spoor" flame --alloc --format folded -o - windows.nettrace >folded || fail "flame --alloc"
+folded=$(awk '{ sum += $NF } END { printf "%.0f", sum }' folded)
+json alloc.json '[.processes[].allocated_bytes] | add - ($a | tonumber) | . > -($b | tonumber) and . < ($b | tonumber)' "$folded" 10000
 # A machine with other work allocates in bursts: not more than a factor of three. Without the scale it would be ten.
 [ $((bytes / segments)) -gt $((a_segment / 3)) ] && [ $((bytes / segments)) -lt $((a_segment * 3)) ] ||
 	fail "$((bytes / segments)) bytes a segment, not $a_segment"
