@@ -80,8 +80,9 @@ int blocked_profile_fill(const struct blocks *blocks, const struct event_stacks 
 
 static bool is_of_scheduler(const struct symbolmap *names, uint32_t index)
 {
-	static const char *const starts[] = { "__schedule", "schedule", "io_schedule",
-		"preempt_schedule" };
+	/* the first one: several programs follow the switches */
+	static const char *const starts[] = { "__traceiter_sched_switch", "__schedule", "schedule",
+		"io_schedule", "preempt_schedule" };
 	const struct function *function = &names->functions.items[index];
 
 	if (function->kind != FUNCTION_KERNEL)

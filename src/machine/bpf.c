@@ -167,6 +167,16 @@ int bpf_link_event(int program_fd, int event_fd, uint64_t cookie)
 	return link_create(&attr);
 }
 
+int bpf_link_tracepoint(int program_fd, const char *name)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.raw_tracepoint.name = (uint64_t)(uintptr_t)name;
+	attr.raw_tracepoint.prog_fd = (uint32_t)program_fd;
+	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
+}
+
 struct bpf_insn bpf_insn(unsigned code, unsigned to, unsigned from, int offset, int immediate)
 {
 	return (struct bpf_insn){

@@ -60,6 +60,9 @@ int bpf_link_uprobes(int program_fd, const char *path, const uint64_t *offsets,
 /* Runs a program at a perf event, with a cookie (Linux 5.15): the link's descriptor, or a negative errno. */
 int bpf_link_event(int program_fd, int event_fd, uint64_t cookie);
 
+/* Runs a program at a raw tracepoint, such as "sched_switch": the link's descriptor, or a negative errno. */
+int bpf_link_tracepoint(int program_fd, const char *name);
+
 struct bpf_insn bpf_insn(unsigned code, unsigned to, unsigned from, int offset, int immediate);
 
 #endif

@@ -121,11 +121,7 @@ int io_probe_open(uint32_t waiting_pid, struct io_probe **ret_probe)
 int io_probe_start(struct io_probe *probe)
 {
 	for (int i = 2; i >= 0; i--) {
-		union bpf_attr attr;
-		memset(&attr, 0, sizeof(attr));
-		attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoints[i];
-		attr.raw_tracepoint.prog_fd = (uint32_t)probe->program_fds[i];
-		int fd = bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
+		int fd = bpf_link_tracepoint(probe->program_fds[i], tracepoints[i]);
 		if (fd < 0)
 			return fd;
 		probe->attached_fds[i] = fd;

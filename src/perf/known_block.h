@@ -6,6 +6,9 @@
  * the one that the recorder found then, and its stack need not be copied. Rows are found by the thread, the pc and
  * the stack pointer, in one of KNOWN_BLOCK_WAYS places.
  *
+ * The same holds in the kernel: from the place where a thread leaves the CPU, which is always the same, each return
+ * address says how large its caller's frame is. A row has the return addresses, by their distance from that place.
+ *
  * The recorder writes a row while `version` is odd. The program reads `version` before and after its comparison, and
  * reports it with the number of the row.
  */
@@ -20,6 +23,8 @@
 #define KNOWN_BLOCK_WORDS     64u
 #define KNOWN_BLOCK_REGISTERS 14u
 #define KNOWN_BLOCK_SPAN      4096u /* bytes of the stack in which the words are; a power of two */
+#define KNOWN_BLOCK_RETURNS   32u   /* return addresses in the kernel */
+#define KNOWN_BLOCK_KERNEL    2048u /* bytes of the kernel's stack in which they are; a power of two */
 
 struct known_block {
 	uint32_t version;
@@ -30,6 +35,11 @@ struct known_block {
 	uint64_t masks[KNOWN_BLOCK_REGISTERS]; /* 0: the chain does not depend on the register */
 	uint16_t offsets[KNOWN_BLOCK_WORDS];   /* of the words from the stack pointer, in words */
 	uint64_t values[KNOWN_BLOCK_WORDS];
+	/* the kernel's stack: bytes up to the end of the last return address; 0: chains have no frames of the kernel */
+	uint64_t kernel_bytes;
+	uint32_t return_count;                        /* at most KNOWN_BLOCK_RETURNS */
+	uint16_t return_offsets[KNOWN_BLOCK_RETURNS]; /* in words */
+	uint64_t returns[KNOWN_BLOCK_RETURNS];
 };
 
 _Static_assert(1u << KNOWN_BLOCK_SET_BITS == KNOWN_BLOCKS / KNOWN_BLOCK_WAYS, "one number of sets");

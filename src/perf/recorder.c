@@ -23,6 +23,7 @@
 #include "perf/recorder_events.h"
 #include "perf/ring.h"
 #include "perf/sched_probe.h"
+#include "perf/switch_ring.h"
 #include "perf/usdt_probe.h"
 
 /* limit of samples a second on all CPUs, if only the samples of some processes are kept */
@@ -82,11 +83,16 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 	recorder->info.clock = cycles ? RECORD_CLOCK_CYCLES : RECORD_CLOCK_CPU;
 	recorder->info.period_ns = cycles ? 1000000000ull / recorder->options.frequency_hz
 					  : recorder->attr.sample_period;
-	if (recorder->options.user_stack_bytes)
+	/* Of a probe without copies, the samples that a chain is learned from have some. */
+	if (recorder->options.user_stack_bytes ||
+		(recorder->probe && recorder->machine && recorder->options.user_registers))
 		attribute_copy_stacks(&recorder->attr, recorder->options.user_registers,
 			recorder->options.user_stack_bytes);
 	if (recorder->options.switches) {
-		recorder->attr.context_switch = 1;
+		/* With the stacks of wakers they say which threads are not recorded (recording/intake.c). */
+		recorder->attr.context_switch = !recorder->probe || !recorder->machine ||
+						(recorder->options.waking_stacks &&
+							recorder->options.scope != RECORD_MACHINE);
 		recorder->attr.sample_type |= PERF_SAMPLE_RAW;
 	}
 	if (recorder->options.usdt || recorder->options.tracepoints)
@@ -245,7 +251,7 @@ static void fill_info(struct recorder *recorder)
 	info->kernel_excluded = recorder->attr.exclude_kernel;
 	/* A halted CPU counts no cycles. */
 	info->idle_excluded = recorder->attr.exclude_idle || info->clock == RECORD_CLOCK_CYCLES;
-	info->switches = recorder->attr.context_switch;
+	info->switches = recorder->options.switches;
 	info->build_ids = recorder->attr.build_id;
 	info->lost_counts = recorder->attr.read_format != 0;
 	info->filter_by_pid = recorder->machine && recorder->options.scope != RECORD_MACHINE;
@@ -307,8 +313,8 @@ static bool prefers_cpus(const struct recorder *recorder)
 }
 
 /*
- * The program is used where it has something to choose: among processes, or among sizes of copies. Without
- * it more is recorded than needed.
+ * Without the program switches cost more, and more is recorded than needed. It has something to choose if it knows the
+ * registers, or that not all processes are recorded.
  */
 static void open_probe(struct recorder *recorder)
 {
@@ -316,17 +322,17 @@ static void open_probe(struct recorder *recorder)
 	struct sched_tracepoint *tracepoint = &recorder->info.sched.of[SCHED_EVENT_SWITCH];
 	const struct sched_probe_registers registers = { options->kernel_registers,
 		options->kernel_register_count };
-	bool sized = options->user_stack_bytes && registers.count;
+	bool sized = options->user_registers && registers.count;
 	struct sched_probe_options wanted = { .tracepoint = &tracepoint->tracepoint,
-		.prev_state = &tracepoint->field,
 		.registers = sized ? &registers : NULL,
-		.recognize = true };
+		.recognize = true,
+		.frame_pointers = !options->user_stack_bytes,
+		.kernel = !options->user_only };
 
-	if (!tracepoint->wanted || (options->scope == RECORD_MACHINE && !sized) ||
+	if (!tracepoint->wanted || (options->scope == RECORD_MACHINE && !registers.count) ||
 		sched_probe_open(&wanted, &recorder->probe) < 0)
 		return;
 	tracepoint->by_probe = true;
-	tracepoint->field.offset = SCHED_PROBE_STATE_OFFSET;
 }
 
 static int open_recorder(struct recorder *recorder, struct diag *diag)
@@ -438,6 +444,14 @@ const struct recorder_info *recorder_info(const struct recorder *recorder)
 	return &recorder->info;
 }
 
+static void open_switches(struct recorder *recorder, int32_t cpu, bool open)
+{
+	struct switch_ring *ring = sched_probe_ring(recorder->probe, cpu);
+
+	if (ring)
+		switch_ring_open(ring, open);
+}
+
 /* Starts the events of a CPU (-1: of all) that are to run; returns how many. */
 static uint32_t start_events(struct recorder *recorder, int32_t cpu, int *ret_error)
 {
@@ -453,6 +467,9 @@ static uint32_t start_events(struct recorder *recorder, int32_t cpu, int *ret_er
 		else
 			started++;
 	}
+	vec_each(ring, &recorder->rings)
+		if (recorder->probe && (cpu < 0 || (*ring)->cpu == cpu))
+			open_switches(recorder, (*ring)->cpu, true);
 	return started;
 }
 
@@ -473,6 +490,9 @@ void recorder_stop(struct recorder *recorder)
 	recorder->running = false;
 	if (recorder->usdt)
 		usdt_probe_end(recorder->usdt);
+	vec_each(ring, &recorder->rings)
+		if (recorder->probe)
+			open_switches(recorder, (*ring)->cpu, false);
 	for (uint32_t i = 0; i < recorder->events.count; i++)
 		/* an event that has ended is stopped already */
 		(void)event_disable(recorder->events.items[i].fd);
@@ -516,29 +536,22 @@ int recorder_add_tracepoint(struct recorder *recorder, uint16_t id)
 	return result;
 }
 
-bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record)
+struct switch_ring *recorder_switches(struct recorder *recorder, uint32_t index)
 {
-	return recorder->probe && sched_probe_is_sized(record->raw, record->raw_size);
+	return recorder->probe && index < recorder->rings.count
+		       ? sched_probe_ring(recorder->probe, recorder->rings.items[index]->cpu)
+		       : NULL;
 }
 
-void recorder_learn_stack(struct recorder *recorder, const struct perf_record *record,
-	uint64_t stack_end)
+void recorder_learn_stack(struct recorder *recorder, bool sized, uint32_t tid, uint64_t stack_end)
 {
 	if (recorder->probe)
-		sched_probe_learn_stack(recorder->probe, record->raw, record->raw_size, record->tid,
-			stack_end);
+		sched_probe_learn_stack(recorder->probe, sized, tid, stack_end);
 }
 
 struct known_block *recorder_known_blocks(struct recorder *recorder)
 {
 	return recorder->probe ? sched_probe_known(recorder->probe) : NULL;
-}
-
-bool recorder_known_block(const struct recorder *recorder, const struct perf_record *record,
-	uint32_t *ret_row, uint32_t *ret_version)
-{
-	return recorder->probe &&
-	       sched_probe_block(record->raw, record->raw_size, ret_row, ret_version);
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)

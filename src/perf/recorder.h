@@ -12,7 +12,8 @@
  * a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN [REGS_USER STACK_USER]}, and all other records end with {TID
  * TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only
  * for hardware cycles; the callchain begins with the IP. The time is CLOCK_MONOTONIC. With
- * `switches`, `usdt` or `tracepoints`, every sample has RAW data; with `switches` there are records of context switches.
+ * `switches`, `usdt` or `tracepoints`, every sample has RAW data; with `switches` there are records of context switches,
+ * or rings of them (recorder_switches()).
  */
 #ifndef SPOOR_PERF_RECORDER_H
 #define SPOOR_PERF_RECORDER_H
@@ -24,10 +25,10 @@
 #include "perf/recorder_options.h"
 
 struct known_block;
-struct perf_record;
 struct poll_set;
 struct recorder;
 struct ring;
+struct switch_ring;
 struct usdt_probe;
 
 /*
@@ -83,8 +84,11 @@ bool recorder_copy_small(struct recorder *recorder, bool small);
  */
 uint64_t *recorder_muted(struct recorder *recorder);
 
-/* Whether the stack copy of a sample of sched_switch is as long as the stack: its size says nothing about others. */
-bool recorder_is_sized(const struct recorder *recorder, const struct perf_record *record);
+/*
+ * The ring of switches of the CPU of recorder_ring(index); NULL: they are records of perf. Valid until
+ * recorder_close().
+ */
+struct switch_ring *recorder_switches(struct recorder *recorder, uint32_t index);
 
 /*
  * The rows of known blocks (known_block.h), which the caller fills. NULL: this recorder does not recognize blocks.
@@ -92,16 +96,8 @@ bool recorder_is_sized(const struct recorder *recorder, const struct perf_record
  */
 struct known_block *recorder_known_blocks(struct recorder *recorder);
 
-/* Whether a sample of sched_switch is of a known block: it has kernel frames only, and these are its row and version. */
-bool recorder_known_block(const struct recorder *recorder, const struct perf_record *record,
-	uint32_t *ret_row, uint32_t *ret_version);
-
-/*
- * What the stack copy of a sample of sched_switch taught: where the thread's stack ends; 0: the copy was too
- * short. Later copies of the thread are as short as possible.
- */
-void recorder_learn_stack(struct recorder *recorder, const struct perf_record *record,
-	uint64_t stack_end);
+/* sched_probe_learn_stack(), if there is a probe. */
+void recorder_learn_stack(struct recorder *recorder, bool sized, uint32_t tid, uint64_t stack_end);
 
 /* With options.usdt: what attaches probes; NULL without it. Valid until recorder_close(). */
 struct usdt_probe *recorder_usdt(struct recorder *recorder);

@@ -36,7 +36,7 @@ static void close_tracepoints(struct recorder *recorder)
 		if (event->tracepoint && vec_add(&fds, event->fd))
 			event->fd = -1;
 	if (recorder->probe) {
-		int fd = sched_probe_take_event(recorder->probe);
+		int fd = sched_probe_take_link(recorder->probe);
 		if (fd >= 0 && !vec_add(&fds, fd))
 			(void)close(fd); /* slowly */
 	}

@@ -49,6 +49,7 @@ struct recorder_options {
 	 * registers (sample_regs_user); 0: none
 	 */
 	uint32_t user_stack_bytes;
+	/* without copies too, if a program follows the switches (sched_probe.h) */
 	uint64_t user_registers;
 	/*
 	 * offsets in the kernel's struct pt_regs, as in struct sched_probe_registers; borrowed as `pids` is;

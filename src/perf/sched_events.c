@@ -24,6 +24,12 @@
 #define STATE_PARKED          0x40u
 #define STATE_IDLE            0x80u
 
+/* of struct task_struct beside these, where STATE_IDLE is the end (TASK_DEAD) */
+#define RAW_DEAD      0x80u
+#define RAW_NO_LOAD   0x400u
+#define RAW_LOCK_WAIT 0x1000u
+#define RAW_FROZEN    0x8000u
+
 static void refuse(struct sched_events *events, int error)
 {
 	for (unsigned i = 0; i < SCHED_EVENT_COUNT; i++)
@@ -119,4 +125,22 @@ unsigned sched_events_state(uint64_t prev_state)
 	if (prev_state & (STATE_INTERRUPTIBLE | STATE_PARKED | STATE_IDLE))
 		return SWITCH_SLEEPING;
 	return SWITCH_PREEMPTED; /* it can run on */
+}
+
+bool sched_events_is_end(uint32_t state)
+{
+	return state & (RAW_DEAD | STATE_EXITED);
+}
+
+unsigned sched_events_raw_state(uint32_t state)
+{
+	uint32_t idle = STATE_UNINTERRUPTIBLE | RAW_NO_LOAD;
+
+	if (sched_events_is_end(state))
+		return SWITCH_EXITED;
+	if ((state & idle) == idle)
+		return SWITCH_SLEEPING;
+	if (state & (RAW_LOCK_WAIT | RAW_FROZEN))
+		return SWITCH_UNINTERRUPTIBLE;
+	return sched_events_state(state);
 }

@@ -62,4 +62,8 @@ bool sched_events_in_interrupt(const struct perf_record *record);
 /* enum switch_state of a thread with this prev_state. */
 unsigned sched_events_state(uint64_t prev_state);
 
+/* The same of the state as the kernel has it inside (perf/switch_ring.h), and whether the thread has ended. */
+unsigned sched_events_raw_state(uint32_t state);
+bool sched_events_is_end(uint32_t state);
+
 #endif

@@ -10,6 +10,7 @@
 #include "code/unwind_state.h"
 #include "code/unwind_trace.h"
 #include "perf/known_block.h"
+#include "recording/kernel_returns.h"
 
 #define PASSES   2u    /* after two, all records that are older than the first one have been read */
 #define SEEN_MAX 4096u /* a power of two */
@@ -26,8 +27,9 @@ struct block_stack_row {
 	uint8_t state; /* enum row_state */
 	uint32_t matches;
 	uint32_t frame_count;
-	uint64_t pass;  /* of the last change of `state` */
-	uint64_t owner; /* see struct known_block */
+	uint32_t stack_index; /* see struct block_found */
+	uint64_t pass;        /* of the last change of `state` */
+	uint64_t owner;       /* see struct known_block */
 	uint64_t learned_ns;
 	uint64_t *frames;
 };
@@ -38,6 +40,7 @@ struct block_stacks {
 	struct block_stack_row rows[KNOWN_BLOCKS];
 	uint32_t pids[KNOWN_BLOCKS]; /* of the rows that are NEW or ACTIVE; 0: another one */
 	uint32_t seen[SEEN_MAX];     /* hashes of a thread and a chain */
+	uint32_t refused[SEEN_MAX];  /* likewise */
 	VEC(uint32_t) waiting;       /* rows that are NEW or OLD */
 	uint64_t pass;
 	uint64_t found;
@@ -90,16 +93,28 @@ void block_stacks_free(struct block_stacks *stacks)
 	free(stacks);
 }
 
+static uint64_t hash_of(uint32_t tid, uint64_t chain_hash)
+{
+	return (chain_hash * KNOWN_BLOCK_HASH ^ tid) * KNOWN_BLOCK_HASH;
+}
+
 bool block_stacks_wants(struct block_stacks *stacks, uint32_t tid, uint64_t chain_hash)
 {
-	uint64_t hash = (chain_hash * KNOWN_BLOCK_HASH ^ tid) * KNOWN_BLOCK_HASH;
+	uint64_t hash = hash_of(tid, chain_hash);
 	uint32_t *seen = &stacks->seen[hash & (SEEN_MAX - 1)];
 	uint32_t mark = (uint32_t)(hash >> 32);
 
 	if (*seen == mark)
-		return true;
+		return stacks->refused[hash & (SEEN_MAX - 1)] != mark;
 	*seen = mark;
 	return false;
+}
+
+void block_stacks_refuse(struct block_stacks *stacks, uint32_t tid, uint64_t chain_hash)
+{
+	uint64_t hash = hash_of(tid, chain_hash);
+
+	stacks->refused[hash & (SEEN_MAX - 1)] = (uint32_t)(hash >> 32);
 }
 
 /* The row is not matched any more. */
@@ -185,11 +200,19 @@ static uint64_t register_of(const struct block_stacks *stacks, const struct bloc
 static void write_row(struct block_stacks *stacks, struct known_block *known,
 	const struct block_stack *block)
 {
+	const struct kernel_places *places = block->kernel_places;
 	const struct unwind_trace *trace = block->trace;
 	uint32_t end = 0;
 
 	change_version(known);
 	known->owner = 0;
+	known->return_count = places ? places->count : 0;
+	known->kernel_bytes = 0;
+	for (uint32_t i = 0; i < known->return_count; i++) {
+		known->return_offsets[i] = places->offsets[i];
+		known->returns[i] = places->returns[i];
+		known->kernel_bytes = (places->offsets[i] + UINT64_C(1)) * 8;
+	}
 	for (uint32_t i = 0; i < stacks->arch->block_count; i++) {
 		known->registers[i] = register_of(stacks, block, i);
 		known->masks[i] = is_used(stacks, trace, i) ? UINT64_MAX : 0;
@@ -234,22 +257,30 @@ bool block_stacks_add(struct block_stacks *stacks, const struct block_stack *blo
 	return true;
 }
 
-const uint64_t *block_stacks_find(struct block_stacks *stacks, uint32_t row, uint32_t version,
-	uint32_t *ret_count, uint64_t *ret_learned_ns)
+bool block_stacks_find(struct block_stacks *stacks, uint32_t row, uint32_t version,
+	struct block_found *ret_found)
 {
 	struct block_stack_row *found = row < KNOWN_BLOCKS ? &stacks->rows[row] : NULL;
 
 	if (!found || (found->state != ROW_ACTIVE && found->state != ROW_OLD))
-		return NULL;
+		return false;
 	/* retire() has changed it once more, by 2 */
 	uint32_t expected = stacks->known[row].version - (found->state == ROW_OLD ? 2 : 0);
 	if (version != expected)
-		return NULL;
+		return false;
 	found->matches += found->matches < UINT32_MAX;
 	stacks->found++;
-	*ret_count = found->frame_count;
-	*ret_learned_ns = found->learned_ns;
-	return found->frames;
+	*ret_found = (struct block_found){ .frames = found->frames,
+		.frame_count = found->frame_count,
+		.stack_index = &found->stack_index,
+		.learned_ns = found->learned_ns };
+	return true;
+}
+
+void block_stacks_forget(struct block_stacks *stacks)
+{
+	for (uint32_t i = 0; i < KNOWN_BLOCKS; i++)
+		stacks->rows[i].stack_index = 0;
 }
 
 void block_stacks_drop(struct block_stacks *stacks, uint32_t pid)

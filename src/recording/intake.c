@@ -8,12 +8,17 @@
 #include "base/clocks.h"
 #include "base/text.h"
 #include "code/arch.h"
+#include "code/unwind_state.h"
 #include "code/unwind_trace.h"
-#include "perf/perf_record.h"
+#include "perf/known_block.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
+#include "perf/sched_probe.h"
+#include "perf/switch_ring.h"
 #include "pipeline/reorder_window.h"
 #include "recording/block_stacks.h"
+#include "recording/frame_walk.h"
+#include "recording/kernel_returns.h"
 #include "recording/live_options.h"
 #include "recording/live_usdt.h"
 #include "recording/live_user_events.h"
@@ -22,9 +27,13 @@
 #include "recording/process_table.h"
 #include "recording/samples.h"
 #include "recording/stack_unwinder.h"
+#include "recording/switch_table.h"
 #include "trace/spoor_payload.h"
 #include "trace/switch_state.h"
 #include "trace/trace.h"
+
+/* of the kernel's stack, of the functions that call the program of sched_probe.h */
+#define OWN_WORDS 64u
 
 static uint32_t build_id_text(struct intake *intake, const uint8_t *id, size_t size)
 {
@@ -147,21 +156,32 @@ static void mark_chain(struct intake *intake, uint32_t pid, struct perf_callchai
 			       chain->count - kernel_count, INTAKE_FRAMES_MAX - kernel_count, true);
 }
 
+static struct perf_callchain flatten(struct intake *intake, const struct perf_record *record)
+{
+	return perf_callchain_flatten(record, intake->arch->kernel_begin,
+		recorder_info(intake->recorder)->max_stack, intake->frames, INTAKE_FRAMES_MAX);
+}
+
 /*
- * Interns the call chain; 0 if it is empty. *ret_end is what SAMPLES_END_SHIFT describes; may be
+ * Interns the flat chain; 0 if it is empty. *ret_end is what SAMPLES_END_SHIFT describes; may be
  * NULL.
  */
+static uint32_t intern_chain(struct intake *intake, const struct perf_record *record,
+	struct perf_callchain *chain, uint64_t *ret_end)
+{
+	uint64_t end = unwind_chain(intake, record, chain);
+
+	mark_chain(intake, record->pid, chain);
+	if (ret_end)
+		*ret_end = end;
+	return stack_table_intern(&intake->trace->stacks, intake->frames, chain->count);
+}
+
 static uint32_t take_chain(struct intake *intake, const struct perf_record *record,
 	struct perf_callchain *ret_chain, uint64_t *ret_end)
 {
-	*ret_chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
-		recorder_info(intake->recorder)->max_stack, intake->frames, INTAKE_FRAMES_MAX);
-	uint64_t end = unwind_chain(intake, record, ret_chain);
-
-	mark_chain(intake, record->pid, ret_chain);
-	if (ret_end)
-		*ret_end = end;
-	return stack_table_intern(&intake->trace->stacks, intake->frames, ret_chain->count);
+	*ret_chain = flatten(intake, record);
+	return intern_chain(intake, record, ret_chain, ret_end);
 }
 
 /* Unwinding a stack is expensive, so that other processes are recognized before. */
@@ -217,7 +237,7 @@ static void take_simple(struct intake *intake, const struct perf_record *record,
 	item->flag = flag;
 }
 
-static struct intake_block *block_of(struct intake *intake, uint32_t ring)
+static struct intake_blocks *blocks_of(struct intake *intake, uint32_t ring)
 {
 	while (intake->blocks.count <= ring)
 		if (!vec_push(&intake->blocks))
@@ -252,42 +272,65 @@ static void take_waking(struct intake *intake, const struct perf_record *record)
 	item->flag = sched_events_in_interrupt(record);
 }
 
-/* The block is like an earlier one: the record has the frames of the kernel, and those of the user are known. */
-static void take_known(struct intake *intake, const struct perf_record *record, uint32_t row,
-	uint32_t version, struct intake_block *block)
+/* What the chain of the user depends on; the whole of it becomes intake->frames. */
+static bool trace_chain(struct intake *intake, const struct perf_record *record,
+	struct perf_callchain *chain, struct unwind_registers *registers,
+	struct unwind_trace *trace)
 {
-	struct perf_callchain chain = perf_callchain_flatten(record, intake->arch->kernel_begin,
-		recorder_info(intake->recorder)->max_stack, intake->frames, INTAKE_FRAMES_MAX);
-	uint32_t count = 0;
-	const uint64_t *frames = intake->block_stacks ? block_stacks_find(intake->block_stacks, row,
-								version, &count, &block->learned_ns)
-						      : NULL;
+	uint64_t *user = intake->frames + chain->kernel_count;
+	const uint64_t *frames;
+	uint32_t count;
 
-	chain.count = chain.kernel_count;
-	if (frames && count <= INTAKE_FRAMES_MAX - chain.count) {
-		memcpy(intake->frames + chain.count, frames, count * sizeof(*frames));
-		chain.count += count;
-	}
-	block->stack_index =
-		stack_table_intern(&intake->trace->stacks, intake->frames, chain.count);
+	if (!intake->unwinder)
+		return frame_walk_trace(intake->arch, record, user,
+			chain->count - chain->kernel_count, registers, trace);
+	if (!stack_unwinder_trace(intake->unwinder, record, registers, trace, &frames, &count) ||
+		count > INTAKE_FRAMES_MAX - chain->kernel_count)
+		return false;
+	memcpy(user, frames, count * sizeof(*frames));
+	chain->count = chain->kernel_count + count;
+	return true;
 }
 
 /* From the second time on, a block with a complete stack is worth being recognized. */
 static void learn_block(struct intake *intake, const struct perf_record *record,
-	uint32_t stack_index)
+	const struct sched_probe_sample *sample, struct perf_callchain chain, uint32_t stack_index)
 {
-	struct block_stack block = {
-		.pid = record->pid, .tid = record->tid, .time_ns = record->time_ns
-	};
+	struct kernel_stack kernel = { intake->frames, chain.kernel_count, sample->kernel_words,
+		sample->kernel_count };
+	struct kernel_places places;
 	struct unwind_registers registers;
 	struct unwind_trace trace;
 
-	if (!block_stacks_wants(intake->block_stacks, record->tid, stack_index) ||
-		!stack_unwinder_trace(intake->unwinder, record, &registers, &trace, &block.frames,
-			&block.frame_count))
+	/* every sample teaches it */
+	if (sample->kernel_count && !kernel_returns_learn(intake->kernel_returns, &kernel, &places))
 		return;
-	block.registers = &registers;
-	block.trace = &trace;
+	if (!block_stacks_wants(intake->block_stacks, record->tid, stack_index))
+		return;
+	if (!intake->unwinder && !sample->sized) {
+		/* the next time with a copy */
+		if (record->user_registers) {
+			stack_unwinder_registers(intake->arch->unwind, record->user_registers,
+				&registers);
+			recorder_learn_stack(intake->recorder, false, record->tid,
+				registers.values[intake->arch->unwind->stack_register] +
+					KNOWN_BLOCK_SPAN);
+		}
+		return;
+	}
+	if (!trace_chain(intake, record, &chain, &registers, &trace)) {
+		block_stacks_refuse(intake->block_stacks, record->tid, stack_index);
+		return;
+	}
+	struct block_stack block = { .pid = record->pid,
+		.tid = record->tid,
+		.time_ns = intake->unwinder ? sample->time_ns : 0,
+		.registers = &registers,
+		.trace = &trace,
+		.frames = intake->frames,
+		.frame_count = chain.count,
+		.kernel_places = sample->kernel_count ? &places : NULL };
+
 	(void)block_stacks_add(intake->block_stacks, &block); /* at worst it stays unknown */
 }
 
@@ -322,12 +365,62 @@ int intake_recognize_blocks(struct intake *intake)
 {
 	struct known_block *rows = recorder_known_blocks(intake->recorder);
 
-	if (!rows || !intake->unwinder)
+	if (!rows)
 		return 0;
 	int result = block_stacks_new(rows, intake->arch->unwind, &intake->block_stacks);
 	if (result == 0)
+		result = kernel_returns_new(&intake->kernel_returns);
+	/* A chain by frame pointers does not depend on the code. */
+	if (result == 0 && intake->unwinder)
 		stack_unwinder_on_change(intake->unwinder, on_code_change, intake);
 	return result;
+}
+
+/* The frames of the program itself: they were called below the kernel's stack that the sample has. */
+static void drop_own_frames(struct intake *intake, const struct sched_probe_sample *sample,
+	struct perf_callchain *chain)
+{
+	uint32_t words = sample->kernel_count < OWN_WORDS ? sample->kernel_count : OWN_WORDS;
+
+	for (uint32_t own = 0; own < chain->kernel_count; own++)
+		for (uint32_t i = 0; i < words; i++) {
+			if (memcmp(&intake->frames[own], sample->kernel_words + (size_t)i * 8, 8) !=
+				0)
+				continue;
+			chain->count -= own;
+			chain->kernel_count -= own;
+			memmove(intake->frames, intake->frames + own,
+				chain->count * sizeof(intake->frames[0]));
+			return;
+		}
+}
+
+/* The stack of an unknown block, for its entry in the ring of switches. */
+static void take_stack(struct intake *intake, const struct perf_record *record,
+	struct intake_blocks *blocks)
+{
+	struct sched_probe_sample sample;
+
+	if (!sched_probe_sample(record->raw, record->raw_size, &sample))
+		return;
+	struct perf_callchain chain = flatten(intake, record);
+
+	drop_own_frames(intake, &sample, &chain);
+	intake->stack_end = 0;
+	intake->copy_fixed = sample.sized;
+	struct intake_block block = { .tid = record->tid, .time_ns = sample.time_ns };
+
+	block.stack_index = intern_chain(intake, record, &chain, NULL);
+	intake->copy_fixed = false;
+	/* with frame pointers a copy is only requested for one sample */
+	if (intake->unwinder || sample.sized)
+		recorder_learn_stack(intake->recorder, sample.sized, record->tid,
+			intake->stack_end);
+	/* without memory the block has no stack */
+	(void)vec_add(&blocks->stacks, block);
+	/* The walk itself has come to the start of the thread. */
+	if (intake->block_stacks && (!intake->unwinder || intake->stack_end))
+		learn_block(intake, record, &sample, chain, block.stack_index);
 }
 
 static void take_block(struct intake *intake, const struct perf_record *record,
@@ -336,24 +429,10 @@ static void take_block(struct intake *intake, const struct perf_record *record,
 	const struct sched_events *sched = &recorder_info(intake->recorder)->sched;
 	uint64_t state = sched_events_value(sched, SCHED_EVENT_SWITCH, record);
 	struct perf_callchain chain;
-	uint32_t row;
-	uint32_t version;
 
 	*ret_block =
 		(struct intake_block){ .tid = record->tid, .state = sched_events_state(state) };
-	if (recorder_known_block(intake->recorder, record, &row, &version)) {
-		take_known(intake, record, row, version, ret_block);
-		return;
-	}
-	intake->stack_end = 0;
-	intake->copy_fixed = recorder_is_sized(intake->recorder, record);
 	ret_block->stack_index = take_chain(intake, record, &chain, NULL);
-	intake->copy_fixed = false;
-	if (intake->unwinder)
-		recorder_learn_stack(intake->recorder, record, intake->stack_end);
-	/* The walk itself has come to the start of the thread. */
-	if (intake->block_stacks && intake->stack_end)
-		learn_block(intake, record, ret_block->stack_index);
 }
 
 /* Samples of the scheduler's tracepoints; false: it is a CPU sample. */
@@ -365,10 +444,14 @@ static bool take_sched(struct intake *intake, uint32_t ring, const struct perf_r
 	if (which == SCHED_EVENT_WAKING) {
 		take_waking(intake, record);
 	} else if (which == SCHED_EVENT_SWITCH) {
-		struct intake_block *block = block_of(intake, ring);
-		if (block && record->pid && !pid_filter_has(intake->filter, record->pid) &&
-			!is_foreign(intake, record->pid))
-			take_block(intake, record, block);
+		struct intake_blocks *blocks = blocks_of(intake, ring);
+		if (!blocks || !record->pid || pid_filter_has(intake->filter, record->pid) ||
+			is_foreign(intake, record->pid))
+			return true;
+		if (sched->of[which].by_probe)
+			take_stack(intake, record, blocks);
+		else
+			take_block(intake, record, &blocks->last);
 	}
 	return which != SCHED_EVENT_COUNT;
 }
@@ -398,11 +481,13 @@ static bool take_hit(struct intake *intake, const struct perf_record *record)
 
 static void take_switch(struct intake *intake, uint32_t ring, const struct perf_record *record)
 {
-	struct intake_block *block = block_of(intake, ring);
+	struct intake_blocks *blocks = blocks_of(intake, ring);
 
-	/* the idle task, or a thread that has exited */
-	if (!block || !record->pid || record->tid == UINT32_MAX)
+	/* the idle task, or a thread that has exited; or the entries of the ring of switches have all of it */
+	if (!blocks || !record->pid || record->tid == UINT32_MAX ||
+		recorder_switches(intake->recorder, ring))
 		return;
+	struct intake_block *block = &blocks->last;
 	struct pending *item = reorder_window_add(intake->window);
 
 	if (!item)
@@ -417,10 +502,123 @@ static void take_switch(struct intake *intake, uint32_t ring, const struct perf_
 		return;
 	item->value = record->preempted ? SWITCH_PREEMPTED : SWITCH_UNKNOWN;
 	if (block->tid == record->tid) {
-		item->value = block->state | (block->learned_ns & INTAKE_LEARNED_MASK);
+		item->value = block->state;
 		item->stack_index = block->stack_index;
 	}
 	block->tid = 0;
+}
+
+/* The stack of the entry's block; *ret_learned_ns is not 0 if it is that of an earlier block. */
+static uint32_t stack_of(struct intake *intake, struct intake_blocks *blocks,
+	const struct switch_entry *entry, uint64_t *ret_learned_ns)
+{
+	struct block_found found;
+
+	if (entry->flags & SWITCH_ENTRY_KNOWN && intake->block_stacks &&
+		block_stacks_find(intake->block_stacks, entry->row, entry->version, &found)) {
+		*ret_learned_ns = found.learned_ns;
+		if (!*found.stack_index)
+			*found.stack_index = stack_table_intern(&intake->trace->stacks,
+				found.frames, found.frame_count);
+		return *found.stack_index;
+	}
+	while (entry->flags & SWITCH_ENTRY_SAMPLE && blocks->taken < blocks->stacks.count) {
+		const struct intake_block *block = &blocks->stacks.items[blocks->taken];
+		if (block->time_ns > entry->time_ns)
+			break;
+		blocks->taken++;
+		if (block->time_ns == entry->time_ns && block->tid == entry->tid)
+			return block->stack_index;
+	}
+	return 0;
+}
+
+static struct pending *add_switch(struct intake *intake, const struct switch_entry *entry,
+	int32_t cpu)
+{
+	struct pending *item = reorder_window_add(intake->window);
+
+	if (!item)
+		return NULL;
+	item->kind = PENDING_SWITCH;
+	item->time_ns = entry->time_ns;
+	item->cpu = (int16_t)cpu;
+	return item;
+}
+
+/*
+ * A thread that leaves came with the entry before. If that is missing (it was lost, or the kernel hides the thread that
+ * ran between from tracing), the thread came at some time after the last entry.
+ */
+static bool repair_gap(struct intake *intake, const struct intake_blocks *blocks,
+	const struct switch_entry *entry, int32_t cpu)
+{
+	if (!blocks->entry_ns || blocks->next_tid == entry->tid)
+		return false;
+	struct pending *item = add_switch(intake, entry, cpu);
+
+	if (!item)
+		return true;
+	item->time_ns = blocks->entry_ns;
+	item->pid = entry->pid;
+	item->tid = entry->tid;
+	return true;
+}
+
+/* One thread leaves the CPU, and another one comes. */
+static void take_entry(struct intake *intake, struct intake_blocks *blocks,
+	const struct switch_entry *entry, int32_t cpu)
+{
+	uint64_t learned_ns = 0;
+	bool other = pid_filter_has(intake->filter, entry->pid);
+
+	if (other && recorder_info(intake->recorder)->filter_by_pid)
+		pid_filter_add(&intake->other_threads, entry->tid);
+	if (entry->flags & SWITCH_ENTRY_OUT && !other && !sched_events_is_end(entry->state)) {
+		uint32_t stack_index = stack_of(intake, blocks, entry, &learned_ns);
+		bool unseen = repair_gap(intake, blocks, entry, cpu);
+		struct pending *item = add_switch(intake, entry, cpu);
+		if (!item)
+			return;
+		item->pid = entry->pid;
+		item->tid = entry->tid;
+		item->flag = true;
+		item->stack_index = stack_index;
+		item->value = sched_events_raw_state(entry->state) |
+			      (unseen ? SWITCH_CAME_UNSEEN : 0u) |
+			      (learned_ns & INTAKE_LEARNED_MASK);
+	}
+	if (!(entry->flags & SWITCH_ENTRY_IN) || pid_filter_has(intake->filter, entry->next_pid))
+		return;
+	struct pending *item = add_switch(intake, entry, cpu);
+
+	if (!item)
+		return;
+	item->pid = entry->next_pid;
+	item->tid = entry->next_tid;
+}
+
+/* After the ring of perf, which has the stacks. */
+static void take_switches(struct intake *intake, uint32_t ring, struct switch_ring *switches,
+	int32_t cpu)
+{
+	struct intake_blocks *blocks = blocks_of(intake, ring);
+	struct switch_entry entry;
+	uint64_t lost = switch_ring_lost(switches);
+
+	while (blocks && switch_ring_next(switches, &entry)) {
+		take_entry(intake, blocks, &entry, cpu);
+		blocks->next_tid = entry.next_tid;
+		blocks->entry_ns = entry.time_ns;
+	}
+	if (blocks && blocks->taken) {
+		blocks->stacks.count -= blocks->taken;
+		memmove(blocks->stacks.items, blocks->stacks.items + blocks->taken,
+			blocks->stacks.count * sizeof(blocks->stacks.items[0]));
+		blocks->taken = 0;
+	}
+	if (lost)
+		take_simple(intake, &(struct perf_record){ .cpu = cpu }, PENDING_LOST, lost, false);
 }
 
 /* Follows which threads are not recorded; true: the record belongs to such a process. */
@@ -496,7 +694,8 @@ static void take_record(struct intake *intake, uint32_t ring, const uint8_t *dat
 	case PERF_TYPE_LOST:
 	case PERF_TYPE_LOST_SAMPLES:
 		/* Of a mapping, perhaps. */
-		if (record.lost && intake->block_stacks && record.type == PERF_TYPE_LOST)
+		if (record.lost && intake->block_stacks && intake->unwinder &&
+			record.type == PERF_TYPE_LOST)
 			block_stacks_drop_all(intake->block_stacks);
 		if (record.lost)
 			take_simple(intake, &record, PENDING_LOST, record.lost, false);
@@ -523,13 +722,18 @@ void intake_drain(struct intake *intake)
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct ring *ring = recorder_ring(intake->recorder, i);
+		struct switch_ring *switches = recorder_switches(intake->recorder, i);
 		const uint8_t *data;
 		uint32_t size;
-		if (!ring_begin(ring))
-			continue;
-		while (ring_next(ring, &data, &size))
+		if (switches) /* before the ring of perf, which then has all their stacks */
+			switch_ring_begin(switches);
+		bool any = ring_begin(ring);
+		while (any && ring_next(ring, &data, &size))
 			take_record(intake, i, data, size);
-		ring_end(ring);
+		if (any)
+			ring_end(ring);
+		if (switches)
+			take_switches(intake, i, switches, ring->cpu);
 	}
 	if (intake->unwinder)
 		stack_unwinder_pass(intake->unwinder);
@@ -542,17 +746,28 @@ void intake_drain(struct intake *intake)
 	intake->change_ns = intake->pass_ns = begin_ns;
 }
 
+static void free_blocks(struct intake *intake)
+{
+	vec_each(blocks, &intake->blocks)
+		vec_done(&blocks->stacks);
+	vec_done(&intake->blocks);
+}
+
 void intake_forget_stacks(struct intake *intake)
 {
-	vec_reset(&intake->blocks);
+	free_blocks(intake);
+	if (intake->block_stacks)
+		block_stacks_forget(intake->block_stacks);
 }
 
 void intake_done(struct intake *intake)
 {
 	pid_filter_done(&intake->other_threads);
-	vec_done(&intake->blocks);
+	free_blocks(intake);
 	managed_frames_free(intake->managed);
 	intake->managed = NULL;
 	block_stacks_free(intake->block_stacks);
 	intake->block_stacks = NULL;
+	kernel_returns_free(intake->kernel_returns);
+	intake->kernel_returns = NULL;
 }

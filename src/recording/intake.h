@@ -14,6 +14,7 @@
 
 struct arch;
 struct block_stacks;
+struct kernel_returns;
 struct live_usdt;
 struct live_user_events;
 struct managed_frames;
@@ -30,13 +31,24 @@ struct trace;
 struct intake_block {
 	uint32_t tid; /* 0: nothing */
 	uint32_t stack_index;
-	uint32_t state;      /* enum switch_state */
-	uint64_t learned_ns; /* not 0: the stack is that of a block at this time (block_stacks.h) */
+	uint32_t state; /* enum switch_state */
+	uint64_t
+		time_ns; /* of the entry in the ring of switches that it belongs to (perf/switch_ring.h) */
+};
+
+/* Of one ring. */
+struct intake_blocks {
+	struct intake_block last;        /* without a ring of switches */
+	VEC(struct intake_block) stacks; /* those that wait for their entries, in order of time */
+	uint32_t next_tid;               /* the thread that came with the last entry */
+	uint64_t entry_ns;               /* its time; 0: there was none */
+	uint32_t taken;                  /* so many of them have had theirs */
 };
 
 /*
- * PENDING_SWITCH of a thread that left the CPU: enum switch_state is in the lowest byte of the value. The others are
- * 0, or the time when a known block's stack was learned, rounded down.
+ * PENDING_SWITCH of a thread that left the CPU: enum switch_state is in the lowest byte of the value, with
+ * SWITCH_CAME_UNSEEN if the record of its coming is missing. The others are 0, or the time when a known block's stack
+ * was learned, rounded down.
  */
 #define INTAKE_LEARNED_MASK (~UINT64_C(0xff))
 
@@ -48,17 +60,18 @@ struct intake {
 	struct pid_filter *filter;
 	struct process_table *table;
 	const struct arch *arch;
-	struct memory_names *memory;          /* NULL: no names are read from memory */
-	struct stack_unwinder *unwinder;      /* NULL: the kernel's chains are taken as they are */
-	struct block_stacks *block_stacks;    /* NULL: no blocks are recognized */
-	struct live_usdt *usdt;               /* NULL: no USDT probes are recorded */
-	struct live_user_events *user_events; /* NULL: no user_events are recorded */
+	struct memory_names *memory;           /* NULL: no names are read from memory */
+	struct stack_unwinder *unwinder;       /* NULL: the kernel's chains are taken as they are */
+	struct block_stacks *block_stacks;     /* NULL: no blocks are recognized */
+	struct kernel_returns *kernel_returns; /* NULL as well then */
+	struct live_usdt *usdt;                /* NULL: no USDT probes are recorded */
+	struct live_user_events *user_events;  /* NULL: no user_events are recorded */
 	struct managed_frames *managed; /* its own; NULL: nothing is known of managed frames */
 	struct perf_layout layout;
-	struct pid_filter other_threads; /* threads of processes that are not recorded, by tid */
-	VEC(struct intake_block) blocks; /* by ring */
-	bool copies_vary;                /* as copy_size says */
-	bool copy_fixed;                 /* the size of the copy does not follow copy_size */
+	struct pid_filter other_threads;  /* threads of processes that are not recorded, by tid */
+	VEC(struct intake_blocks) blocks; /* by ring */
+	bool copies_vary;                 /* as copy_size says */
+	bool copy_fixed;                  /* the size of the copy does not follow copy_size */
 	uint64_t change_ns; /* a change of code that is found now has happened since then */
 	uint64_t pass_ns;   /* when the last pass over the rings began */
 	uint64_t stack_end; /* of the last stack that was unwound; 0: unknown */

@@ -47,6 +47,10 @@ static size_t ring_bytes(const struct live_options *options, bool copies)
 void live_options_recorder(const struct live_options *options, bool unwinds,
 	const uint32_t *command_pid, struct recorder_options *ret_options)
 {
+	/* With frame pointers too: blocks are recognized by the registers. */
+	const struct arch_unwind *unwind =
+		unwinds || (options->off_cpu && !options->kernel_only) ? arch_here()->unwind : NULL;
+
 	*ret_options = (struct recorder_options){
 		.scope = options->machine     ? RECORD_MACHINE
 			 : options->tid_count ? RECORD_THREADS
@@ -63,9 +67,9 @@ void live_options_recorder(const struct live_options *options, bool unwinds,
 		.switch_stack_bytes = stack_bytes(options, SWITCH_COPY_BYTES),
 		.waking_stack_bytes = WAKER_COPY_BYTES,
 		.user_stack_small_bytes = unwinds && options->fit_copies ? COPY_SIZE_SMALL : 0,
-		.user_registers = unwinds ? arch_here()->unwind->kernel_mask : 0,
-		.kernel_registers = unwinds ? arch_here()->unwind->block_offsets : NULL,
-		.kernel_register_count = unwinds ? arch_here()->unwind->block_count : 0,
+		.user_registers = unwind ? unwind->kernel_mask : 0,
+		.kernel_registers = unwind ? unwind->block_offsets : NULL,
+		.kernel_register_count = unwind ? unwind->block_count : 0,
 		.user_only = options->user_only,
 		.switches = options->off_cpu,
 		.prefer_cpus = options->io,

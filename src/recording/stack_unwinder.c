@@ -212,7 +212,7 @@ static uint64_t word(const uint8_t *at)
 	return value;
 }
 
-static void read_registers(const struct arch_unwind *arch, const uint8_t *words,
+void stack_unwinder_registers(const struct arch_unwind *arch, const uint8_t *words,
 	struct unwind_registers *ret)
 {
 	ret->known = 0;
@@ -354,7 +354,7 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 		unwind_forget(&unwinder->unwind);
 		unwinder->spaces.numbers_used_up = false;
 	}
-	read_registers(arch, record->user_registers, &registers);
+	stack_unwinder_registers(arch, record->user_registers, &registers);
 	struct unwind_stack stack = { record->user_stack, record->user_stack_size,
 		registers.values[arch->stack_register] };
 	enum unwind_end end = unwind_walk(&unwinder->unwind, unwinder->space->number, &registers,
@@ -390,7 +390,7 @@ bool stack_unwinder_trace(struct stack_unwinder *unwinder, const struct perf_rec
 	if (!unwinder->space || unwinder->space->ended || unwinder->spaces.numbers_used_up ||
 		!record->user_registers || !record->user_is_64)
 		return false;
-	read_registers(arch, record->user_registers, &registers);
+	stack_unwinder_registers(arch, record->user_registers, &registers);
 	*ret_registers = registers;
 	struct unwind_stack stack = { record->user_stack, record->user_stack_size,
 		registers.values[arch->stack_register] };

@@ -60,6 +60,10 @@ bool stack_unwinder_replace(struct stack_unwinder *unwinder, const struct perf_r
 	uint64_t *frames, uint32_t kernel_count, uint32_t *count, uint32_t room,
 	enum unwind_end *ret_end, uint64_t *ret_stack_end);
 
+/* The registers of a record, whose words are those of arch->kernel_order. */
+void stack_unwinder_registers(const struct arch_unwind *arch, const uint8_t *words,
+	struct unwind_registers *ret_registers);
+
 /*
  * For a sample that stack_unwinder_replace() has unwound to the start of its thread: what its user frames depend on.
  * False: on more than ret_trace can describe. The frames are borrowed until the next call.

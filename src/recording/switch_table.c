@@ -220,7 +220,7 @@ static void leave_cpu(struct switch_table *switches, struct switch_thread *threa
 	thread->place = SWITCH_PLACE_OFF;
 	thread->since_ns = item->time_ns;
 	thread->switches++;
-	thread->state = (uint8_t)item->value;
+	thread->state = (uint8_t)(item->value & ~(uint64_t)SWITCH_CAME_UNSEEN);
 	thread->flags = 0;
 	thread->waking_ns = 0;
 	thread->waker_pid = thread->waker_tid = 0;
@@ -278,6 +278,11 @@ void switch_table_switch(struct switch_table *switches, const struct pending *it
 	if (process) /* another one after an exec */
 		thread->process = process;
 	if (item->flag) {
+		/* It left another CPU after what is known of the CPU to which it came. */
+		if (thread->place == SWITCH_PLACE_OFF && item->value & SWITCH_CAME_UNSEEN) {
+			write_block(switches, thread, item->time_ns, late_ns, item->cpu);
+			thread->since_ns = item->time_ns;
+		}
 		leave_cpu(switches, thread, item);
 		return;
 	}

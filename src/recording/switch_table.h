@@ -36,6 +36,9 @@ enum switch_place {
 	SWITCH_PLACE_ENDED,
 };
 
+/* in the value of a PENDING_SWITCH, beside the state */
+#define SWITCH_CAME_UNSEEN 0x80u
+
 struct switch_thread {
 	uint64_t begin_ns; /* of the recording, or its own */
 	uint64_t since_ns;

@@ -8,6 +8,7 @@
 #include "code/unwind_state.h"
 #include "code/unwind_trace.h"
 #include "perf/known_block.h"
+#include "recording/kernel_returns.h"
 #include "unit/test.h"
 
 #define PID 100u
@@ -84,15 +85,13 @@ static uint32_t activate(uint32_t tid)
 
 static bool finds(uint32_t row, uint32_t version)
 {
-	uint64_t learned_ns = 0;
-	uint32_t count = 0;
-	const uint64_t *found = block_stacks_find(stacks, row, version, &count, &learned_ns);
+	struct block_found found;
 
-	if (!found)
+	if (!block_stacks_find(stacks, row, version, &found))
 		return false;
-	assert_int_equal(count, 3);
-	assert_int_equal(learned_ns, 5000);
-	assert_memory_equal(found, frames, sizeof(frames));
+	assert_int_equal(found.frame_count, 3);
+	assert_int_equal(found.learned_ns, 5000);
+	assert_memory_equal(found.frames, frames, sizeof(frames));
 	return true;
 }
 
@@ -130,6 +129,40 @@ static void test_row(void **state)
 	assert_false(finds(number + 1, row->version));
 	assert_false(finds(KNOWN_BLOCKS, row->version));
 	assert_true(block_stacks_size_bytes(stacks) > sizeof(frames));
+}
+
+/* The return addresses of the kernel, up to the end of the last one. */
+static void test_kernel(void **state)
+{
+	struct kernel_places places = { 2, { 9, 25 }, { 0xffff1, 0xffff2 } };
+
+	(void)state;
+	uint32_t number = activate(TID);
+	assert_int_equal(rows[number].return_count, 0);
+	assert_int_equal(rows[number].kernel_bytes, 0);
+	block.kernel_places = &places;
+	number = activate(TID + 1);
+	assert_int_equal(rows[number].return_count, 2);
+	assert_int_equal(rows[number].kernel_bytes, 26 * 8);
+	assert_int_equal(rows[number].return_offsets[1], 25);
+	assert_int_equal(rows[number].returns[1], 0xffff2);
+}
+
+/* The caller's number of the stack is kept until it is said to be another one. */
+static void test_forget(void **state)
+{
+	struct block_found found;
+
+	(void)state;
+	uint32_t number = activate(TID);
+	assert_true(block_stacks_find(stacks, number, rows[number].version, &found));
+	assert_int_equal(*found.stack_index, 0);
+	*found.stack_index = 7;
+	assert_true(block_stacks_find(stacks, number, rows[number].version, &found));
+	assert_int_equal(*found.stack_index, 7);
+	block_stacks_forget(stacks);
+	assert_true(block_stacks_find(stacks, number, rows[number].version, &found));
+	assert_int_equal(*found.stack_index, 0);
 }
 
 /* What a row cannot describe. */
@@ -229,12 +262,17 @@ static void test_wants(void **state)
 	assert_false(block_stacks_wants(stacks, TID, 2));
 	assert_false(block_stacks_wants(stacks, TID + 1, 1));
 	assert_true(block_stacks_wants(stacks, TID, 2));
+	block_stacks_refuse(stacks, TID, 2);
+	assert_false(block_stacks_wants(stacks, TID, 2));
+	assert_true(block_stacks_wants(stacks, TID, 1));
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_row, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_forget, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unfit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_drop, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_room, set_up, tear_down),

@@ -108,6 +108,15 @@ static struct payload_cswitch block(unsigned n)
 	return read;
 }
 
+static unsigned block_count(void)
+{
+	unsigned count = 0;
+
+	while (nth(EVENTS_CSWITCH, count))
+		count++;
+	return count;
+}
+
 static struct payload_thread_time thread_time(unsigned n)
 {
 	struct payload_thread_time read;
@@ -261,6 +270,15 @@ static void test_lost(void **state)
 	expect_block(1, 100, 0, SWITCH_SLEEPING, SWITCH_READY_UNKNOWN);
 	time = thread_time(0);
 	assert_int_equal(time.run_ns + time.ready_ns + time.blocked_ns, 3000 - BEGIN_NS);
+	/* It came to another CPU, which nobody saw, and left that one. */
+	out(SHOP + 2, 7000, SWITCH_SLEEPING);
+	in(SHOP + 2, 6500); /* before it left, as far as the other CPU's entries say */
+	out(SHOP + 2, 7400, (enum switch_state)(SWITCH_PREEMPTED | SWITCH_CAME_UNSEEN));
+	in(SHOP + 2, 7500);
+	struct payload_cswitch last = block(block_count() - 1);
+	assert_int_equal(last.value, 100);
+	assert_int_equal(last.state, SWITCH_PREEMPTED);
+	assert_int_equal(block(block_count() - 2).value, 400);
 }
 
 /* Short blocks are summed for each thread and state, and written at the flush. */

@@ -1,6 +1,7 @@
 /*
- * sched_probe.c with the real kernel: a process that is muted has no records of sched_switch, and the copy of a
- * known stack is as long as the stack, and a known block has none. All threads here sleep for a fixed number of times.
+ * sched_probe.c with the real kernel: a process that is muted has no entries in the rings of switches, the copy of a
+ * known stack is as long as the stack, and a known block has no sample. All threads here sleep for a fixed number of
+ * times.
  */
 #include "unit/test.h"
 
@@ -17,6 +18,7 @@
 #include "perf/recorder.h"
 #include "perf/ring.h"
 #include "perf/sched_probe.h"
+#include "perf/switch_ring.h"
 
 #define SKIPPED     77
 #define SLEEPS      50u
@@ -28,10 +30,14 @@
 
 static struct recorder *recorder;
 
-/* What the rings had of sched_switch for one thread. */
+/* What the rings had of the switches of one thread. */
 struct switches {
 	uint32_t tid;
-	uint64_t count;
+	uint64_t count;    /* it left a CPU */
+	uint64_t returned; /* it came back */
+	uint64_t samples;
+	uint64_t joined;    /* of them, for which an entry has the same time */
+	uint64_t sample_ns; /* of the last one */
 	uint64_t by_bytes
 		[4]; /* copies of at most SMALL_BYTES, SIZED_BYTES, less than COPY_BYTES, COPY_BYTES */
 	uint64_t stack_pointer; /* of the last */
@@ -87,10 +93,13 @@ static void learn_block(struct switches *seen, const struct perf_record *record)
 
 static void note(struct switches *seen, const struct perf_record *record)
 {
-	if (record->tid != seen->tid)
+	struct sched_probe_sample sample;
+
+	if (record->tid != seen->tid || !sched_probe_sample(record->raw, record->raw_size, &sample))
 		return;
-	seen->count++;
-	seen->known += recorder_known_block(recorder, record, &seen->row, &seen->version);
+	assert_true(sample.kernel_count > 8);
+	seen->samples++;
+	seen->sample_ns = sample.time_ns;
 	if (seen->learn_block && record->user_registers)
 		learn_block(seen, record);
 	seen->by_bytes[record->user_stack_size <= SMALL_BYTES   ? 0
@@ -100,8 +109,25 @@ static void note(struct switches *seen, const struct perf_record *record)
 	if (!record->user_registers || (!seen->learn_bytes && !seen->short_copies))
 		return;
 	seen->stack_pointer = register_of(record, arch()->stack_register);
-	recorder_learn_stack(recorder, record,
+	recorder_learn_stack(recorder, sample.sized, record->tid,
 		seen->short_copies ? 0 : seen->stack_pointer + seen->learn_bytes);
+}
+
+static void note_entry(struct switches *seen, const struct switch_entry *entry)
+{
+	seen->returned += entry->flags & SWITCH_ENTRY_IN && entry->next_tid == seen->tid &&
+			  entry->next_pid != 0;
+	if (!(entry->flags & SWITCH_ENTRY_OUT) || entry->tid != seen->tid)
+		return;
+	/* without either the ring of perf was full */
+	assert_false(entry->flags & SWITCH_ENTRY_KNOWN && entry->flags & SWITCH_ENTRY_SAMPLE);
+	seen->count++;
+	seen->joined += entry->time_ns == seen->sample_ns;
+	if (!(entry->flags & SWITCH_ENTRY_KNOWN))
+		return;
+	seen->known++;
+	seen->row = entry->row;
+	seen->version = entry->version;
 }
 
 static void drain(struct switches *seen)
@@ -113,9 +139,14 @@ static void drain(struct switches *seen)
 
 	for (uint32_t i = 0; i < info->ring_count; i++) {
 		struct ring *ring = recorder_ring(recorder, i);
+		struct switch_ring *switches = recorder_switches(recorder, i);
+		struct switch_entry entry;
 		const uint8_t *data;
 		uint32_t size;
 		struct perf_record record;
+		assert_non_null(switches);
+		switch_ring_begin(switches);
+		seen->sample_ns = 0;
 		ring_begin(ring);
 		while (ring_next(ring, &data, &size)) {
 			assert_int_equal(perf_record_decode(&layout, data, size, &record), 0);
@@ -124,6 +155,9 @@ static void drain(struct switches *seen)
 				note(seen, &record);
 		}
 		ring_end(ring);
+		while (switch_ring_next(switches, &entry))
+			note_entry(seen, &entry);
+		assert_int_equal(switch_ring_lost(switches), 0);
 	}
 }
 
@@ -261,7 +295,11 @@ static void test_sizes(void **state)
 	sleep_round(&sleeper);
 	drain(&seen);
 	assert_true(seen.count >= SLEEPS);
-	assert_int_equal(seen.by_bytes[3], seen.count);
+	assert_true(seen.returned >= SLEEPS);
+	assert_in_range(seen.samples, SLEEPS, seen.count);
+	/* the last one of each CPU it was on: others have passed when the entries are read */
+	assert_true(seen.joined >= 1);
+	assert_int_equal(seen.by_bytes[3], seen.samples);
 
 	/* It ends 600 bytes above the stack pointer; the records in the rings are still large ones. */
 	seen.learn_bytes = 600;
@@ -304,7 +342,7 @@ static uint64_t known_in_round(struct sleeper *sleeper)
 /* A block is in a row if the thread, its registers, and the words of its stack are as there. */
 static void test_known(void **state)
 {
-	struct sleeper sleeper = { .round_count = 9 };
+	struct sleeper sleeper = { .round_count = 12 };
 	struct switches seen = { .learn_block = true };
 
 	(void)state;
@@ -346,8 +384,19 @@ static void test_known(void **state)
 	assert_true(known.known >= SLEEPS / 2);
 	assert_int_equal(known.row, number);
 	assert_int_equal(known.version, 6);
-	/* they have no copy, which is a small one */
-	assert_true(known.by_bytes[0] >= known.known);
+	assert_true(known.samples <= known.count - known.known);
+	/* the return addresses in the kernel are compared too */
+	rows[number].return_count = 1;
+	rows[number].kernel_bytes = 16;
+	rows[number].return_offsets[0] = 1;
+	rows[number].returns[0] = 1;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].kernel_bytes = KNOWN_BLOCK_KERNEL + 1;
+	assert_int_equal(known_in_round(&sleeper), 0);
+	rows[number] = block;
+	rows[number].return_count = KNOWN_BLOCK_RETURNS + 1;
+	assert_int_equal(known_in_round(&sleeper), 0);
 
 	rows[number].values[2] ^= 1;
 	assert_int_equal(known_in_round(&sleeper), 0);
