@@ -72,8 +72,7 @@ struct counted {
 	struct ipc_provider *providers;
 	struct bytes metrics_arguments;
 	struct bytes event_counter_arguments;
-	char reason[256];
-	enum reason_kind reason_kind;
+	struct reason_note reason;
 	enum counted_state state;
 	double interval_s; /* requested of the Meters */
 	uint32_t max_histograms;
@@ -216,8 +215,7 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 static void fail(struct counted *p, enum reason_kind kind, const char *reason)
 {
 	counted_enter(p, COUNTED_FAILED);
-	text_set(p->reason, "%.*s", (int)sizeof(p->reason) - 1, reason);
-	p->reason_kind = kind;
+	reason_note_set(&p->reason, kind, reason);
 }
 
 /* Opens the session; also once more, by another tool's rule. */
@@ -701,9 +699,10 @@ void counting_process(const struct counting *counting, uint32_t index,
 		.pid = p->pid,
 		.name = p->name,
 		.state = public_state(p->state),
-		.reason = *p->reason || !p->session.pipe ? p->reason
-							 : eventpipe_reason(p->session.pipe)->text,
-		.reason_kind = p->reason_kind,
+		.reason = *p->reason.text || !p->session.pipe
+				  ? p->reason.text
+				  : eventpipe_reason(p->session.pipe)->text,
+		.reason_kind = p->reason.kind,
 		.wait = wait_of(counting, p, clock_monotonic_ns()),
 		.runtime_version = p->version,
 		.counters = &p->counters,

@@ -60,17 +60,6 @@ bool traced_is_waiting(const struct traced *traced)
 	return traced->state == TRACED_HELD || traced->state == TRACED_DELAYED;
 }
 
-void traced_set_reason(struct traced *traced, enum reason_kind kind, const char *reason)
-{
-	traced->reason_kind = kind;
-	text_set(traced->reason, "%s", reason);
-}
-
-void traced_set_known_reason(struct traced *traced, enum reason reason)
-{
-	traced_set_reason(traced, reason_kind(reason), reason_text(reason));
-}
-
 bool tracing_is_raw(const struct tracing *tracing)
 {
 	return tracing->options.open_raw != NULL;
@@ -178,7 +167,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		tracing->released_ns = 0; /* no event waits for this stream any more */
 	}
 	if (r < 0 && size)
-		text_set(traced->reason, "%s", diag.text);
+		text_set(traced->reason.text, "%s", diag.text);
 	return r < 0 && size ? r : 0;
 }
 
@@ -222,10 +211,10 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->stream = -1;
 	traced->stream_state = TRACED_STREAM_READ;
 	traced->lost_told = 0;
-	traced_set_reason(traced, REASON_KIND_NONE, "");
+	reason_note_set(&traced->reason, REASON_KIND_NONE, "");
 	traced->asked_ns = now_ns;
 	if (runtime_client_open(traced->client, &options, &handler, now_ns, &traced->pipe) < 0) {
-		traced_set_known_reason(traced, REASON_NO_MEMORY);
+		reason_note_set_known(&traced->reason, REASON_NO_MEMORY);
 		traced_enter(traced, TRACED_FAILED);
 	} else {
 		traced_enter(traced, TRACED_OPEN);
@@ -276,7 +265,7 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 	if (tracing->phase == PHASE_ENDING ||
 		!dotnet_endpoint_is_alive(&traced->client->endpoint)) {
 		if (!traced->earlier) /* which reports the reason */
-			traced_set_known_reason(traced, REASON_ENDED_STARTING);
+			reason_note_set_known(&traced->reason, REASON_ENDED_STARTING);
 		traced_enter(traced, TRACED_FAILED);
 		return;
 	}
@@ -321,14 +310,14 @@ void traced_tell_runtime(struct traced *traced)
 	describe_session(traced->tracing);
 	session_writer_runtime(&traced->tracing->writer, traced->process, info,
 		&(struct payload_runtime){ .reachable = traced->opened,
-			.reason = traced->reason,
+			.reason = traced->reason.text,
 			.sessions = traced->opened ? bytes_z(&traced->tracing->writer.text) : "" });
 	traced->tracing->flush_ns =
 		0; /* flush in the next step, so that a truncated file contains it */
 	if (traced->opened)
 		return;
-	session_writer_unreachable(&traced->tracing->writer, traced->process, traced->reason_kind,
-		"", "not traced: %s", traced->reason);
+	session_writer_unreachable(&traced->tracing->writer, traced->process, traced->reason.kind,
+		"", "not traced: %s", traced->reason.text);
 }
 
 /* Reports events that were lost after the last one that arrived. */
@@ -350,12 +339,13 @@ static void close_session(struct traced *traced)
 {
 	const struct reason_note *reason = eventpipe_reason(traced->pipe);
 
-	if (!*traced->reason || reason->kind != REASON_KIND_LIED)
-		text_set(traced->reason, "%s", reason->text);
-	traced->reason_kind = reason->kind;
+	if (*traced->reason.text && reason->kind == REASON_KIND_LIED)
+		traced->reason.kind = reason->kind; /* the relay has said more about its stream */
+	else
+		traced->reason = *reason;
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error)
-		traced_set_reason(traced, REASON_KIND_WRITE, traced->write_reason);
+		reason_note_set(&traced->reason, REASON_KIND_WRITE, traced->write_reason);
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	traced_tell_runtime(traced);
 	runtime_client_close(traced->client, &traced->pipe);
@@ -495,7 +485,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 	}
 	traced_enter(waiting, TRACED_HELD);
 	if (goes_on_by_itself(waiting) && !waiting->seen) {
-		traced_set_known_reason(waiting, REASON_STARTING);
+		reason_note_set_known(&waiting->reason, REASON_STARTING);
 		traced_enter(waiting, TRACED_FAILED);
 	}
 	*ret_waiting = waiting;
@@ -540,7 +530,7 @@ int traced_add(struct tracing *tracing, const struct target *target, bool seen,
 		has_port ? &traced->port : NULL, tracing->guard);
 	write_process(tracing, traced->process, target, seen);
 	if (!endpoint && !has_port) {
-		traced_set_known_reason(traced, REASON_ENDED_UNTRACED);
+		reason_note_set_known(&traced->reason, REASON_ENDED_UNTRACED);
 		traced_enter(traced, TRACED_FAILED);
 		return 0;
 	}
@@ -592,10 +582,11 @@ void traced_add_facts(const struct traced *traced, struct tracing_process *facts
 {
 	bool live = traced->pipe != NULL;
 
+	const struct reason_note *reason = live ? eventpipe_reason(traced->pipe) : &traced->reason;
+
 	if (!*facts->reason) {
-		facts->reason = live ? eventpipe_reason(traced->pipe)->text : traced->reason;
-		facts->reason_kind =
-			live ? eventpipe_reason(traced->pipe)->kind : traced->reason_kind;
+		facts->reason = reason->text;
+		facts->reason_kind = reason->kind;
 	}
 	/* A process that is killed later leaves a cut stream, with the events before its end. */
 	if (!*facts->reason && !live && traced->opened && !traced->events &&

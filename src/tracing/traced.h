@@ -89,8 +89,7 @@ struct traced {
 	bool whole;
 	int write_error;
 	char write_reason[640];
-	enum reason_kind reason_kind;
-	char reason[640];
+	struct reason_note reason;
 };
 
 enum tracing_phase { PHASE_RUNNING, PHASE_PAUSING, PHASE_ENDING };
@@ -152,10 +151,6 @@ void traced_tell_runtime(struct traced *traced);
 void traced_tell_rest_of_loss(struct traced *traced);
 void traced_write_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
 	uint32_t tid, uint64_t time_ns, bool gap);
-
-/* traced_set_reason(): with a sentence of its own; traced_set_known_reason(): of reasons.def. */
-void traced_set_reason(struct traced *traced, enum reason_kind kind, const char *reason);
-void traced_set_known_reason(struct traced *traced, enum reason reason);
 
 /* It waits for a runtime's start; it is still ending. */
 bool traced_is_waiting(const struct traced *traced);

@@ -524,8 +524,8 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		struct traced *traced = tracing->list.items[i];
 		if (!traced->pipe)
 			continue;
-		if (traced->opened && !*traced->reason)
-			traced_set_known_reason(traced, REASON_END_CUT);
+		if (traced->opened && !*traced->reason.text)
+			reason_note_set_known(&traced->reason, REASON_END_CUT);
 		traced_tell_runtime(traced);
 		traced->bytes += eventpipe_bytes(traced->pipe);
 		runtime_client_close(traced->client, &traced->pipe);
