@@ -292,6 +292,11 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	return 0;
 }
 
+bool thread_state_runs(const struct proc_thread_state *state)
+{
+	return state->state == 'R' && !state->sp && !*state->function && !*state->kernel;
+}
+
 bool thread_state_stands(struct proc_reader *proc, uint32_t pid,
 	const struct proc_thread_state *state)
 {

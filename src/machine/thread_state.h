@@ -42,6 +42,12 @@ struct proc_thread_state {
 int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	struct proc_thread_state *ret_state);
 
+/*
+ * Whether it ran all the time that it was read. The state is read first: a thread that was R then may
+ * have begun to wait before its system call was read.
+ */
+bool thread_state_runs(const struct proc_thread_state *state);
+
 /* Whether the thread is in the same call at the same place, and has not run since. */
 bool thread_state_stands(struct proc_reader *proc, uint32_t pid,
 	const struct proc_thread_state *state);

@@ -27,7 +27,7 @@ enum later_sample {
 };
 
 struct frame_evidence {
-	bool runs;           /* the thread is running, by its state in /proc */
+	bool runs;           /* the thread is running: its state in /proc shows no wait */
 	bool stood_before;   /* it did not run from before the samples until its state was read */
 	bool sampled_before; /* there is a sample of the time before its state was read */
 	enum later_sample after;

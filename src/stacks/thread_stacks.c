@@ -113,7 +113,8 @@ static void walk(struct stacks_taking *t, const struct proc_thread_state *state,
 		managed = stack_table_get(&t->session.trace.stacks, seen->before.stack,
 			&managed_count);
 	}
-	if (t->memory_fd < 0 || !t->stack || !state->sp || state->state == 'R' || state->sp % 8)
+	/* The stack pointer is known of a thread that waits only. */
+	if (t->memory_fd < 0 || !t->stack || !state->sp || state->sp % 8)
 		return;
 	ssize_t size = target_memory_read(t->memory_fd, state->sp, t->stack, STACK_BYTES_MAX);
 
@@ -202,7 +203,7 @@ static struct frame_evidence evidence_of(const struct stacks_taking *t, uint32_t
 					      : NULL;
 
 	return (struct frame_evidence){
-		.runs = state->state == 'R',
+		.runs = thread_state_runs(state),
 		.stood_before = stood_before(state, steps),
 		.sampled_before = seen && seen->before.mode && !seen->before.over,
 		.after = !seen || !seen->after.mode           ? LATER_SAMPLE_NONE

@@ -75,6 +75,26 @@ static void test_switches(void **unused)
 	assert_true(switches("") == 0);
 }
 
+/* Its state was read first: what was read after that shows whether it has begun to wait. */
+static void test_runs(void **unused)
+{
+	struct proc_thread_state state = { .state = 'R', .syscall = -1, .name = "" };
+
+	(void)unused;
+	assert_true(thread_state_runs(&state));
+	state.sp = 0x7ffe0000;
+	assert_false(thread_state_runs(&state));
+	state.sp = 0;
+	strcpy(state.function, "anon_pipe_read");
+	assert_false(thread_state_runs(&state));
+	state.function[0] = '\0';
+	strcpy(state.kernel, "anon_pipe_read\n");
+	assert_false(thread_state_runs(&state));
+	state.kernel[0] = '\0';
+	state.state = 'S';
+	assert_false(thread_state_runs(&state));
+}
+
 static void test_ourselves(void **unused)
 {
 	struct proc_reader proc;
@@ -102,6 +122,7 @@ int main(void)
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_ourselves),
 	};
 
