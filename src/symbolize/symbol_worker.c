@@ -492,6 +492,14 @@ static uint64_t thread_cpu_ns(const struct worker_thread *worker_thread)
 	return got > 0 && cpu_clock_parse_schedstat(text, (size_t)got, &cpu_ns) ? cpu_ns : 0;
 }
 
+/* Makes the tables of a thread that takes over from one that may keep its own. False: no memory. */
+static bool has_spare(struct symbol_worker *worker)
+{
+	if (!worker->spare)
+		worker->spare = name_tables_new(worker->box, worker->symbol_paths);
+	return worker->spare != NULL;
+}
+
 /*
  * Without the right to raise the worker's priority, a new thread replaces it if it waits for a CPU
  * most of the time. The new thread keeps ordinary priority, because it could not leave idle
@@ -504,10 +512,8 @@ static void replace(struct symbol_worker *worker, uint64_t waited_ns)
 		(thread_cpu_ns(worker->worker_thread) - worker->watched_cpu_ns >= waited_ns / 2 ||
 			!is_starved(worker->worker_thread)))
 		return;
-	if (!worker->spare)
-		worker->spare = name_tables_new(worker->box, worker->symbol_paths);
-	if (!worker->spare)
-		return; /* no memory: names are resolved late */
+	if (!has_spare(worker))
+		return; /* names are resolved late */
 	worker->raised = true;
 	dismiss(worker, REPLACE_BOUND_NS);
 	employ(worker);
@@ -646,7 +652,8 @@ void symbol_worker_hurry(struct symbol_worker *worker)
 	if (worker->hurried || !worker->worker_thread || !symbol_worker_open_count(worker))
 		return;
 	worker->hurried = true;
-	if (start_worker_thread(worker))
+	/* The first spare tables may be those of the thread that runs now. */
+	if (start_worker_thread(worker) || !has_spare(worker))
 		return;
 	dismiss(worker, LEAVE_BOUND_NS);
 	employ(worker);

@@ -12,6 +12,7 @@
 
 #include "base/clocks.h"
 #include "machine/box.h"
+#include "machine/cpu_clock.h"
 #include "symbolize/name_tables.h"
 #include "symbolize/symbol_worker.h"
 
@@ -25,9 +26,14 @@ void __wrap_name_tables_answer(struct name_tables *tables, const struct name_que
 uint64_t __real_clock_monotonic_ns(void);
 uint64_t __wrap_clock_monotonic_ns(void);
 
+bool __real_cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_ns);
+bool __wrap_cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_ns);
+
 static struct box box;
 static atomic_int delayed_tid; /* 0: no thread has come to the point */
-static atomic_int points;      /* calls until the thread is delayed; negative: never */
+static atomic_bool
+	all_delayed;      /* each thread is delayed, and has used no CPU time by its schedstat */
+static atomic_int points; /* calls until the thread is delayed; negative: never */
 static atomic_bool released;
 static atomic_int delayed_count; /* threads in the delay */
 
@@ -36,8 +42,11 @@ static void point(void)
 	int tid = (int)syscall(SYS_gettid);
 	int none = 0;
 
-	if (tid == getpid() || atomic_load(&points) < 0 || atomic_fetch_sub(&points, 1) != 0 ||
-		!atomic_compare_exchange_strong(&delayed_tid, &none, tid))
+	if (tid == getpid() || atomic_load(&released))
+		return;
+	if (!atomic_load(&all_delayed) &&
+		(atomic_load(&points) < 0 || atomic_fetch_sub(&points, 1) != 0 ||
+			!atomic_compare_exchange_strong(&delayed_tid, &none, tid)))
 		return;
 	atomic_fetch_add(&delayed_count, 1);
 	while (!atomic_load(&released))
@@ -62,6 +71,14 @@ uint64_t __wrap_clock_monotonic_ns(void)
 
 	point();
 	return time_ns;
+}
+
+bool __wrap_cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_ns)
+{
+	if (!atomic_load(&all_delayed))
+		return __real_cpu_clock_parse_schedstat(text, len, ret_cpu_ns);
+	*ret_cpu_ns = 0;
+	return true;
 }
 
 static void ask(struct symbol_worker *worker, uint64_t place)
@@ -168,11 +185,45 @@ static void test_slow(void **state)
 	symbol_worker_free(worker);
 }
 
+/*
+ * A thread that gets no CPU is replaced after half a second, and the second one gets none either when the names
+ * are wanted at the end: a third one has tables of its own, and answers all questions.
+ */
+static void test_twice(void **state)
+{
+	struct symbol_worker *worker;
+	unsigned seen[QUESTIONS] = { 0 };
+	uint64_t until = __real_clock_monotonic_ns() + 60 * SECOND_NS;
+
+	(void)state;
+	atomic_store(&released, false);
+	atomic_store(&all_delayed, true);
+	assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
+	symbol_worker_forbid_raise(worker);
+	for (uint64_t i = 0; i < QUESTIONS; i++)
+		ask(worker, i);
+	while (atomic_load(&delayed_count) < 2 && __real_clock_monotonic_ns() < until)
+		(void)symbol_worker_wait(worker, __real_clock_monotonic_ns() + SECOND_NS / 1000);
+	assert_int_equal(atomic_load(&delayed_count), 2);
+	/* The third thread is not delayed. */
+	atomic_store(&points, -1);
+	atomic_store(&all_delayed, false);
+	symbol_worker_hurry(worker);
+	assert_true(symbol_worker_wait(worker, __real_clock_monotonic_ns() + 60 * SECOND_NS));
+	assert_int_equal(take(worker, seen), QUESTIONS);
+	atomic_store(&released, true);
+	while (atomic_load(&delayed_count))
+		(void)sched_yield();
+	assert_int_equal(take(worker, seen), 0);
+	symbol_worker_free(worker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_points),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_twice),
 	};
 
 	box_read(&box);
