@@ -416,14 +416,27 @@ void thread_moved(struct thread_state *from, struct thread_state *to)
 	__atomic_store_n(&from->status, THREAD_LEFT, __ATOMIC_RELEASE);
 }
 
+/* The size of rings of this class with the memory that is there at the start. */
+static size_t class_bytes(const struct ring_settings *settings, enum ring_class ring_class)
+{
+	return ring_class == RING_LARGE ? settings->large_bytes : settings->first_bytes;
+}
+
 int rings_set_up(const struct ring_settings *settings)
 {
+	bool same = true;
+
 	if (!rings.key_made) {
 		int r = pthread_key_create(&rings.key, thread_ends);
 		if (r)
 			return -r;
 		rings.key_made = true;
 	}
+	for (enum ring_class i = 0; i < RING_CLASSES; i++)
+		same = same && class_bytes(settings, i) == class_bytes(&rings.settings, i);
+	/* Rings of another size were made ready before spoor_stop(). */
+	if (!same && !settings->map_in_file)
+		rings_unprepare();
 	rings.settings = *settings;
 	return 0;
 }
@@ -462,8 +475,10 @@ void thread_state_release(struct thread_state *state)
 	__atomic_store_n(&state->root, state, __ATOMIC_RELAXED);
 	uint32_t *spares = &rings.spare_count[state->ring_class];
 
-	bool is_kept = rings.settings.map_in_file ||
-		       __atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class];
+	bool fits = state->main.mask < class_bytes(&rings.settings, state->ring_class);
+	bool is_kept =
+		rings.settings.map_in_file ||
+		(fits && __atomic_load_n(spares, __ATOMIC_RELAXED) < spare_most[state->ring_class]);
 	if (thread_state_has_rings(state) && is_kept)
 		__atomic_fetch_add(spares, 1, __ATOMIC_RELAXED);
 	else if (thread_state_has_rings(state))

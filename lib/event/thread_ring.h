@@ -303,7 +303,7 @@ static inline bool thread_state_has_rings(const struct thread_state *state)
  * pass and before a session begins. False: not all of them are ready yet.
  */
 bool rings_prepare(void);
-/* Unmaps the rings of all free states. Loop thread, when no session exists. */
+/* Unmaps the rings of all free states. Loop thread, when no session exists; or while there is none. */
 void rings_unprepare(void);
 
 /*
