@@ -210,7 +210,7 @@ calls=0
 compile() {
 	with=$1 file=$2
 	shift 2
-	"$with" "$@" -Werror -I"$top/include" -c "$file" -o /dev/null >out 2>&1 || {
+	"$with" "$@" -Werror -I"$top/include" -c "$file" -o x.o >out 2>&1 || {
 		echo "FAILED: $with $* $file"
 		head -n 20 out
 		exit 1

@@ -94,10 +94,21 @@ links() {
 	"$links_cc" "-fuse-ld=$links_linker" "$@" empty.c -o empty >log 2>&1 && ./empty
 }
 
-# try COMPILER LINKER OPTION...
-try() {
-	cc=$1 linker=$2
+# compile COMPILER FOLDER OPTION...: the objects of all programs of this compiler with these options.
+compile() {
+	cc=$1 folder=$2
 	shift 2
+	mkdir "$folder"
+	for file in main other plugin; do
+		"$cc" -O2 -ffunction-sections -fdata-sections -Wall -Werror "-I$top/include" "$@" -c $file.c -o "$folder/$file.o"
+	done
+	"$cc" -O2 -ffunction-sections -fdata-sections -Wall -Werror "-I$top/include" "$@" -fPIC -c plugin.c -o "$folder/shared.o"
+}
+
+# try FOLDER COMPILER LINKER OPTION...
+try() {
+	folder=$1 cc=$2 linker=$3
+	shift 3
 	for library in static shared; do
 		for place in program object; do
 			case $library in
@@ -106,13 +117,12 @@ try() {
 			esac
 			# A program with the static library exports it to its shared objects.
 			[ "$library-$place" != static-object ] || libspoor="$libspoor -rdynamic"
-			options="-O2 -ffunction-sections -fdata-sections -Wall -Werror -I$top/include"
 			# shellcheck disable=SC2086 # lists of words
 			if [ "$place" = program ]; then
-				"$cc" $options "-fuse-ld=$linker" "$@" -Wl,--gc-sections main.c other.c plugin.c $libspoor -o tried
+				"$cc" -O2 "-fuse-ld=$linker" "$@" -Wl,--gc-sections "$folder/main.o" "$folder/other.o" "$folder/plugin.o" $libspoor -o tried
 			else
-				"$cc" $options "-fuse-ld=$linker" "$@" -Wl,--gc-sections -fPIC -shared plugin.c -o libplugin.so
-				"$cc" $options "-fuse-ld=$linker" "$@" -Wl,--gc-sections main.c other.c ./libplugin.so $libspoor -o tried
+				"$cc" -O2 "-fuse-ld=$linker" "$@" -Wl,--gc-sections -fPIC -shared "$folder/shared.o" -o libplugin.so
+				"$cc" -O2 "-fuse-ld=$linker" "$@" -Wl,--gc-sections "$folder/main.o" "$folder/other.o" ./libplugin.so $libspoor -o tried
 			fi
 			result=$(timeout 60 ./tried) || {
 				echo "FAILED: $cc -fuse-ld=$linker $* with the $library library, plugin in the $place: $result"
@@ -130,19 +140,21 @@ for cc in gcc $clang; do
 		leave_out "$cc is not installed"
 		continue
 	}
+	compile $cc $cc.plain
+	compile $cc $cc.lto -flto
 	for linker in bfd gold lld; do
 		if ! links $cc $linker -Wl,--gc-sections; then
 			leave_out "$cc with $linker, which is not installed"
 			continue
 		fi
-		try $cc $linker
+		try $cc.plain $cc $linker
 		if links $cc $linker -Wl,-z,start-stop-gc && ! grep -q warning log; then
-			try $cc $linker -Wl,-z,start-stop-gc
+			try $cc.plain $cc $linker -Wl,-z,start-stop-gc
 		else
 			leave_out "$cc with $linker: it has no -z start-stop-gc"
 		fi
 		if links $cc $linker -flto; then
-			try $cc $linker -flto
+			try $cc.lto $cc $linker -flto
 		else
 			leave_out "$cc with $linker: no link time optimisation"
 		fi
