@@ -34,11 +34,15 @@ target='-a'
 	[ $code = 3 ] && skip "this user may not record here (spoor doctor says why)"
 	exit $code
 }
+# enough_samples: the recording, which is still written, has some hundred.
+enough_samples() {
+	"$build/spoor" report --json "$out/killed.nettrace" >"$out/killed.json" 2>/dev/null && [ "$(value "$out/killed.json" .samples)" -ge 500 ]
+}
 # shellcheck disable=SC2086
 "$build/spoor" record $target -F 499 --duration 600s -o "$out/killed.nettrace" >/dev/null 2>&1 </dev/null &
 recorder=$!
 sessions_open "$out/killed.nettrace" 1 || wait $recorder
-sleep 3
+until_true enough_samples || fail "the recording has no samples"
 kill -9 $recorder
 wait $recorder 2>/dev/null || :
 recorder=''

@@ -69,8 +69,10 @@ diagnosed sync-over-async Starved.Block
 # Ended by a signal: the recording up to then is judged, and no session is left.
 begin subject burn 100000
 start verb "$spoor" diagnose -p $subject --duration 1000s -o y.nettrace >verb.out 2>verb.err
-until_true test -s y.nettrace || fail "the recording does not begin: $(cat verb.err)"
-sleep 1
+sampled() {
+	"$spoor" report --json y.nettrace >y.json && [ "$(value y.json .samples)" -gt 0 ]
+}
+until_true sampled || fail "the recording has no samples: $(cat verb.err)"
 kill -INT $verb
 wait $verb || fail "interrupted: exit code $?: $(cat verb.err)"
 has verb.out "^Managed \($subject\)  "

@@ -41,7 +41,6 @@ recorded both 2 -p "$one,$two"
 touch go
 until_true grep -q thrown ready.one || fail "the first program does not end its work"
 until_true grep -q thrown ready.two || fail "the second program does not end its work"
-sleep 0.5
 ended both
 has both.nettrace.err 'samples and [0-9,]+ \.NET events in [0-9.]+ m?s, nothing lost'
 has both.report 'nothing lost'
@@ -111,7 +110,6 @@ for _ in $(seq 600); do
 	sleep 0.1
 done
 until_true grep -q thrown ready.one || fail "the program does not end its work"
-sleep 0.5
 ended flood
 has_no flood.report 'samples lost|sample lost'
 is_sanitized || [ "$most" -lt 65536 ] || fail "the recorder took $most kB"

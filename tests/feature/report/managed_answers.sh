@@ -24,7 +24,6 @@ answer() {
 work() {
 	touch go
 	until_true grep -q "$1" ready.one || fail "the program does not end its work"
-	sleep 0.5
 }
 
 ended() {
@@ -167,7 +166,6 @@ if [ -x "$load" ]; then
 	until_true test -s port || fail "the web API does not start"
 	record_opened 1 requests.nettrace trace -p $shop --providers Microsoft-AspNetCore-Server-Kestrel::4
 	"$load" "$(cat port)" 2 /cpu /alloc >load.out
-	sleep 0.5
 	kill -INT $recorder
 	wait $recorder || fail "the trace of requests failed: $(cat requests.nettrace.err)"
 	kill -9 $shop

@@ -24,8 +24,15 @@ kill -CONT $two
 # A target that is killed during the trace: its events from before are in the file.
 begin victim paced 600000
 record_opened 2 killed.nettrace trace -p "$one,$victim"
+sockets() {
+	ls -l "/proc/$recorder/fd" | grep -c 'socket:'
+}
+sockets_before=$(sockets)
+fewer_sockets() {
+	[ "$(sockets)" -lt "$sockets_before" ]
+}
 kill -9 $victim
-sleep 1
+until_true fewer_sockets || fail "spoor does not see that a target was killed"
 kill -INT $recorder
 wait $recorder || fail "with a killed target: $(cat killed.nettrace.err)"
 traced killed.nettrace 2
@@ -48,11 +55,13 @@ record_opened 1 p.nettrace trace -q -p $one
 kill -STOP $recorder
 until_true no_session $one || fail "the guard does not end the session of a stopped spoor"
 kill -CONT $recorder
-sleep 1
+noticed() {
+	"$spoor" report p.nettrace >report && grep -qE '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s, so that it was not held up, and are opened again' report
+}
+until_true noticed || fail "the file has no notice of the session that the guard ended"
 kill -INT $recorder
 wait $recorder || fail "a trace that was stopped and continued: $(cat p.nettrace.err)"
-"$spoor" report p.nettrace >report
-has report '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s, so that it was not held up, and are opened again'
+noticed || fail "the notice is gone"
 until_true no_session $one || fail "a session is left: $(sessions $one)"
 
 # Ctrl-Z: spoor ends its sessions before it stops, and opens them again when it continues. The gap is reported, and is in the file.
