@@ -7,7 +7,7 @@
 
 # diagnosed KIND METHOD: records $subject, longer and longer, until its first finding is this one. A busy machine may give it too little time at first.
 diagnosed() {
-	for seconds in 6 12 30; do
+	for seconds in 3 6 12 30; do
 		code_of "$spoor" record -q -p $subject -o x.nettrace --duration ${seconds}s
 		expect_code 0 "record"
 		code_of "$spoor" diagnose x.nettrace --json
@@ -43,7 +43,7 @@ served jit jit-load Faults.Rules.Compile
 served spawn process-churn Faults.Mail.Send
 
 serve healthy 3
-code_of "$spoor" record -q -p $subject -o x.nettrace --duration 6s
+code_of "$spoor" record -q -p $subject -o x.nettrace --duration 3s
 expect_code 0 "record"
 code_of "$spoor" diagnose x.nettrace --fail-on cpu-hotspot --fail-on gc-pressure
 expect_code 0 "a healthy program"
