@@ -156,7 +156,7 @@ int kernel_types_find(const uint8_t *data, size_t size, const char *type,
 	const char *const *members, uint32_t count, uint32_t *ret_offsets)
 {
 	struct type_description description;
-	struct type_members found;
+	struct type_members found = { .count = 0 };
 
 	if (!open_description(data, size, &description))
 		return -EBADMSG;
