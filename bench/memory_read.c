@@ -4,7 +4,7 @@
  *   memory_read PID < methods      one a line: a time, and an address in hexadecimal, each of another method
  *
  * Prints "NAME VALUE" lines: the methods that have a name, the CPU time of opening the process, and that of a name: with
- * the assembly's metadata ("first"), with those of the same time in one pass ("as_found"), each in a pass of its own
+ * the assembly's metadata ("first"), with those of the same time in one pass ("as_found"), each in a separate pass
  * ("cold"), and all in one pass.
  */
 #include <stdio.h>

@@ -416,7 +416,7 @@ void thread_moved(struct thread_state *from, struct thread_state *to)
 	__atomic_store_n(&from->status, THREAD_LEFT, __ATOMIC_RELEASE);
 }
 
-/* The size of rings of this class with the memory that is there at the start. */
+/* The size of rings of this class with the memory that exists at the start. */
 static size_t class_bytes(const struct ring_settings *settings, enum ring_class ring_class)
 {
 	return ring_class == RING_LARGE ? settings->large_bytes : settings->first_bytes;

@@ -626,7 +626,7 @@ static const char *without_events(const struct record_values *values)
 					   : NULL;
 }
 
-/* What is wrong with the values of single options; EXIT_DONE: nothing. */
+/* Checks the value of each option alone; EXIT_DONE: all are right. */
 static int check_values(const struct verb *self, const struct record_values *values,
 	struct recording_run *run)
 {
@@ -661,7 +661,7 @@ static int check_values(const struct verb *self, const struct record_values *val
 	return EXIT_DONE;
 }
 
-/* What is wrong with options together, once the targets are chosen; EXIT_DONE: nothing. */
+/* Checks the options together, once the targets are chosen; EXIT_DONE: they fit. */
 static int check_choices(const struct verb *self, struct record_values *values,
 	struct recording_run *run, struct diag *diag)
 {
@@ -691,7 +691,7 @@ static int check_choices(const struct verb *self, struct record_values *values,
 	return EXIT_DONE;
 }
 
-/* Ends the session, makes what was requested of the recording, and waits for the command. */
+/* Ends the session, makes the requested files from the recording, and waits for the command. */
 static int finish_run(struct recording_run *run, int code)
 {
 	const struct record_values *values = run->values;

@@ -79,7 +79,7 @@ static void add_amounts(const struct live_counts *counts, struct bytes *out)
 		TEXT_DURATION((double)(counts->end_ns - counts->begin_ns) / 1e9));
 }
 
-/* The end of that line: what was lost. */
+/* The end of that line: the losses. */
 static void add_losses(const struct live_counts *counts, struct bytes *out)
 {
 	if (counts->events_lost)
@@ -143,7 +143,7 @@ static void add_unopened(const struct live_counts *counts, struct bytes *out)
 				"arguments of USDT probes"));
 }
 
-/* What is wrong with the events of LTTng. */
+/* The limits of the events of LTTng. */
 static void add_lttng(const struct live_counts *counts, struct bytes *out)
 {
 	if (counts->lttng_incomplete)

@@ -1,4 +1,4 @@
-/* What `spoor record` prints: how it records, and at its end what is in the recording, what is not. */
+/* What `spoor record` prints: how it records, and at its end the contents and losses of the recording. */
 #ifndef SPOOR_CLI_RECORD_SUMMARY_H
 #define SPOOR_CLI_RECORD_SUMMARY_H
 

@@ -407,7 +407,7 @@ static bool is_wall(const struct selection_values *values)
 	return is_blocked(values) && values->answers->blocked_form == BLOCKED_WALL;
 }
 
-/* Names and sorts what was read. -ENOMEM. */
+/* Names and sorts the trace. -ENOMEM. */
 static int analyse(const struct selection_values *values, enum method_name_form form,
 	struct selection *s)
 {

@@ -83,7 +83,7 @@ struct selection_values {
 			OPTION_TEXTS, INTO(type, field.events)                               \
 	}
 
-/* What is done with the events of a schema. */
+/* How the events of a schema are used. */
 enum selection_passing {
 	PASSING_UNKNOWN, /* none has come yet */
 	PASSING_EACH,

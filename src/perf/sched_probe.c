@@ -48,7 +48,7 @@ static void close_known(struct sched_probe *probe)
 	probe->known_fd = -1;
 }
 
-/* The program reads both ids of the next thread at once. */
+/* The program reads both ids of the next thread with one call. */
 static int find_pid(uint32_t *ret_offset)
 {
 	static const char *const members[] = { "pid", "tgid" };

@@ -44,7 +44,7 @@ struct switch_ring switch_ring_at(void *memory, uint32_t cpu_count, uint32_t cpu
 void switch_ring_begin(struct switch_ring *ring)
 {
 	ring->end = __atomic_load_n(&ring->head->written, __ATOMIC_ACQUIRE);
-	/* A program that wrote over what was not read would be a fault; the limit keeps the loop bounded then. */
+	/* A program that overwrites entries before they were read would be a fault; the limit keeps the loop bounded then. */
 	if (ring->end - ring->head->taken > ring->mask + UINT64_C(1))
 		ring->head->taken = ring->end - ring->mask - 1;
 }

@@ -2,7 +2,7 @@
  * The context switches that the program of sched_probe.h has seen: a ring for each CPU, in memory that it shares with
  * the recorder. A switch takes a few stores. No other program can interrupt it on its CPU, so it needs no lock.
  *
- *   switch_ring_begin(ring);                     what is in it now
+ *   switch_ring_begin(ring);                     the entries in it now
  *   drain the ring of perf of the same CPU       it has the stacks of all these switches
  *   while (switch_ring_next(ring, &entry)) ...
  *

@@ -80,7 +80,7 @@ int event_session_explain(const struct event_session *session, const char *what,
 	bool refused = reason->kind == REASON_KIND_PERMISSION;
 
 	diag_set(diag, refused ? -EACCES : -EIO, "%s %u: %s", what, pid,
-		*reason->text ? reason->text : "its stream ended at once");
+		*reason->text ? reason->text : "its stream ended immediately");
 	if (refused)
 		diag_remedy(diag, "run it as that user, or with sudo");
 	return diag->error;

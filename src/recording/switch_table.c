@@ -278,7 +278,7 @@ void switch_table_switch(struct switch_table *switches, const struct pending *it
 	if (process) /* another one after an exec */
 		thread->process = process;
 	if (item->flag) {
-		/* It left another CPU after what is known of the CPU to which it came. */
+		/* It left another CPU after the last known time of the CPU to which it came. */
 		if (thread->place == SWITCH_PLACE_OFF && item->value & SWITCH_CAME_UNSEEN) {
 			write_block(switches, thread, item->time_ns, late_ns, item->cpu);
 			thread->since_ns = item->time_ns;

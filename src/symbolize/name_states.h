@@ -21,7 +21,7 @@ enum managed_state {
 /* The perf map and jitdump of a process, which the symbol worker reads into the codemap. */
 enum maps_state {
 	MAPS_UNREAD,
-	MAPS_ASKED, /* the worker was asked for them */
+	MAPS_ASKED, /* they were requested from the worker */
 	MAPS_READ,  /* they are in the codemap, or cannot be read */
 };
 
@@ -39,7 +39,7 @@ enum source_state {
 	SOURCE_FAILED,
 };
 
-/* MANAGED_NONE is left for good; names become known only after they were requested. */
+/* MANAGED_NONE is left permanently; names become known only after they were requested. */
 bool managed_state_may_follow(enum managed_state from, enum managed_state to);
 void managed_state_enter(enum managed_state *state, enum managed_state next);
 

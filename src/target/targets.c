@@ -32,7 +32,7 @@
 #define HOST_NAME_MAX_BYTES 256u
 #define ID_PREFIX_MIN       4u /* shorter beginnings of a container's id fit too many */
 
-/* What is read of a process, each at most one time. */
+/* Facts that are read of a process, each at most one time. */
 enum candidate_fact {
 	FACT_NAME = 1 << 0,
 	FACT_PLACE = 1 << 1, /* cgroup and container */

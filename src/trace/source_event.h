@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum source_event {
-	SOURCE_OTHER, /* the list does not have it */
+	SOURCE_OTHER, /* it is not in the list */
 #define SOURCE_EVENT(event, provider, event_id, name) SOURCE_##event,
 #include "trace/source_events.def"
 #undef SOURCE_EVENT

@@ -45,7 +45,7 @@ runs checked '-fsanitize=address,undefined -fno-sanitize-recover=all'
 zig=${ZIG:-zig}
 command -v "$zig" >/dev/null || zig=${SPOOR_TEST_PROGRAMS:-$top/build-programs}/zig/zig
 command -v "$zig" >/dev/null || skip "zig is not here: scripts/setup all installs it"
-# zig compiles parts of its own for each kind of macOS. They are kept in the build folder.
+# zig compiles its own parts for each kind of macOS. They are kept in the build folder.
 export ZIG_GLOBAL_CACHE_DIR="$(dirname "$spoor")/zig-cache" ZIG_LOCAL_CACHE_DIR="$(dirname "$spoor")/zig-cache"
 # macOS's linker makes the symbols of a section's ends; zig's does not.
 for end in start end; do

@@ -1,4 +1,4 @@
-/* connection.c: the legal transitions of a runtime's connection, and what is reported of it. */
+/* connection.c: the legal transitions of a runtime's connection, and the reports about it. */
 #include "unit/test.h"
 
 #include "recording/connection.h"
@@ -67,7 +67,7 @@ static void count_report(void *context, const struct managed_outcome *outcome)
 	reachable[outcome->reachable]++;
 }
 
-/* Names that were known stay known; those of a runtime that hung can still come. */
+/* Names that the runtime has sent are kept; those of a runtime that hung can still come. */
 static void test_reports(void **state)
 {
 	unsigned reports[2] = { 0 };

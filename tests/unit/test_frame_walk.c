@@ -92,7 +92,7 @@ static void test_other(void **state)
 	frames[0]++;
 	assert_false(walk(3));
 	frames[0]--;
-	/* it goes on beyond the copy */
+	/* it continues beyond the copy */
 	stack[20] = STACK + sizeof(stack);
 	assert_false(walk(3));
 	stack[20] = 0;

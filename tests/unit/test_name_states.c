@@ -3,7 +3,7 @@
 
 #include "symbolize/name_states.h"
 
-/* Names are requested before they are known, and a .NET process stays one. */
+/* Names are requested before they arrive, and a .NET process stays one. */
 static void test_managed(void **state)
 {
 	(void)state;

@@ -561,7 +561,7 @@ static void test_kinds_of_events(void **state)
 	assert_int_equal(f.report.events.items[0].count, 4);
 	assert_int_equal(f.report.events.items[1].count + f.report.events.items[2].count, 3 + 3);
 
-	/* What is more than counted: samples, and Spoor's own events. */
+	/* Events that are used, not only counted: samples, and Spoor's own. */
 	for (uint32_t i = 0; i < 3; i++) {
 		static const uint8_t kinds[] = { PROVIDER_SPOOR, PROVIDER_SAMPLE, PROVIDER_OTHER };
 		struct schema *schema = vec_push(&f.trace.schemas);

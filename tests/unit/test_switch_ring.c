@@ -1,4 +1,4 @@
-/* The ring of switches: what the program wrote comes out once, in order, and what did not fit is counted. */
+/* The ring of switches: each entry of the program is read once, in order, and each that did not fit is counted. */
 #include "perf/switch_ring.h"
 
 #include <stdlib.h>

@@ -270,9 +270,9 @@ static void test_lost(void **state)
 	expect_block(1, 100, 0, SWITCH_SLEEPING, SWITCH_READY_UNKNOWN);
 	time = thread_time(0);
 	assert_int_equal(time.run_ns + time.ready_ns + time.blocked_ns, 3000 - BEGIN_NS);
-	/* It came to another CPU, which nobody saw, and left that one. */
+	/* It came to another CPU, of which there is no record, and left that one. */
 	out(SHOP + 2, 7000, SWITCH_SLEEPING);
-	in(SHOP + 2, 6500); /* before it left, as far as the other CPU's entries say */
+	in(SHOP + 2, 6500); /* before it left, by the other CPU's entries */
 	out(SHOP + 2, 7400, (enum switch_state)(SWITCH_PREEMPTED | SWITCH_CAME_UNSEEN));
 	in(SHOP + 2, 7500);
 	struct payload_cswitch last = block(block_count() - 1);

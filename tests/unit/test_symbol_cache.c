@@ -1,6 +1,6 @@
 /*
- * symbol_cache.c: a file is found by its own build id only, whole and undamaged; what is in the way (another
- * file, a link, a cut or changed copy) is never used; times of use order the list; downloads are locked.
+ * symbol_cache.c: a file is found by its own build id only, whole and undamaged; a file in its place (another
+ * one, a link, a cut or changed copy) is never used; times of use order the list; downloads are locked.
  */
 #include "unit/test.h"
 

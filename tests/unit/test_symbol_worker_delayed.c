@@ -187,7 +187,7 @@ static void test_slow(void **state)
 
 /*
  * A thread that gets no CPU is replaced after half a second, and the second one gets none either when the names
- * are wanted at the end: a third one has tables of its own, and answers all questions.
+ * are wanted at the end: a third one has separate tables, and answers all questions.
  */
 static void test_twice(void **state)
 {

@@ -75,7 +75,7 @@ static void test_switches(void **unused)
 	assert_true(switches("") == 0);
 }
 
-/* Its state was read first: what was read after that shows whether it has begun to wait. */
+/* Its state was read first: the file that was read after it shows whether it has begun to wait. */
 static void test_runs(void **unused)
 {
 	struct proc_thread_state state = { .state = 'R', .syscall = -1, .name = "" };

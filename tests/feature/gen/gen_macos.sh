@@ -6,7 +6,7 @@ top=$(realpath "$here/../..")
 zig=${ZIG:-zig}
 command -v "$zig" >/dev/null || zig=${SPOOR_TEST_PROGRAMS:-$top/build-programs}/zig/zig
 command -v "$zig" >/dev/null || skip "zig is not here: scripts/setup all installs it"
-# zig compiles parts of its own for each kind of macOS. They are kept in the build folder.
+# zig compiles its own parts for each kind of macOS. They are kept in the build folder.
 export ZIG_GLOBAL_CACHE_DIR="$(dirname "$spoor")/zig-cache" ZIG_LOCAL_CACHE_DIR="$(dirname "$spoor")/zig-cache"
 strict='-std=c11 -O1 -Wall -Wextra -Wshadow -Werror'
 
