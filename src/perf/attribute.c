@@ -90,6 +90,12 @@ void attribute_each(const struct perf_event_attr *sampling, uint32_t stack_bytes
 	ret_attr->exclude_callchain_user = kernel_only;
 }
 
+void attribute_drop_registers(struct perf_event_attr *attr)
+{
+	attr->sample_regs_user &= ~(attr->sample_regs_user - 1); /* the lowest bit */
+	attr->sample_stack_user = 0;
+}
+
 uint64_t attribute_clock_period_ns(uint32_t frequency_hz)
 {
 	static const uint64_t ticks_ns[] = { 1000000, 2500000, 3333333, 4000000, 10000000 };

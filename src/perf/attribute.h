@@ -43,6 +43,12 @@ void attribute_each(const struct perf_event_attr *sampling, uint32_t stack_bytes
 	bool kernel_only, struct perf_event_attr *ret_attr);
 
 /*
+ * The event is not asked for user registers, if its ring has them in samples: it has only one, as the kernel refuses
+ * none, and no stack copy; perf_record_decode() knows such samples.
+ */
+void attribute_drop_registers(struct perf_event_attr *attr);
+
+/*
  * The period of cpu-clock. It is never a multiple of a usual tick (1, 2.5, 10/3, 4, 10 ms): work
  * that runs at each tick would be sampled always or never.
  */

@@ -35,6 +35,9 @@
 		    PERF_BIT_STREAM_ID | PERF_BIT_RAW | PERF_BIT_USER_REGISTERS |       \
 		    PERF_BIT_USER_STACK | PERF_BIT_IDENTIFIER))
 
+/* a register, and the size of a stack that is empty */
+#define FEW_BYTES (2 * FIELD)
+
 #define USER_ABI_64 2u /* PERF_SAMPLE_REGS_ABI_64 */
 
 static inline uint64_t word(const uint8_t *at)
@@ -89,11 +92,13 @@ static int decode_user(const struct perf_layout *layout, const uint8_t *at, cons
 			return -EBADMSG;
 		uint64_t abi = word(at);
 		at += FIELD;
-		if (abi && (size_t)(end - at) < size)
+		/* An event of this ring that is not asked for registers has only one, and no stack (attribute.h). */
+		bool few = abi && (size_t)(end - at) == FEW_BYTES && size > FEW_BYTES;
+		if (abi && !few && (size_t)(end - at) < size)
 			return -EBADMSG;
-		record->user_registers = abi ? at : NULL;
+		record->user_registers = abi && !few ? at : NULL;
 		record->user_is_64 = abi == USER_ABI_64;
-		at += abi ? size : 0;
+		at += few ? FIELD : abi ? size : 0;
 	}
 	if (layout->sample_type & PERF_BIT_USER_STACK) {
 		if ((size_t)(end - at) < FIELD)

@@ -77,6 +77,8 @@ void sched_events_attribute(const struct sched_events *events, enum sched_event 
 
 	attribute_each(sampling, each->no_stack ? 0 : stack_bytes, user_only || each->no_stack,
 		kernel_only || each->no_stack, ret_attr);
+	if (each->no_stack)
+		attribute_drop_registers(ret_attr);
 	ret_attr->type = PERF_TYPE_TRACEPOINT;
 	ret_attr->config = each->tracepoint.id;
 }

@@ -11,6 +11,7 @@
 #include "machine/box.h"
 #include "machine/bpf.h"
 #include "machine/kernel_types.h"
+#include "perf/attribute.h"
 #include "perf/known_block.h"
 #include "perf/switch_ring.h"
 #include "perf/tracepoint.h"
@@ -177,6 +178,7 @@ bool sched_probe_attribute(const struct sched_probe *probe, uint32_t class, uint
 		attr->exclude_callchain_user = 1;
 	if (class != PROBE_WAKE)
 		return true;
+	attribute_drop_registers(attr);
 	attr->exclude_callchain_kernel = 1;
 	attr->watermark = 0;
 	attr->wakeup_events = 1;

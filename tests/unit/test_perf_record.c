@@ -192,6 +192,31 @@ static void test_user_stack(void **state)
 	bytes_done(&b);
 }
 
+/* An event that is not asked for registers, in a ring of others: it has one, and an empty stack. */
+static void test_few_registers(void **state)
+{
+	static const struct perf_layout layout = {
+		.sample_type = PERF_BIT_TID | PERF_BIT_USER_REGISTERS | PERF_BIT_USER_STACK,
+		.user_registers = 7,
+	};
+	struct bytes b = { 0 };
+	struct perf_record record;
+
+	(void)state;
+	begin_record(&b, PERF_TYPE_SAMPLE, PERF_MISC_USER);
+	bytes_u32(&b, 100);
+	bytes_u32(&b, 101);
+	bytes_u64(&b, 2);
+	bytes_u64(&b, 0x11);
+	bytes_u64(&b, 0);
+	assert_int_equal(decode(&b, &layout, &record), 0);
+	assert_int_equal(record.tid, 101);
+	assert_null(record.user_registers);
+	assert_int_equal(record.user_stack_size, 0);
+	cut_everywhere(&b, &layout);
+	bytes_done(&b);
+}
+
 static void begin_mapping(struct bytes *b, uint16_t misc)
 {
 	begin_record(b, PERF_TYPE_MMAP2, misc);
@@ -383,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_chain_garbage),
 		cmocka_unit_test(test_user_stack),
+		cmocka_unit_test(test_few_registers),
 		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_small_records),
 		cmocka_unit_test(test_layouts),
