@@ -38,6 +38,7 @@
 #include "recording/removed_code.h"
 #include "recording/samples.h"
 #include "recording/stack_unwinder.h"
+#include "recording/start_steps.h"
 #include "recording/switch_table.h"
 #include "recording/throttling.h"
 #include "trace/event.h"
@@ -81,7 +82,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	struct live *live = context;
 
 	process_table_announce(&live->table, outcome->process);
-	process_table_note_exec(&live->table, outcome->process);
+	start_steps_note_exec(&live->table, outcome->process);
 	session_writer_runtime(&live->writer, outcome->process, outcome->info,
 		&(struct payload_runtime){ .reachable = outcome->reachable,
 			.reason = outcome->reason,
@@ -151,7 +152,7 @@ static void add_mapping(struct live *live, const struct pending *item)
 	if (process && live->table.rows.items[process].read_ns < item->time_ns)
 		process_table_add_mapping(&live->table, process, item->side, item->time_ns);
 	if (process)
-		process_table_note_image(&live->table, process,
+		start_steps_note_image(&live->table, process,
 			strtab_get(&live->trace.strings, mapping->path), item->time_ns);
 }
 

@@ -157,15 +157,6 @@ void process_table_add_mapping(struct process_table *table, uint32_t process,
 	const struct pending_mapping *in, uint64_t time_ns);
 
 /*
- * Writes the steps of a .NET program's start to the file: process_table_note_image() when one of its
- * host's libraries was mapped, process_table_note_exec() when its runtime is known, because a
- * program that is one file maps none of them.
- */
-void process_table_note_image(struct process_table *table, uint32_t process, const char *path,
-	uint64_t time_ns);
-void process_table_note_exec(struct process_table *table, uint32_t process);
-
-/*
  * Called before a process's sample is written: process_table_announce() writes the process to the file,
  * process_table_adopt_mappings() copies the mappings that it shares with its parent since fork.
  */
