@@ -458,7 +458,10 @@ static int open_watching(struct watching *w, struct diag *diag)
 	if (result == 0)
 		result = guard_start(&w->guard, diag);
 	const struct thread_stacks_options options = {
-		.guard = w->guard, .timeout_ns = LOOK_TIMEOUT_NS, .watched = &w->control.watched[0]
+		.guard = w->guard,
+		.timeout_ns = LOOK_TIMEOUT_NS,
+		.watched = &w->control.watched[0],
+		.keeps_names = true,
 	};
 	if (result == 0)
 		result = thread_stacks_new(&options, &w->stacks, diag);

@@ -21,6 +21,7 @@
 #include "machine/target_root.h"
 #include "stacks/frame_evidence.h"
 #include "stacks/frame_names.h"
+#include "stacks/kept_names.h"
 #include "stacks/seen_threads.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_stacks_state.h"
@@ -30,6 +31,7 @@
 #include "trace/trace.h"
 
 #define KEYWORD_CONTENTION UINT64_C(0x4000)
+#define RUNDOWN_KEYWORDS   (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
 #define BUFFER_MB          64u
 #define TIMEOUT_NS         UINT64_C(5000000000)
 #define TURN_NS            UINT64_C(250000000)
@@ -44,6 +46,7 @@ struct thread_stacks {
 	struct thread_stacks_options options;
 	struct proc_reader proc;
 	struct frame_naming naming;
+	struct kept_names_list kept;
 };
 
 /* ---- /proc ---- */
@@ -438,6 +441,13 @@ static bool is_refused(const struct stacks_taking *t)
 	return eventpipe_reason(t->session.pipe)->kind == REASON_KIND_PERMISSION;
 }
 
+static bool has_whole_rundown(const struct stacks_taking *t)
+{
+	const struct eventpipe *pipe = t->has_kept_names ? t->rundown.pipe : t->session.pipe;
+
+	return pipe && eventpipe_whole(pipe);
+}
+
 static void finish(struct stacks_taking *t)
 {
 	const char *reason = "";
@@ -454,6 +464,9 @@ static void finish(struct stacks_taking *t)
 		t->dump->refused = is_refused(t);
 	}
 	codemap_settle(&t->codemap);
+	/* a rundown that was cut has fewer names than there are */
+	if (t->stacks->options.keeps_names && has_whole_rundown(t))
+		kept_names_note_nameless(t);
 	for (uint32_t i = 0; i < t->states.count; i++)
 		build_thread(t, i);
 	name_owners(t);
@@ -469,6 +482,46 @@ static void finish(struct stacks_taking *t)
 	t->dump->took_ns = clock_monotonic_ns() - t->begin_ns;
 }
 
+/* ---- names of methods ---- */
+
+/* Of a session that has nothing but the rundown; its threads are not those of the first one. */
+static void take_name(void *user, const struct schema *schema, const struct event *event,
+	struct diag *broken)
+{
+	struct stacks_taking *t = user;
+
+	(void)broken;
+	/* A body that cannot be taken costs its own name only. */
+	if (schema->provider_kind == PROVIDER_CLR_RUNDOWN)
+		(void)clr_absorb_method(&t->codemap, 1, schema->event_id, schema->version,
+			event->time_ns, event->payload, event->payload_size);
+}
+
+/* The first session is over, and was without a rundown: one that is nothing else, if it is needed. */
+static void ask_names(struct stacks_taking *t)
+{
+	static const struct ipc_provider quiet = { .name = PROVIDER_EVENTPIPE_NAME, .level = 1 };
+	const struct eventpipe_options options = {
+		.providers = &quiet,
+		.provider_count = 1,
+		.buffer_mb = BUFFER_MB,
+		.rundown_keywords = RUNDOWN_KEYWORDS,
+		.no_stacks = true,
+		.no_info = true,
+		.stop_at_once = true,
+	};
+	const struct event_reading reading = {
+		.take = take_name, .user = t, .name = "the methods' names"
+	};
+
+	if (!t->has_kept_names || t->asked_names || !event_session_is_over(&t->session) ||
+		!kept_names_are_short(t))
+		return;
+	t->asked_names = true;
+	/* without memory these methods have no names */
+	(void)event_session_open(&t->rundown, &t->client, &options, &reading);
+}
+
 /* Payloads name the locks that are waited for: not if only borrowed rights reach the process. */
 static int open_pipe(struct stacks_taking *t)
 {
@@ -480,7 +533,7 @@ static int open_pipe(struct stacks_taking *t)
 		.providers = t->providers,
 		.provider_count = t->port.borrows ? 1 : 2,
 		.buffer_mb = BUFFER_MB,
-		.rundown_keywords = CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT,
+		.rundown_keywords = t->has_kept_names ? 0 : RUNDOWN_KEYWORDS,
 	};
 	const struct event_reading reading = {
 		.take = seen_take_event, .user = t, .name = "the threads' stacks"
@@ -514,14 +567,21 @@ static int begin(struct stacks_taking *t)
 		return result;
 	if (dotnet_target_read(t->target->pid, &t->port, &diag) < 0)
 		return 0; /* shows in the dump, which then has no threads */
+	kept_names_take(&t->stacks->kept, t);
 	runtime_client_init(&t->client, NULL, &t->port, t->stacks->options.guard);
 	read_first_switches(t);
 	return open_pipe(t);
 }
 
+static bool is_rundown_over(const struct stacks_taking *t)
+{
+	return event_session_is_over(&t->rundown) ||
+	       eventpipe_state(t->rundown.pipe) == EVENTPIPE_HUNG;
+}
+
 static bool is_over(const struct stacks_taking *t)
 {
-	return event_session_is_over(&t->session) ||
+	return (event_session_is_over(&t->session) && is_rundown_over(t)) ||
 	       (t->stopping && eventpipe_state(t->session.pipe) == EVENTPIPE_HUNG);
 }
 
@@ -575,6 +635,8 @@ static bool turn(struct thread_stacks *stacks, struct stacks_taking *takings, si
 			continue;
 		runtime_client_advance(&takings[i].client, now);
 		step(&takings[i], *interrupted, now);
+		if (!*interrupted)
+			ask_names(&takings[i]);
 	}
 	return true;
 }
@@ -582,8 +644,12 @@ static bool turn(struct thread_stacks *stacks, struct stacks_taking *takings, si
 static void done(struct stacks_taking *t)
 {
 	event_session_close(&t->session);
+	event_session_close(&t->rundown);
 	runtime_client_done(&t->client);
+	if (t->target && t->stacks->options.keeps_names)
+		kept_names_keep(&t->stacks->kept, t);
 	codemap_done(&t->codemap);
+	map_done(&t->nameless);
 	vec_done(&t->seen);
 	map_done(&t->seen_index);
 	vec_done(&t->first);
@@ -661,6 +727,7 @@ void thread_stacks_free(struct thread_stacks *stacks)
 	if (!stacks)
 		return;
 	name_tables_free(stacks->naming.tables);
+	kept_names_done(&stacks->kept);
 	proc_close(&stacks->proc);
 	map_done(&stacks->naming.image_index);
 	free(stacks);

@@ -28,6 +28,12 @@ struct thread_stacks_options {
 	uint64_t timeout_ns;
 	struct pollfd *watched; /* becomes ready: give up; may be NULL */
 	bool managed_only;      /* nothing of native frames */
+	/*
+	 * Names of methods are kept for the next rounds, in which a process is asked for names again
+	 * only if it runs code that has none yet. A method made at run time (LCG) whose memory another
+	 * one has taken over in between keeps the old name.
+	 */
+	bool keeps_names;
 };
 
 /* Keeps symbol tables for the next rounds. Options are copied, what they point to is borrowed. */

@@ -90,7 +90,10 @@ struct stacks_taking {
 	struct ipc_provider providers[2];
 	struct runtime_client client;
 	struct event_session session;
+	struct event_session rundown; /* another one, if kept names are not enough */
 	struct codemap codemap;
+	struct map
+		nameless; /* addresses of managed frames that a whole rundown had no method for */
 	VEC(struct seen) seen;
 	struct map seen_index; /* inner tid -> seen, plus one */
 	VEC(struct first_steps) first;
@@ -112,6 +115,8 @@ struct stacks_taking {
 	/* its events have another clock than we: it is in a time namespace */
 	bool own_clock;
 	bool stopping;
+	bool has_kept_names; /* the codemap is that of an earlier round */
+	bool asked_names;    /* `rundown` was begun */
 	uint64_t begin_ns;
 	uint64_t settle_ns; /* when they are to be */
 };

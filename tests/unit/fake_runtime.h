@@ -168,6 +168,7 @@ struct fake_runtime {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	int sessions[FAKE_SESSIONS]; /* -1: ended */
 	unsigned opened;
+	unsigned rundowns; /* sessions that were requested with one */
 	unsigned stops;
 	unsigned infos;
 };
@@ -198,6 +199,10 @@ static inline void fake_serve(struct fake_runtime *runtime, int fd)
 	} else if (ipc_is_collect(command) && runtime->refuses) {
 		fake_error(fd, IPC_ERROR_FAIL);
 	} else if (ipc_is_collect(command) && runtime->opened < FAKE_SESSIONS) {
+		/* after the size of the buffer and the format: one byte, or keywords */
+		static const uint8_t none[8];
+		size_t rundown_size = command == IPC_COLLECT_TRACING_4 ? 8 : 1;
+		runtime->rundowns += memcmp(rest + 8, none, rundown_size) != 0;
 		id = runtime->opened;
 		fake_reply(fd, true, &id, 8);
 		(void)send(fd, runtime->stream, runtime->stream_size, MSG_NOSIGNAL);

@@ -26,11 +26,9 @@
 #define TYPE_EXTERNAL 1u /* of a sample: outside of managed code */
 #define TYPE_MANAGED  2u
 
-static void take_options(uint32_t pid, const struct thread_stacks_options *options,
-	struct thread_dump *ret_dump)
+static void take_round(struct thread_stacks *stacks, uint32_t pid, struct thread_dump *ret_dump)
 {
 	struct dotnet_target self;
-	struct thread_stacks *stacks;
 	struct diag diag = { 0 };
 
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &self, NULL), 0);
@@ -51,8 +49,17 @@ static void take_options(uint32_t pid, const struct thread_stacks_options *optio
 		.remedy = "",
 		.reason = "" };
 
-	assert_int_equal(thread_stacks_new(options, &stacks, &diag), 0);
 	assert_int_equal(thread_stacks_take(stacks, &target, 1, ret_dump, &diag), 0);
+}
+
+static void take_options(uint32_t pid, const struct thread_stacks_options *options,
+	struct thread_dump *ret_dump)
+{
+	struct thread_stacks *stacks;
+	struct diag diag = { 0 };
+
+	assert_int_equal(thread_stacks_new(options, &stacks, &diag), 0);
+	take_round(stacks, pid, ret_dump);
 	thread_stacks_free(stacks);
 }
 
@@ -150,10 +157,10 @@ static void put_text(struct bytes *payload, const char *text)
 }
 
 /*
- * Two samples of the thread, its wait for a lock that this thread owns, and the rundown's name of
- * the method that both samples are in. The caller frees the bytes.
+ * Two samples of the thread, the last one with `frame_count` frames, its wait for a lock that this thread owns, and,
+ * `with_name`, the rundown's name of the method that both samples are in. The caller frees the bytes.
  */
-static uint8_t *sampled_stream(uint32_t tid, size_t *ret_size)
+static uint8_t *sampled_stream(uint32_t tid, uint32_t frame_count, bool with_name, size_t *ret_size)
 {
 	static const uint64_t first[] = { METHOD_BEGIN + 0x10 };
 	static const uint64_t last[] = { METHOD_BEGIN + 0x20, METHOD_BEGIN + 0x30, 0x7e2000000010 };
@@ -171,7 +178,7 @@ static uint8_t *sampled_stream(uint32_t tid, size_t *ret_size)
 
 	assert_int_equal(nettrace_sink_open(&options, &stream.trace, &stream.sink, &diag), 0);
 	put_sample(&stream, tid, TYPE_EXTERNAL, first, 1);
-	put_sample(&stream, tid, TYPE_MANAGED, last, 3);
+	put_sample(&stream, tid, TYPE_MANAGED, last, frame_count);
 	bytes_u8(&payload, 0);
 	bytes_u16(&payload, 1);
 	bytes_u64(&payload, 4711);
@@ -189,7 +196,10 @@ static uint8_t *sampled_stream(uint32_t tid, size_t *ret_size)
 	put_text(&payload, "int32  ()");
 	bytes_u16(&payload, 1);
 	bytes_u64(&payload, 0);
-	put(&stream, PROVIDER_CLR_RUNDOWN_NAME, CLR_ID_MethodDCEndVerbose, 1, tid, 0, &payload);
+	if (with_name)
+		put(&stream, PROVIDER_CLR_RUNDOWN_NAME, CLR_ID_MethodDCEndVerbose, 1, tid, 0,
+			&payload);
+	bytes_done(&payload);
 	assert_int_equal(nettrace_sink.end(stream.sink, &diag), 0);
 	nettrace_sink.close(stream.sink);
 	trace_done(&stream.trace);
@@ -207,6 +217,7 @@ struct sleeper {
 	int wake[2];
 	int ready[2];
 	uint32_t tid;
+	pthread_t thread;
 };
 
 static void *sleep_in_read(void *context)
@@ -237,6 +248,27 @@ static void until_it_sleeps(uint32_t tid)
 	fail();
 }
 
+static void begin_to_sleep(struct sleeper *sleeper)
+{
+	char byte;
+
+	assert_int_equal(pipe(sleeper->wake), 0);
+	assert_int_equal(pipe(sleeper->ready), 0);
+	assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_in_read, sleeper), 0);
+	assert_int_equal(read(sleeper->ready[0], &byte, 1), 1);
+	until_it_sleeps(sleeper->tid);
+}
+
+static void end_sleep(struct sleeper *sleeper)
+{
+	assert_int_equal(write(sleeper->wake[1], "w", 1), 1);
+	assert_int_equal(pthread_join(sleeper->thread, NULL), 0);
+	close(sleeper->wake[0]);
+	close(sleeper->wake[1]);
+	close(sleeper->ready[0]);
+	close(sleeper->ready[1]);
+}
+
 static const char *frame_name(const struct thread_dump *dump, const struct dump_thread *thread,
 	uint32_t number)
 {
@@ -258,16 +290,10 @@ static void test_sampled(void **state)
 	struct fake_runtime runtime = { 0 };
 	struct sleeper sleeper;
 	struct thread_dump dump;
-	pthread_t thread;
-	char byte;
 
 	(void)state;
-	assert_int_equal(pipe(sleeper.wake), 0);
-	assert_int_equal(pipe(sleeper.ready), 0);
-	assert_int_equal(pthread_create(&thread, NULL, sleep_in_read, &sleeper), 0);
-	assert_int_equal(read(sleeper.ready[0], &byte, 1), 1);
-	until_it_sleeps(sleeper.tid);
-	uint8_t *data = sampled_stream(sleeper.tid, &runtime.stream_size);
+	begin_to_sleep(&sleeper);
+	uint8_t *data = sampled_stream(sleeper.tid, 3, true, &runtime.stream_size);
 
 	runtime.stream = data;
 	fake_runtime_start(&runtime, NULL);
@@ -292,13 +318,58 @@ static void test_sampled(void **state)
 	assert_int_equal(own->mode, THREAD_UNSAMPLED);
 	assert_int_equal(own->managed_count, 0);
 	thread_dump_done(&dump);
-	assert_int_equal(write(sleeper.wake[1], "w", 1), 1);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	close(sleeper.wake[0]);
-	close(sleeper.wake[1]);
-	close(sleeper.ready[0]);
-	close(sleeper.ready[1]);
+	end_sleep(&sleeper);
 	free(data);
+}
+
+/* A round with this stream; true if the thread's first frame has its name. */
+static bool is_named(struct thread_stacks *stacks, struct fake_runtime *runtime, uint32_t tid,
+	uint32_t frame_count, bool with_name)
+{
+	struct thread_dump dump;
+	uint8_t *data = sampled_stream(tid, frame_count, with_name, &runtime->stream_size);
+
+	runtime->stream = data;
+	take_round(stacks, (uint32_t)getpid(), &dump);
+	const struct dump_thread *sampled = thread_of(&dump, tid);
+
+	assert_non_null(sampled);
+	bool named = strcmp(frame_name(&dump, sampled, 0), "Shop.Cart.Total()") == 0;
+	thread_dump_done(&dump);
+	free(data);
+	return named;
+}
+
+/* The names of the first round serve the second one, which has no rundown; unknown code needs another. */
+static void test_kept_names(void **state)
+{
+	const struct thread_stacks_options options = {
+		.timeout_ns = UINT64_C(60000000000), .managed_only = true, .keeps_names = true
+	};
+	struct fake_runtime runtime = { 0 };
+	struct thread_stacks *stacks;
+	struct sleeper sleeper;
+	struct diag diag = { 0 };
+
+	(void)state;
+	begin_to_sleep(&sleeper);
+	fake_runtime_start(&runtime, NULL);
+	assert_int_equal(thread_stacks_new(&options, &stacks, &diag), 0);
+	assert_true(is_named(stacks, &runtime, sleeper.tid, 2, true));
+	assert_true(is_named(stacks, &runtime, sleeper.tid, 2, false));
+	unsigned rundowns_of_two = runtime.rundowns;
+	unsigned opened_of_two = runtime.opened;
+	assert_true(is_named(stacks, &runtime, sleeper.tid, 3, false));
+	/* a stub: no rundown will ever name it */
+	assert_true(is_named(stacks, &runtime, sleeper.tid, 3, false));
+	thread_stacks_free(stacks);
+	fake_runtime_stop(&runtime);
+	assert_int_equal(opened_of_two, 2);
+	assert_int_equal(rundowns_of_two, 1);
+	assert_int_equal(runtime.opened, 5);
+	assert_int_equal(runtime.rundowns, 2);
+	assert_int_equal(runtime.stops, 5);
+	end_sleep(&sleeper);
 }
 
 static void test_ended(void **state)
@@ -322,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_without_runtime),
 		cmocka_unit_test(test_without_samples),
 		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_kept_names),
 		cmocka_unit_test(test_ended),
 	};
 
