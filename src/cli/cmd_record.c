@@ -34,6 +34,7 @@
 #include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reverse.h"
+#include "dotnet/stack_events.h"
 #include "machine/box.h"
 #include "machine/memory_cgroup.h"
 #include "machine/output_file.h"
@@ -492,7 +493,11 @@ static struct live_options live_options_of(struct recording_run *run, const char
 		.providers = run->events.requested,
 		.provider_count = run->events.providers.items.count,
 		.providers_text = bytes_z(&run->events.text),
-		.stack_kinds = run->events.stack_kinds,
+		/*
+		 * A diagnosis does not judge waits for handles. Their level, 5, makes a runtime prepare an event
+		 * for each 100 kB that its program allocates, and for each step of its collector's threads.
+		 */
+		.stack_kinds = run->events.stack_kinds & ~(run->looks_fd ? STACKS_OF_WAITS : 0u),
 		.activity_max = values->events.activities,
 		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
 		.lttng = values->lttng.list.items,

@@ -100,6 +100,10 @@ rm -f y.nettrace
 cmp out y.json || fail "without standard input: the recording gives another verdict"
 json y.json '.processes[0].facts | .workers >= 0 and .descriptors > 0'
 
+# No event with a stack is requested at level 5, which costs a program that allocates much.
+"$spoor" events --event Runtime --json y.nettrace >out 2>err || fail "no event of the runtime: $(cat err)"
+json out '.fields.Sessions | contains("\nevents Microsoft-Windows-DotNETRuntime:0x14001:4, ")'
+
 # A native process that does nothing has no samples.
 start sleeper sleep 1000
 until_true grep -qx sleep /proc/$sleeper/comm || fail "sleep does not start"
