@@ -97,7 +97,7 @@ static int open_range(struct collector *c)
 
 int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct gc_runtime *runtime)
 {
-	char text[256], told[300];
+	char text[256], sentence[300];
 
 	c->ee = ee;
 	c->runtime = runtime;
@@ -105,19 +105,19 @@ int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct g
 		runtime->dotnet == 8 ? TYPE_CRITICAL_FINALIZER_8 : TYPE_CRITICAL_FINALIZER;
 	int32_t result = settings_read(&c->settings, ee, text, sizeof(text));
 	if (result != GC_OK) {
-		snprintf(told, sizeof(told), "libspoorgc: %s", text);
-		tell_host(ee, told);
+		snprintf(sentence, sizeof(sentence), "libspoorgc: %s", text);
+		tell_host(ee, sentence);
 		return result;
 	}
 	const struct settings *s = &c->settings;
 	if (open_range(c) < 0) {
-		snprintf(told, sizeof(told),
+		snprintf(sentence, sizeof(sentence),
 			"libspoorgc: cannot reserve %llu MB of address space for the heap and the "
 			"stack of marking. Raise the limit on address space "
 			"(ulimit -v) or set DOTNET_GCRegionRange to less.",
 			(unsigned long long)(s->is_range_configured ? s->range_bytes / MIB
 								    : RANGE_LEAST / MIB));
-		tell_host(ee, told);
+		tell_host(ee, sentence);
 		return GC_E_OUTOFMEMORY;
 	}
 	handles_init(&c->handles);

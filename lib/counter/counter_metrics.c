@@ -212,7 +212,7 @@ static void metrics_instrument_end(struct counter_consumer *consumer,
 		metrics_instrument(session, &event_end, instrument, instrument->id);
 }
 
-static void metrics_told(struct counter_consumer *consumer)
+static void metrics_announced(struct counter_consumer *consumer)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 
@@ -438,7 +438,7 @@ static void metrics_enable(const struct spoor_enable *what, void *context)
 		.pass_begin = metrics_pass_begin,
 		.instrument_begin = metrics_instrument_begin,
 		.instrument_end = metrics_instrument_end,
-		.instruments_told = metrics_told,
+		.instruments_announced = metrics_announced,
 		.reading = metrics_reading,
 		.pass_end = metrics_pass_end,
 		.failed = metrics_failed,

@@ -337,7 +337,7 @@ static bool counter_consumer_gone(const struct counter_consumer *consumer)
 static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now_ns)
 {
 	struct counter_memory *memory = consumer->memory;
-	bool first = !consumer->told;
+	bool first = !consumer->announced;
 	uint64_t begin_ns = consumer->begin_ns;
 
 	counter_announced_sweep(consumer);
@@ -368,11 +368,11 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 		if (!first)
 			consumer->reading(consumer, &reading, now_ns - begin_ns);
 	}
-	if (first && consumer->instruments_told && !counter_consumer_gone(consumer))
-		consumer->instruments_told(consumer);
+	if (first && consumer->instruments_announced && !counter_consumer_gone(consumer))
+		consumer->instruments_announced(consumer);
 	if (!first && consumer->pass_end && !counter_consumer_gone(consumer))
 		consumer->pass_end(consumer, begin_ns, now_ns);
-	consumer->told = true;
+	consumer->announced = true;
 	consumer->begin_ns = now_ns;
 }
 
@@ -546,7 +546,7 @@ int counter_consumer_add(struct counter_consumer *consumer)
 	counter_fork_arrange();
 	counter_registry_lock();
 	error = counter_conditions_make();
-	bool silent = !consumer->instrument_begin && !consumer->instruments_told;
+	bool silent = !consumer->instrument_begin && !consumer->instruments_announced;
 	if (!error && silent && !counter_baseline(consumer))
 		error = -ENOMEM;
 	if (!error && !counter_thread_there)
@@ -557,7 +557,7 @@ int counter_consumer_add(struct counter_consumer *consumer)
 		counter_registry_unlock();
 		return error;
 	}
-	consumer->told = silent;
+	consumer->announced = silent;
 	consumer->gone = false;
 	consumer->begin_ns = counter_now_ns();
 	consumer->due_ns = consumer->begin_ns + (silent ? consumer->interval_ns : 0);

@@ -126,7 +126,7 @@ struct counter_consumer {
 		const struct registry_instrument *instrument);
 	void (*instrument_end)(struct counter_consumer *consumer,
 		const struct registry_instrument *instrument);
-	void (*instruments_told)(struct counter_consumer *consumer);
+	void (*instruments_announced)(struct counter_consumer *consumer);
 	void (*reading)(struct counter_consumer *consumer, const struct counter_reading *reading,
 		uint64_t elapsed_ns);
 	void (*pass_end)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
@@ -138,7 +138,7 @@ struct counter_consumer {
 	struct counter_memory *memory;
 	uint64_t begin_ns;
 	uint64_t due_ns;
-	bool told; /* the instruments that existed at its start were announced */
+	bool announced; /* the instruments that existed at its start were announced */
 	bool gone;
 };
 

@@ -145,7 +145,7 @@ static void on_signal(int number)
 
 static bool stop_firing; /* atomic */
 
-static void *fire_until_told(void *context)
+static void *fire_until_ended(void *context)
 {
 	uint64_t *fired = context;
 
@@ -197,7 +197,7 @@ static void handlers_fire_into_what_they_interrupt(void **state)
 	stop_firing = false;
 	struct spoor_session *session = start(NULL, "Life", SPOOR_BLOCK);
 	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
-	assert_int_equal(pthread_create(&thread, NULL, fire_until_told, &fired), 0);
+	assert_int_equal(pthread_create(&thread, NULL, fire_until_ended, &fired), 0);
 	struct spoor_event_view view = { .size = sizeof(view) };
 	for (int i = 0; i < 3000; i++) {
 		pthread_kill(thread, SIGUSR1);
@@ -375,7 +375,7 @@ static void fork_in_the_middle_of_things(void **state)
 	stop_firing = false;
 	struct spoor_session *session = start(NULL, "Life", SPOOR_OVERWRITE_OLDEST);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fire_until_told, &fired[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, fire_until_ended, &fired[i]), 0);
 	for (int round = 0; round < 30; round++) {
 		struct spoor_session *other = start(NULL, "Life", SPOOR_DROP_NEWEST);
 		pid_t child = fork();

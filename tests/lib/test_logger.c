@@ -241,7 +241,7 @@ static void events_made_at_run_time_have_probes(void **state)
 	spoor_source_free(source);
 }
 
-static void too_long_a_name_is_told(void **state)
+static void too_long_a_name_is_reported(void **state)
 {
 	char name[400] = "";
 	struct spoor_writer w;
@@ -433,7 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_semaphore_enables_one_event, start, stop),
 		cmocka_unit_test_setup_teardown(events_made_at_run_time_have_probes, start, stop),
-		cmocka_unit_test_setup_teardown(too_long_a_name_is_told, start, stop),
+		cmocka_unit_test_setup_teardown(too_long_a_name_is_reported, start, stop),
 		cmocka_unit_test_setup_teardown(a_logger_ends_and_starts_again, start, stop),
 #if !defined(__SANITIZE_THREAD__)
 		cmocka_unit_test_setup_teardown(a_child_has_its_own, start, stop),

@@ -174,8 +174,8 @@ static void *fire_numbers(void *context)
 	return NULL;
 }
 
-/* What a thread loses is told by its next event, although it has moved in between. */
-static void losses_are_told_at_their_place(void **state)
+/* What a thread loses is reported by its next event, although it has moved in between. */
+static void losses_are_reported_at_their_place(void **state)
 {
 	struct spoor_event_view view = { .size = sizeof(view) };
 	struct {
@@ -400,7 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_are_ready_when_a_session_has_started),
 		cmocka_unit_test(late_loop_thread_loses_nothing),
-		cmocka_unit_test(losses_are_told_at_their_place),
+		cmocka_unit_test(losses_are_reported_at_their_place),
 		cmocka_unit_test(idle_threads_keep_no_large_rings),
 		cmocka_unit_test(handlers_move_threads),
 		cmocka_unit_test(chosen_size_is_fixed),
