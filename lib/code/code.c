@@ -19,7 +19,7 @@ static pthread_mutex_t code_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct announced_code *ranges;
 static size_t range_count;
 static size_t range_room;
-static size_t gone_count;
+static size_t removed_count;
 static uint64_t range_births;
 
 static struct spoor_provider runtime_provider;
@@ -93,8 +93,8 @@ static size_t code_clear(uint64_t begin, uint64_t end)
 	size_t first = code_place(begin), last = first;
 
 	while (last < range_count && ranges[last].begin < end) {
-		if (ranges[last].gone)
-			gone_count--;
+		if (ranges[last].removed)
+			removed_count--;
 		else
 			code_tell(&method_unload, &ranges[last]);
 		code_range_done(&ranges[last++]);
@@ -111,19 +111,19 @@ static void code_sweep(void)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < range_count; i++) {
-		if (ranges[i].gone)
+		if (ranges[i].removed)
 			code_range_done(&ranges[i]);
 		else
 			ranges[kept++] = ranges[i];
 	}
 	range_count = kept;
-	gone_count = 0;
+	removed_count = 0;
 }
 
 /* Inserts a range. The lock is held. */
 static int code_insert(struct announced_code *range)
 {
-	if (gone_count >= CODE_MAX / 2)
+	if (removed_count >= CODE_MAX / 2)
 		code_sweep();
 	size_t at = code_clear(range->begin, range->begin + range->size);
 	if (range_count >= CODE_MAX)
@@ -217,8 +217,8 @@ static struct announced_code *code_at(const void *address)
 	uint64_t begin = (uintptr_t)address;
 	size_t at = code_place(begin);
 
-	return at < range_count && ranges[at].begin == begin && !ranges[at].gone ? &ranges[at]
-										 : NULL;
+	return at < range_count && ranges[at].begin == begin && !ranges[at].removed ? &ranges[at]
+										    : NULL;
 }
 
 int spoor_code_move(const void *from, const void *to)
@@ -241,8 +241,8 @@ int spoor_code_move(const void *from, const void *to)
 		if (moved.name && moved.module && moved.signature) {
 			code_tell(&method_unload, range);
 			range->lines = NULL;
-			range->gone = true;
-			gone_count++;
+			range->removed = true;
+			removed_count++;
 			error = code_insert(&moved);
 		} else {
 			moved.lines = NULL;
@@ -263,8 +263,8 @@ int spoor_code_remove(const void *address)
 	struct announced_code *range = code_at(address);
 	if (range) {
 		code_tell(&method_unload, range);
-		range->gone = true;
-		gone_count++;
+		range->removed = true;
+		removed_count++;
 	}
 	(void)pthread_mutex_unlock(&code_lock);
 	return range ? 0 : -ENOENT;
@@ -279,7 +279,7 @@ int spoor_code_files(uint32_t files, const char *folder)
 	int error = code_dump_open(fresh, folder ? folder : "/tmp");
 	fresh &= code_dump_files();
 	for (size_t i = 0; fresh && i < range_count; i++)
-		if (!ranges[i].gone)
+		if (!ranges[i].removed)
 			code_dump_add(&ranges[i], fresh);
 	(void)pthread_mutex_unlock(&code_lock);
 	return error;

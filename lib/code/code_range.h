@@ -22,7 +22,7 @@ struct announced_code {
 	char *signature;
 	struct code_lines *lines;
 	/* removed by the program; still resolves addresses until another range replaces it */
-	bool gone;
+	bool removed;
 };
 
 #endif

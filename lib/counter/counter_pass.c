@@ -325,9 +325,9 @@ static void counter_read(const struct registry_series *series, struct counter_sl
 	*ret_reading = reading;
 }
 
-static bool counter_consumer_gone(const struct counter_consumer *consumer)
+static bool counter_consumer_has_ended(const struct counter_consumer *consumer)
 {
-	return __atomic_load_n(&consumer->gone, __ATOMIC_RELAXED);
+	return __atomic_load_n(&consumer->ended, __ATOMIC_RELAXED);
 }
 
 /*
@@ -343,7 +343,7 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 	counter_announced_sweep(consumer);
 	if (!first && consumer->pass_begin)
 		consumer->pass_begin(consumer, begin_ns, now_ns);
-	for (uint32_t i = 0; i < pass_count && !counter_consumer_gone(consumer); i++) {
+	for (uint32_t i = 0; i < pass_count && !counter_consumer_has_ended(consumer); i++) {
 		struct registry_series *series = pass_list[i];
 		struct counter_slot *slot;
 		struct counter_reading reading;
@@ -368,9 +368,9 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 		if (!first)
 			consumer->reading(consumer, &reading, now_ns - begin_ns);
 	}
-	if (first && consumer->instruments_announced && !counter_consumer_gone(consumer))
+	if (first && consumer->instruments_announced && !counter_consumer_has_ended(consumer))
 		consumer->instruments_announced(consumer);
-	if (!first && consumer->pass_end && !counter_consumer_gone(consumer))
+	if (!first && consumer->pass_end && !counter_consumer_has_ended(consumer))
 		consumer->pass_end(consumer, begin_ns, now_ns);
 	consumer->announced = true;
 	consumer->begin_ns = now_ns;
@@ -412,7 +412,7 @@ static struct counter_consumer *counter_consumer_next(uint64_t now_ns, uint64_t 
 	struct counter_consumer *next = NULL;
 
 	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
-		if (!consumer->gone && (!next || consumer->due_ns < next->due_ns))
+		if (!consumer->ended && (!next || consumer->due_ns < next->due_ns))
 			next = consumer;
 	*ret_due_ns = next ? next->due_ns : UINT64_MAX;
 	return next && next->due_ns <= now_ns ? next : NULL;
@@ -422,7 +422,7 @@ static struct counter_consumer *counter_consumer_next(uint64_t now_ns, uint64_t 
 static struct counter_consumer *counter_consumer_retired(void)
 {
 	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
-		if (consumer->gone && consumer->retired)
+		if (consumer->ended && consumer->retired)
 			return consumer;
 	return NULL;
 }
@@ -482,7 +482,7 @@ static void *counter_thread_main(void *argument)
 		consumer->due_ns += consumer->interval_ns;
 		if (consumer->due_ns <= now_ns)
 			consumer->due_ns = now_ns + consumer->interval_ns;
-		if (consumer->gone && !consumer->retired)
+		if (consumer->ended && !consumer->retired)
 			counter_consumer_unlink(consumer);
 		(void)pthread_cond_broadcast(&counter_calm);
 	}
@@ -558,7 +558,7 @@ int counter_consumer_add(struct counter_consumer *consumer)
 		return error;
 	}
 	consumer->announced = silent;
-	consumer->gone = false;
+	consumer->ended = false;
 	consumer->begin_ns = counter_now_ns();
 	consumer->due_ns = consumer->begin_ns + (silent ? consumer->interval_ns : 0);
 	consumer->next = consumers;
@@ -592,7 +592,7 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 		return;
 	}
 	bool self = counter_thread_there && pthread_equal(pthread_self(), counter_thread);
-	__atomic_store_n(&consumer->gone, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&consumer->ended, true, __ATOMIC_RELAXED);
 	if (self && counter_current == consumer) {
 		counter_registry_unlock();
 		return;
@@ -606,7 +606,7 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 void counter_consumer_retire(struct counter_consumer *consumer)
 {
 	counter_registry_lock();
-	__atomic_store_n(&consumer->gone, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&consumer->ended, true, __ATOMIC_RELAXED);
 	(void)pthread_cond_broadcast(&counter_wake);
 	counter_registry_unlock();
 }

@@ -139,7 +139,7 @@ struct counter_consumer {
 	uint64_t begin_ns;
 	uint64_t due_ns;
 	bool announced; /* the instruments that existed at its start were announced */
-	bool gone;
+	bool ended;
 };
 
 /*

@@ -190,7 +190,7 @@ struct thread_state {
 	/*
 	 * at this stamp the thread was outside of any record, and had published all earlier records
 	 */
-	uint64_t quiet_ticks;
+	uint64_t quiescent_ticks;
 	/* the thread has been inside the same record since then; 0: it is outside */
 	uint64_t held_since_ns;
 	uint64_t held_turns; /* sum of both rings' turns at that time */

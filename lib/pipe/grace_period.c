@@ -22,8 +22,8 @@ static bool has_left(const struct thread_ring *ring, uint64_t turn)
 	return !turn_is_same(__atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE), turn);
 }
 
-void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiet,
-	bool nested_quiet, bool stuck)
+void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiescent,
+	bool nested_quiescent, bool stuck)
 {
 	if (!grace->running)
 		return;
@@ -39,9 +39,9 @@ void grace_thread(struct grace *grace, struct thread_state *state, bool main_qui
 	if (state->grace_running != grace->running)
 		state->grace_left = GRACE_BOTH;
 	state->grace_running = grace->running;
-	if (main_quiet || has_left(&state->main, state->grace_turns[0]))
+	if (main_quiescent || has_left(&state->main, state->grace_turns[0]))
 		state->grace_left |= GRACE_MAIN;
-	if (nested_quiet || has_left(&state->nested, state->grace_turns[1]))
+	if (nested_quiescent || has_left(&state->nested, state->grace_turns[1]))
 		state->grace_left |= GRACE_NESTED;
 	if (state->grace_left == GRACE_BOTH)
 		state->grace_passed = grace->running;

@@ -25,11 +25,11 @@ struct grace {
 /* `begin`: a period begins in this pass; one that runs is given up. */
 void grace_pass_begin(struct grace *grace, uint64_t pass, bool begin);
 /*
- * `main_quiet`, `nested_quiet`: the thread was seen outside of a record of that ring, or in one that
+ * `main_quiescent`, `nested_quiescent`: the thread was seen outside of a record of that ring, or in one that
  * it began after the barrier. `stuck`: it has been inside a record for long, and is not waited for.
  */
-void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiet,
-	bool nested_quiet, bool stuck);
+void grace_thread(struct grace *grace, struct thread_state *state, bool main_quiescent,
+	bool nested_quiescent, bool stuck);
 /* Does a period run, and is it complete now? */
 bool grace_pass_end(struct grace *grace);
 

@@ -28,13 +28,13 @@ static uint64_t clamp_ns(uint64_t ns, uint64_t least, uint64_t most)
 	return ns < least ? least : ns > most ? most : ns;
 }
 
-uint64_t pass_pace_next_ns(struct pass_pace *pace, uint64_t now_ns, bool quiet, bool again,
+uint64_t pass_pace_next_ns(struct pass_pace *pace, uint64_t now_ns, bool quiescent, bool again,
 	uint64_t sessions_ns)
 {
 	uint64_t idle_ns = now_ns - pace->busy_ns;
 	uint64_t burst_ns = pace->burst_ns ? pace->busy_ns - pace->burst_ns : 0;
 	bool rests = idle_ns >= clamp_ns(burst_ns, REST_AFTER_MIN_NS, REST_AFTER_MAX_NS) &&
-		     sessions_ns > IDLE_NS && quiet;
+		     sessions_ns > IDLE_NS && quiescent;
 
 	/* Immediately: while this thread rests, each event takes the slow path. */
 	if (!rests)

@@ -20,10 +20,10 @@ struct pass_pace {
 void pass_pace_busy(struct pass_pace *pace, uint64_t now_ns);
 
 /*
- * The time in ns until the next pass, after one at now_ns: see pipe_next_pass_ns(). `quiet`: every
+ * The time in ns until the next pass, after one at now_ns: see pipe_next_pass_ns(). `quiescent`: every
  * thread but stuck ones was seen outside of a record; `again`: threads have waited for room.
  */
-uint64_t pass_pace_next_ns(struct pass_pace *pace, uint64_t now_ns, bool quiet, bool again,
+uint64_t pass_pace_next_ns(struct pass_pace *pace, uint64_t now_ns, bool quiescent, bool again,
 	uint64_t sessions_ns);
 
 #endif

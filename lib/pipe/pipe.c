@@ -52,8 +52,8 @@ static struct {
 	uint64_t watermark_ns;
 	/* watermark of the previous pass: no event is delivered with an earlier time */
 	uint64_t before_ns;
-	bool quiet; /* every thread but stuck ones was seen outside of records in this pass */
-	bool stuck; /* a thread has been inside the same record for STUCK_NS */
+	bool quiescent; /* every thread but stuck ones was seen outside of records in this pass */
+	bool stuck;     /* a thread has been inside the same record for STUCK_NS */
 	bool barrier;
 	struct grace grace;
 	uint64_t fences_ns; /* when the system refused the barrier, in this run; 0: at the start */
@@ -86,7 +86,7 @@ int pipe_set_up(bool counter,
 	slow_path_set_up(!platform_barrier_everywhere());
 	/* The stamps of the previous run may be those of the other clock. */
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
-		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
+		state->quiescent_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
 	return 0;
 }
 
@@ -106,13 +106,15 @@ void pipe_child(void)
 /* ---- Inspecting the threads ---- */
 
 /* The thread was seen inside a record: lowers the watermark, so that this record comes in time. */
-static void thread_hold(struct thread_state *state, bool main_quiet, bool nested_quiet,
+static void thread_hold(struct thread_state *state, bool main_quiescent, bool nested_quiescent,
 	uint64_t now_ns)
 {
 	uint64_t turns = (ring_turn(&state->main) + ring_turn(&state->nested)) & TURN_COUNT;
-	uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
-	uint64_t nested_since =
-		nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
+	uint64_t since =
+		main_quiescent ? UINT64_MAX : stamp_at_least(&state->main, state->quiescent_ticks);
+	uint64_t nested_since = nested_quiescent
+					? UINT64_MAX
+					: stamp_at_least(&state->nested, state->quiescent_ticks);
 
 	if (nested_since < since)
 		since = nested_since;
@@ -122,7 +124,7 @@ static void thread_hold(struct thread_state *state, bool main_quiet, bool nested
 	}
 	uint64_t held_ns = now_ns - state->held_since_ns;
 	if (held_ns < STUCK_NS)
-		pipe_state.quiet = false;
+		pipe_state.quiescent = false;
 	else
 		pipe_state.stuck = true;
 	if (held_ns < HOLD_MAX_NS && since < pipe_state.watermark_ticks)
@@ -146,7 +148,7 @@ static void threads_inspect(uint64_t now_ns, bool wants_grace)
 {
 	uint64_t bytes = 0;
 
-	pipe_state.quiet = true;
+	pipe_state.quiescent = true;
 	pipe_state.stuck = false;
 	pipe_state.pending.count = 0;
 	if (pipe_state.barrier)
@@ -167,17 +169,17 @@ static void threads_inspect(uint64_t now_ns, bool wants_grace)
 		}
 		uint64_t main_held = status == THREAD_DEAD ? 0 : ring_held(&state->main);
 		uint64_t nested_held = status == THREAD_DEAD ? 0 : ring_held(&state->nested);
-		bool main_quiet = !main_held, nested_quiet = !nested_held;
+		bool main_quiescent = !main_held, nested_quiescent = !nested_held;
 		ring_see(&state->main, main_held);
 		ring_see(&state->nested, nested_held);
-		if (main_quiet && nested_quiet) {
-			state->quiet_ticks = pipe_state.last_ticks;
+		if (main_quiescent && nested_quiescent) {
+			state->quiescent_ticks = pipe_state.last_ticks;
 			state->held_since_ns = 0;
 		} else {
-			thread_hold(state, main_quiet, nested_quiet, now_ns);
+			thread_hold(state, main_quiescent, nested_quiescent, now_ns);
 		}
 		if (pipe_state.barrier)
-			grace_thread(&pipe_state.grace, state, main_quiet, nested_quiet,
+			grace_thread(&pipe_state.grace, state, main_quiescent, nested_quiescent,
 				state->held_since_ns && now_ns - state->held_since_ns >= STUCK_NS);
 		uint64_t pending_bytes = state->main.seen_published - state->main.tail;
 		bytes += pending_bytes + state->nested.seen_published - state->nested.tail;
@@ -205,8 +207,8 @@ static inline struct session_thread *thread_in(struct session *session, struct t
 	}
 	struct session_thread *thread = &session->threads[state->session_thread[slot]];
 	/* The id belonged to another thread, whose end was noticed after this one had begun. */
-	if (__builtin_expect(thread->gone || thread->going, 0))
-		thread->gone = thread->going = false;
+	if (__builtin_expect(thread->tombstone || thread->ending, 0))
+		thread->tombstone = thread->ending = false;
 	return thread;
 }
 
@@ -649,7 +651,7 @@ static void losses_and_ends(uint64_t now_ns)
 		for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
 			struct session *session = session_active[slot];
 			if (session && state->session_serial[slot] == session->id)
-				session->threads[state->session_thread[slot]].going = true;
+				session->threads[state->session_thread[slot]].ending = true;
 			state->session_serial[slot] = 0;
 		}
 		state->main.loss_sessions = state->nested.loss_sessions = 0;
@@ -780,7 +782,7 @@ void pipe_pass(bool wants_grace, struct pipe_pass *ret_pass)
 		.watermark_ticks = pipe_state.watermark_ticks,
 		.grace_complete = pipe_state.grace.complete,
 		.grace_ends = grace_ends,
-		.quiet = pipe_state.quiet && pipe_state.barrier,
+		.quiescent = pipe_state.quiescent && pipe_state.barrier,
 		.stuck = pipe_state.stuck,
 		.idle = idle,
 	};
@@ -788,6 +790,6 @@ void pipe_pass(bool wants_grace, struct pipe_pass *ret_pass)
 
 uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
 {
-	return pass_pace_next_ns(&pipe_state.pace, pass->now_ns, pass->quiet, wake_waiting(),
+	return pass_pace_next_ns(&pipe_state.pace, pass->now_ns, pass->quiescent, wake_waiting(),
 		sessions_ns);
 }

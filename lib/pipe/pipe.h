@@ -37,7 +37,7 @@ struct pipe_pass {
 	 */
 	uint64_t grace_complete;
 	bool grace_ends; /* in this pass */
-	bool quiet;      /* every thread but stuck ones was seen outside of a record */
+	bool quiescent;  /* every thread but stuck ones was seen outside of a record */
 	bool stuck;      /* a thread has been inside the same record for 1 s */
 	bool idle;       /* no event was found */
 };

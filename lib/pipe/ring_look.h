@@ -68,7 +68,7 @@ static inline uint32_t record_size(const struct record *record)
  * last published record, which may be much later than the last time the thread was seen outside: a
  * thread that fires without pause is often descheduled inside a record.
  */
-static inline uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
+static inline uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiescent_ticks)
 {
 	uint64_t stamp = ring->tail_stamp;
 	uint64_t at = ring->tail;
@@ -82,7 +82,7 @@ static inline uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t q
 		stamp = record->stamp;
 		at += size;
 	}
-	return stamp > quiet_ticks ? stamp : quiet_ticks;
+	return stamp > quiescent_ticks ? stamp : quiescent_ticks;
 }
 
 #endif

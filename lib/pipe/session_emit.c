@@ -44,7 +44,7 @@ static int emit(struct session *session, const struct event_entry *entry, uint64
 		session_not_delivered(session, thread, 1, time_ns, time_ns, r);
 	if (r)
 		return r;
-	thread->gone = false;
+	thread->tombstone = false;
 	session->run = 0;
 	session->last_emit_ns = time_ns;
 	if (is_counted)

@@ -59,13 +59,13 @@ int session_point_rows(struct session *session, struct outbuf *rows)
 	for (uint32_t i = 0; i < session->thread_count; i++) {
 		struct session_thread *thread = &session->threads[i];
 		uint32_t sequence = thread->known ? thread->sequence : 0;
-		if (thread->gone)
+		if (thread->tombstone)
 			continue;
 		outbuf_add(rows, &thread->thread_id, sizeof(thread->thread_id));
 		outbuf_add(rows, &sequence, sizeof(sequence));
 		if (rows->failed)
 			return -ENOMEM;
-		thread->gone = thread->going && sequence == thread->sequence;
+		thread->tombstone = thread->ending && sequence == thread->sequence;
 		thread->known = true;
 	}
 	session->has_unknown = false;
@@ -75,7 +75,7 @@ int session_point_rows(struct session *session, struct outbuf *rows)
 bool session_threads_ending(const struct session *session)
 {
 	for (uint32_t i = 0; i < session->thread_count; i++)
-		if (session->threads[i].going && !session->threads[i].gone)
+		if (session->threads[i].ending && !session->threads[i].tombstone)
 			return true;
 	return false;
 }

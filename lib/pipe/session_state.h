@@ -29,9 +29,9 @@ struct session_thread {
 	uint64_t thread_id;
 	uint64_t lost_pending; /* events lost since the last one that was written */
 	uint32_t sequence;
-	bool known; /* the stream has an event or a sequence point of it */
-	bool gone;  /* ended, and a sequence point without it was written */
-	bool going; /* ended; not yet left out of a sequence point */
+	bool known;     /* the stream has an event or a sequence point of it */
+	bool tombstone; /* ended, and a sequence point without it was written */
+	bool ending;    /* ended; not yet left out of a sequence point */
 };
 
 /* Losses that were not reported yet. */

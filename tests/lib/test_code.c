@@ -26,7 +26,7 @@ static const char *name_at(size_t offset)
 	if (found <= 0)
 		return NULL;
 	bool inside = range.begin <= (uintptr_t)area + offset;
-	snprintf(name, sizeof(name), "%s%s", range.gone ? "-" : "", range.name);
+	snprintf(name, sizeof(name), "%s%s", range.removed ? "-" : "", range.name);
 	code_range_done(&range);
 	return inside ? name : NULL;
 }
