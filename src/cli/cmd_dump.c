@@ -18,8 +18,8 @@
 #include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
-#include "heap/dump_place.h"
 #include "machine/dump_check.h"
+#include "machine/dump_place.h"
 #include "machine/output_file.h"
 #include "machine/proc.h"
 

@@ -10,7 +10,7 @@
 #include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
-#include "heap/map_files.h"
+#include "machine/map_files.h"
 
 #define OPTIONS_VERB perfmap
 #define OPTIONS_LIST "cli/perfmap_options.def"

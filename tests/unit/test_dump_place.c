@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "heap/dump_place.h"
+#include "machine/dump_place.h"
 
 static char folder[64];
 

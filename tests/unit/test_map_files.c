@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "heap/map_files.h"
+#include "machine/map_files.h"
 
 /* No process has this id, so no file of another program is touched. */
 static uint32_t unused_pid(void)

@@ -1,6 +1,6 @@
 /* The perf map and jitdump in a runtime's /tmp: found and removed, as the target sees them. */
-#ifndef SPOOR_HEAP_MAP_FILES_H
-#define SPOOR_HEAP_MAP_FILES_H
+#ifndef SPOOR_MACHINE_MAP_FILES_H
+#define SPOOR_MACHINE_MAP_FILES_H
 
 #include <stdint.h>
 

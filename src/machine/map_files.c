@@ -1,5 +1,5 @@
 /* See map_files.h. */
-#include "heap/map_files.h"
+#include "machine/map_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* See dump_place.h. */
-#include "heap/dump_place.h"
+#include "machine/dump_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

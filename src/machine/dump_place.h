@@ -10,8 +10,8 @@
  * so that no link, pipe or file that waits at the dump's own name is opened by it. Names are given
  * and taken with the caller's own rights.
  */
-#ifndef SPOOR_HEAP_DUMP_PLACE_H
-#define SPOOR_HEAP_DUMP_PLACE_H
+#ifndef SPOOR_MACHINE_DUMP_PLACE_H
+#define SPOOR_MACHINE_DUMP_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
