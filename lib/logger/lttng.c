@@ -21,6 +21,7 @@
 #include "lib/logger/logger.h"
 #include "lib/logger/lttng_abi.h"
 #include "lib/logger/lttng_fields.h"
+#include "lib/logger/lttng_library.h"
 #include "lib/logger/lttng_old.h"
 
 /* Provider and event with a colon. */
@@ -78,14 +79,6 @@ static int load(void)
 	return -ENOENT;
 }
 #else
-static bool symbol(void *library, const char *name, void *ret_function)
-{
-	void *found = dlsym(library, name);
-
-	memcpy(ret_function, &found, sizeof(found));
-	return found != NULL;
-}
-
 static int load(void)
 {
 	const int flags = RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE;
@@ -97,21 +90,20 @@ static int load(void)
 		ust.loaded = ust.old = r == 0;
 		return r;
 	}
-	if (!symbol(sites, "lttng_ust_tracepoint_module_register", &ust.site_register) ||
-		!symbol(sites, "lttng_ust_tracepoint_module_unregister", &ust.site_unregister) ||
-		!symbol(sites, "lttng_ust_tp_rcu_read_lock", &ust.read_lock) ||
-		!symbol(sites, "lttng_ust_tp_rcu_read_unlock", &ust.read_unlock) ||
-		!symbol(events, "lttng_ust_probe_register", &ust.event_register) ||
-		!symbol(events, "lttng_ust_probe_unregister", &ust.event_unregister))
+	if (!lttng_symbol(sites, "lttng_ust_tracepoint_module_register", &ust.site_register) ||
+		!lttng_symbol(sites, "lttng_ust_tracepoint_module_unregister",
+			&ust.site_unregister) ||
+		!lttng_symbol(sites, "lttng_ust_tp_rcu_read_lock", &ust.read_lock) ||
+		!lttng_symbol(sites, "lttng_ust_tp_rcu_read_unlock", &ust.read_unlock) ||
+		!lttng_symbol(events, "lttng_ust_probe_register", &ust.event_register) ||
+		!lttng_symbol(events, "lttng_ust_probe_unregister", &ust.event_unregister))
 		return -ENOENT;
 	/* Of 2.13 and later. */
-	(void)symbol(events, "lttng_ust_init_thread", &ust.init_thread);
-	void *wrapper = dlopen("liblttng-ust-fork.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	if (wrapper)
-		(void)dlclose(wrapper);
-	ust.forks = !wrapper && symbol(events, "lttng_ust_before_fork", &ust.before_fork) &&
-		    symbol(events, "lttng_ust_after_fork_parent", &ust.after_fork_parent) &&
-		    symbol(events, "lttng_ust_after_fork_child", &ust.after_fork_child);
+	(void)lttng_symbol(events, "lttng_ust_init_thread", &ust.init_thread);
+	ust.forks = !lttng_wraps_fork("liblttng-ust-fork.so.1") &&
+		    lttng_symbol(events, "lttng_ust_before_fork", &ust.before_fork) &&
+		    lttng_symbol(events, "lttng_ust_after_fork_parent", &ust.after_fork_parent) &&
+		    lttng_symbol(events, "lttng_ust_after_fork_child", &ust.after_fork_child);
 	ust.loaded = true;
 	return 0;
 }

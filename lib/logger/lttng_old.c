@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/logger/lttng_fields.h"
+#include "lib/logger/lttng_library.h"
 
 /* of both call site and event; LTTng cuts no name */
 #define NAME_MAX_OLD 256u
@@ -261,33 +262,23 @@ int lttng_old_load(void)
 	return -ENOENT;
 }
 #else
-static bool symbol(void *library, const char *name, void *ret_function)
-{
-	void *found = dlsym(library, name);
-
-	memcpy(ret_function, &found, sizeof(found));
-	return found != NULL;
-}
-
 int lttng_old_load(void)
 {
 	const int flags = RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE;
 	void *sites = dlopen("liblttng-ust-tracepoint.so.0", flags);
 	void *events = sites ? dlopen("liblttng-ust.so.0", flags) : NULL;
 
-	if (!events || !symbol(sites, "tracepoint_register_lib", &old.site_register) ||
-		!symbol(sites, "tracepoint_unregister_lib", &old.site_unregister) ||
-		!symbol(sites, "tp_rcu_read_lock_bp", &old.read_lock) ||
-		!symbol(sites, "tp_rcu_read_unlock_bp", &old.read_unlock) ||
-		!symbol(events, "lttng_probe_register", &old.provider_register) ||
-		!symbol(events, "lttng_probe_unregister", &old.provider_unregister))
+	if (!events || !lttng_symbol(sites, "tracepoint_register_lib", &old.site_register) ||
+		!lttng_symbol(sites, "tracepoint_unregister_lib", &old.site_unregister) ||
+		!lttng_symbol(sites, "tp_rcu_read_lock_bp", &old.read_lock) ||
+		!lttng_symbol(sites, "tp_rcu_read_unlock_bp", &old.read_unlock) ||
+		!lttng_symbol(events, "lttng_probe_register", &old.provider_register) ||
+		!lttng_symbol(events, "lttng_probe_unregister", &old.provider_unregister))
 		return -ENOENT;
-	void *wrapper = dlopen("liblttng-ust-fork.so.0", RTLD_LAZY | RTLD_NOLOAD);
-	if (wrapper)
-		(void)dlclose(wrapper);
-	if (wrapper || !symbol(events, "ust_before_fork", &old.before_fork) ||
-		!symbol(events, "ust_after_fork_parent", &old.after_fork_parent) ||
-		!symbol(events, "ust_after_fork_child", &old.after_fork_child))
+	if (lttng_wraps_fork("liblttng-ust-fork.so.0") ||
+		!lttng_symbol(events, "ust_before_fork", &old.before_fork) ||
+		!lttng_symbol(events, "ust_after_fork_parent", &old.after_fork_parent) ||
+		!lttng_symbol(events, "ust_after_fork_child", &old.after_fork_child))
 		old.before_fork = NULL;
 	return 0;
 }
