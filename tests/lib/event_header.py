@@ -5,33 +5,10 @@ import re
 import struct
 import sys
 
+sys.dont_write_bytecode = True
+from payload_bytes import Bytes
+
 VALUES = {2: 1, 3: 2, 4: 4, 5: 8, 6: 16}
-
-
-class Bytes:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, size):
-        if self.at + size > len(self.data):
-            raise ValueError("%d bytes at %d, of %d" % (size, self.at, len(self.data)))
-        self.at += size
-        return self.data[self.at - size:self.at]
-
-    def u8(self):
-        return self.take(1)[0]
-
-    def u16(self):
-        return struct.unpack("<H", self.take(2))[0]
-
-    def name(self):
-        end = self.data.index(b"\0", self.at)
-        text = self.take(end + 1 - self.at)[:-1].decode()
-        assert ";" not in text, text
-        return text
-
-    def rest(self):
-        return len(self.data) - self.at
 
 
 def uuid(raw):
@@ -43,6 +20,7 @@ def fields_of(description, count=None):
     fields = []
     while description.rest() if count is None else len(fields) < count:
         name, encoding, form = description.name(), description.u8(), 0
+        assert ";" not in name, name
         if encoding & 0x80:
             form = description.u8()
             assert not form & 0x80
@@ -117,6 +95,7 @@ def event_of(line):
             if size == 32:
                 event["related"] = uuid(raw[16:])
     event["event"] = description.name()
+    assert ";" not in event["event"], event["event"]
     event["fields"] = values(body, fields_of(description))
     assert not body.rest(), "%d bytes after the last field" % body.rest()
     return event

@@ -4,31 +4,10 @@ import json
 import struct
 import sys
 
+sys.dont_write_bytecode = True
+from payload_bytes import Bytes
+
 NUMBERS = {3: "<b", 4: "<B", 5: "<h", 6: "<H", 7: "<i", 8: "<I", 9: "<q", 10: "<Q", 11: "<f", 12: "<d", 13: "<I", 17: "<Q", 21: "<Q"}
-
-
-class Bytes:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, size):
-        if self.at + size > len(self.data):
-            raise ValueError("%d bytes at %d, of %d" % (size, self.at, len(self.data)))
-        self.at += size
-        return self.data[self.at - size:self.at]
-
-    def u8(self):
-        return self.take(1)[0]
-
-    def u16(self):
-        return struct.unpack("<H", self.take(2))[0]
-
-    def name(self):
-        end = self.data.index(b"\0", self.at)
-        return self.take(end + 1 - self.at)[:-1].decode()
-
-    def rest(self):
-        return len(self.data) - self.at
 
 
 def guid(raw):
