@@ -13,13 +13,6 @@
 
 #include "lib/platform/platform.h"
 
-struct posted_call {
-	struct posted_call *next;
-	void (*function)(void *context);
-	void *context;
-	bool *done; /* set after the call; NULL: no thread waits for it */
-};
-
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t called;
@@ -30,8 +23,7 @@ static struct {
 	bool stop;    /* atomic */
 	int wake_fds[2];
 	uint32_t woken; /* atomic: a wake-up was sent and not yet received */
-	struct posted_call *first;
-	struct posted_call **last;
+	struct loop_posts posts;
 	struct loop_watch *watches;
 	uint32_t watch_count;
 	struct loop_timer *timers;
@@ -41,7 +33,6 @@ static struct {
 	void *forgotten[2]; /* buffers of the parent process, kept for the leak checker */
 } loop = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	.called = PTHREAD_COND_INITIALIZER,
-	.last = &loop.first,
 	.wake_fds = { -1, -1 } };
 
 static __thread bool is_loop;
@@ -82,19 +73,17 @@ static void wake_taken(void)
 
 static int post_add(void (*function)(void *context), void *context, bool *done)
 {
-	struct posted_call *post = calloc(1, sizeof(*post));
+	struct posted_call *post = loop_post_make(function, context, done);
 
 	if (!post)
 		return -ENOMEM;
-	*post = (struct posted_call){ NULL, function, context, done };
 	pthread_mutex_lock(&loop.lock);
 	if (!loop.running) {
 		pthread_mutex_unlock(&loop.lock);
 		free(post);
 		return -ENOTCONN;
 	}
-	*loop.last = post;
-	loop.last = &post->next;
+	loop_posts_add(&loop.posts, post);
 	pthread_mutex_unlock(&loop.lock);
 	loop_wake();
 	return 0;
@@ -126,20 +115,7 @@ int loop_call(void (*function)(void *context), void *context)
 static void posts_run(void)
 {
 	pthread_mutex_lock(&loop.lock);
-	while (loop.first) {
-		struct posted_call *post = loop.first;
-		loop.first = post->next;
-		if (!loop.first)
-			loop.last = &loop.first;
-		pthread_mutex_unlock(&loop.lock);
-		post->function(post->context);
-		pthread_mutex_lock(&loop.lock);
-		if (post->done) {
-			*post->done = true;
-			pthread_cond_broadcast(&loop.called);
-		}
-		free(post);
-	}
+	loop_posts_run(&loop.posts, &loop.lock, &loop.called);
 	pthread_mutex_unlock(&loop.lock);
 }
 
@@ -178,49 +154,12 @@ void loop_watch_remove(struct loop_watch *watch)
 
 void loop_timer_set(struct loop_timer *timer, uint64_t due_ns)
 {
-	timer->due_ns = due_ns;
-	if (timer->set)
-		return;
-	timer->set = true;
-	timer->next = loop.timers;
-	loop.timers = timer;
+	loop_timers_set(&loop.timers, timer, due_ns);
 }
 
 void loop_timer_clear(struct loop_timer *timer)
 {
-	if (!timer->set)
-		return;
-	for (struct loop_timer **at = &loop.timers; *at; at = &(*at)->next) {
-		if (*at != timer)
-			continue;
-		*at = timer->next;
-		break;
-	}
-	timer->set = false;
-}
-
-/* Calls the function of each expired timer; returns the time until the next one, in ns. */
-static uint64_t timers_run(void)
-{
-	uint64_t now = platform_now_ns();
-	uint64_t wait = UINT64_MAX;
-	bool again = true;
-
-	while (again) {
-		again = false;
-		wait = UINT64_MAX;
-		for (struct loop_timer *timer = loop.timers; timer; timer = timer->next) {
-			if (timer->due_ns <= now) {
-				loop_timer_clear(timer);
-				timer->expired(timer);
-				again = true; /* the function may have changed the list */
-				break;
-			}
-			if (timer->due_ns - now < wait)
-				wait = timer->due_ns - now;
-		}
-	}
-	return wait;
+	loop_timers_clear(&loop.timers, timer);
 }
 
 static bool room_for_fds(uint32_t count)
@@ -283,7 +222,7 @@ static void *loop_main(void *context)
 		 */
 		__atomic_store_n(&loop.woken, 0, __ATOMIC_SEQ_CST);
 		posts_run();
-		uint64_t timer_ns = timers_run();
+		uint64_t timer_ns = loop_timers_run(&loop.timers);
 		uint64_t pass_ns = loop.pass();
 		wait_for_work(timer_ns < pass_ns ? timer_ns : pass_ns);
 	}
@@ -340,8 +279,7 @@ void loop_forget(void)
 	loop.wake_fds[0] = loop.wake_fds[1] = -1;
 	loop.running = loop.stop = false;
 	loop.woken = 0;
-	loop.first = NULL;
-	loop.last = &loop.first;
+	loop.posts = (struct loop_posts){ 0 };
 	loop.watches = NULL;
 	loop.watch_count = 0;
 	loop.timers = NULL;

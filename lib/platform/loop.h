@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/platform/loop_queue.h"
+
 struct loop_watch {
 	int fd;
 	/* POLLIN, POLLOUT; may be changed at any time; 0: only errors and the end of the peer */
@@ -20,14 +22,6 @@ struct loop_watch {
 	void (*ready)(struct loop_watch *watch, short revents);
 	struct loop_watch *next; /* set by the loop */
 	bool watched;
-};
-
-struct loop_timer {
-	uint64_t due_ns; /* CLOCK_MONOTONIC */
-	/* the timer is not set when this is called; may set it again */
-	void (*expired)(struct loop_timer *timer);
-	struct loop_timer *next; /* set by the loop */
-	bool set;
 };
 
 /*

@@ -15,58 +15,28 @@
 #define SLEEP_NS UINT64_C(100000000)
 #define SECOND   UINT64_C(1000000000)
 
-struct direct_post {
-	void (*function)(void *context);
-	void *context;
-	bool *done; /* NULL: no thread waits */
-	struct direct_post *next;
-};
-
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool running; /* atomic */
 	bool ends;
-	struct direct_post *first;
-	struct direct_post **last;
+	struct loop_posts posts;
 	struct loop_timer *timers; /* of the loop thread */
 } loop = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
-	.last = &loop.first,
 };
-
-static void timers_run(void)
-{
-	const uint64_t now = platform_now_ns();
-
-	for (struct loop_timer **at = &loop.timers; *at;) {
-		struct loop_timer *timer = *at;
-		if (timer->due_ns > now) {
-			at = &timer->next;
-			continue;
-		}
-		*at = timer->next;
-		timer->set = false;
-		timer->expired(timer);
-		at = &loop.timers; /* the function may have set or cleared others */
-	}
-}
 
 /* With the lock held. */
 static void sleep_locked(void)
 {
-	const uint64_t now = platform_now_ns();
-	uint64_t left = SLEEP_NS;
+	uint64_t left = loop_timers_left_ns(loop.timers, platform_now_ns());
 	struct timespec until;
 
-	for (const struct loop_timer *each = loop.timers; each; each = each->next) {
-		uint64_t due = each->due_ns > now ? each->due_ns - now : 0;
-		left = due < left ? due : left;
-	}
-	if (!left || loop.first || loop.ends)
+	if (!left || loop.posts.first || loop.ends)
 		return;
+	left = left < SLEEP_NS ? left : SLEEP_NS;
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	left += (uint64_t)until.tv_nsec;
 	until.tv_sec += (time_t)(left / SECOND);
@@ -78,25 +48,14 @@ static void *run(void *context)
 {
 	(void)context;
 	pthread_mutex_lock(&loop.lock);
-	while (!loop.ends || loop.first) {
-		struct direct_post *post = loop.first;
-		if (post) {
-			loop.first = post->next;
-			if (!loop.first)
-				loop.last = &loop.first;
-			pthread_mutex_unlock(&loop.lock);
-			post->function(post->context);
-			pthread_mutex_lock(&loop.lock);
-			if (post->done) {
-				*post->done = true;
-				pthread_cond_broadcast(&loop.changed);
-			}
-			free(post);
+	while (!loop.ends || loop.posts.first) {
+		if (loop.posts.first) {
+			loop_posts_run(&loop.posts, &loop.lock, &loop.changed);
 			continue;
 		}
 		sleep_locked();
 		pthread_mutex_unlock(&loop.lock);
-		timers_run();
+		(void)loop_timers_run(&loop.timers);
 		pthread_mutex_lock(&loop.lock);
 	}
 	pthread_mutex_unlock(&loop.lock);
@@ -139,35 +98,24 @@ bool loop_is_self(void)
 
 void loop_timer_set(struct loop_timer *timer, uint64_t due_ns)
 {
-	loop_timer_clear(timer);
-	timer->due_ns = due_ns;
-	timer->set = true;
-	timer->next = loop.timers;
-	loop.timers = timer;
+	loop_timers_set(&loop.timers, timer, due_ns);
 }
 
 void loop_timer_clear(struct loop_timer *timer)
 {
-	for (struct loop_timer **at = &loop.timers; *at; at = &(*at)->next)
-		if (*at == timer) {
-			*at = timer->next;
-			break;
-		}
-	timer->set = false;
+	loop_timers_clear(&loop.timers, timer);
 }
 
 static int post(void (*function)(void *context), void *context, bool *done)
 {
-	struct direct_post *made = calloc(1, sizeof(*made));
+	struct posted_call *made = loop_post_make(function, context, done);
 	int r = made ? 0 : -ENOMEM;
 
 	if (r)
 		return r;
-	*made = (struct direct_post){ function, context, done, NULL };
 	pthread_mutex_lock(&loop.lock);
 	if (loop_running()) {
-		*loop.last = made;
-		loop.last = &made->next;
+		loop_posts_add(&loop.posts, made);
 		pthread_cond_broadcast(&loop.changed);
 		while (done && !*done)
 			pthread_cond_wait(&loop.changed, &loop.lock);
