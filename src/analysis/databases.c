@@ -87,14 +87,6 @@ static void add_utf16(struct cursor *c, struct bytes *out, size_t units_max)
 		text_add_utf16(out, text, units < units_max ? units : units_max);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text);
-	size_t end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 static void set_text(struct bytes *to, const char *text, size_t len)
 {
 	if (to->len || !len)
@@ -236,7 +228,7 @@ static void read_listener(struct command *command, const struct runtime_event *e
 	}
 	for (size_t i = 0; i < sizeof(listener_events) / sizeof(listener_events[0]) && !is_span;
 		i++) {
-		if (c.short_read || !ends_with(bytes_z(&name), listener_events[i].end))
+		if (c.short_read || !text_ends_with(bytes_z(&name), listener_events[i].end))
 			continue;
 		command->step = listener_events[i].step;
 		command->source = listener_events[i].source;

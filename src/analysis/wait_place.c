@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/own_function.h"
+#include "base/text.h"
 #include "code/managed_wait.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -133,15 +134,10 @@ static const char *const runtime_modules[] = { "libc.", "libc-", "libpthread", "
 	"libstdc++.", "libgcc_s.", "libcoreclr.", "libclrjit.", "libclrgc.", "libSystem.",
 	"libhostfxr.", "libhostpolicy.", "linux-vdso", "[vdso]", "vdso" };
 
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 static enum block_cause cause_of(const struct cause_name *known, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (begins_with(name, known[i].start))
+		if (text_begins_with(name, known[i].start))
 			return known[i].cause;
 	return BLOCK_UNKNOWN;
 }
@@ -161,7 +157,7 @@ static bool is_of_runtime(const struct symbolmap *names, uint32_t index)
 	if (is_managed(function))
 		return !own_function(names, index);
 	for (size_t i = 0; i < sizeof(runtime_modules) / sizeof(runtime_modules[0]); i++)
-		if (begins_with(module, runtime_modules[i]))
+		if (text_begins_with(module, runtime_modules[i]))
 			return true;
 	return false;
 }
@@ -231,7 +227,7 @@ static const struct managed_wait *find_managed_wait(const struct symbolmap *name
 		if (!is_managed(function))
 			continue;
 		const struct managed_wait *wait = managed_wait_of(name);
-		if ((!wait && !begins_with(name, "System.Threading.")) ||
+		if ((!wait && !text_begins_with(name, "System.Threading.")) ||
 			managed_wait_is_runner(name))
 			break;
 		if (wait && !(wait->alone && found)) {
@@ -245,8 +241,8 @@ static const struct managed_wait *find_managed_wait(const struct symbolmap *name
 /* Whether the function is the first one of a thread. */
 static bool begins_thread(const char *name)
 {
-	return begins_with(name, "start_thread") || begins_with(name, "clone") ||
-	       begins_with(name, "__libc_start_");
+	return text_begins_with(name, "start_thread") || text_begins_with(name, "clone") ||
+	       text_begins_with(name, "__libc_start_");
 }
 
 /* The last one of the adjacent frames of libc that begin at `user`. */
@@ -268,9 +264,9 @@ static enum block_cause managed_cause(const struct managed_wait *wait)
 {
 	if (wait->lock)
 		return BLOCK_LOCK;
-	if (begins_with(wait->method, "System.Threading.Thread.Sleep"))
+	if (text_begins_with(wait->method, "System.Threading.Thread.Sleep"))
 		return BLOCK_SLEEP;
-	if (begins_with(wait->method, "System.Threading.Tasks."))
+	if (text_begins_with(wait->method, "System.Threading.Tasks."))
 		return BLOCK_TASK;
 	return BLOCK_EVENT;
 }

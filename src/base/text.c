@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
@@ -192,12 +193,31 @@ void text_add_xml(struct bytes *out, const char *text, size_t len)
 	}
 }
 
+bool text_begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
 bool text_ends_with(const char *text, const char *suffix)
 {
 	size_t len = strlen(text);
 	size_t suffix_len = strlen(suffix);
 
 	return len >= suffix_len && strcmp(text + len - suffix_len, suffix) == 0;
+}
+
+bool text_ends_with_any_case(const char *text, size_t len, const char *suffix)
+{
+	size_t suffix_len = strlen(suffix);
+
+	return len >= suffix_len && strncasecmp(text + len - suffix_len, suffix, suffix_len) == 0;
+}
+
+const char *text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 size_t text_columns(const char *text, size_t len)

@@ -56,7 +56,14 @@ void text_add_xml(struct bytes *out, const char *text, size_t len);
 		      : 1;                                                                 \
 	}))
 
+bool text_begins_with(const char *text, const char *start);
 bool text_ends_with(const char *text, const char *suffix);
+
+/* Of a text of `len` bytes; 'A' is 'a'. */
+bool text_ends_with_any_case(const char *text, size_t len, const char *suffix);
+
+/* The part after the last '/'. */
+const char *text_base_name(const char *path);
 
 /* The number of columns on a terminal, one for each character. */
 size_t text_columns(const char *text, size_t len);

@@ -2,7 +2,8 @@
 #include "code/managed_wait.h"
 
 #include <stddef.h>
-#include <string.h>
+
+#include "base/text.h"
 
 static const struct managed_wait waits[] = {
 	{ .method = "System.Threading.Thread.Sleep(", .words = "for its sleep to end" },
@@ -54,15 +55,10 @@ static const char *const runners[] = {
 	"System.Threading.TimerQueueTimer.",
 };
 
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 bool managed_wait_is_runner(const char *name)
 {
 	for (size_t i = 0; i < sizeof(runners) / sizeof(runners[0]); i++) {
-		if (begins_with(name, runners[i]))
+		if (text_begins_with(name, runners[i]))
 			return true;
 	}
 	return false;
@@ -74,7 +70,7 @@ bool managed_wait_is_io(const char *name)
 		"System.ConsolePal." };
 
 	for (size_t i = 0; i < sizeof(io) / sizeof(io[0]); i++)
-		if (begins_with(name, io[i]))
+		if (text_begins_with(name, io[i]))
 			return true;
 	return false;
 }
@@ -82,7 +78,7 @@ bool managed_wait_is_io(const char *name)
 const struct managed_wait *managed_wait_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
-		if (begins_with(name, waits[i].method))
+		if (text_begins_with(name, waits[i].method))
 			return &waits[i];
 	}
 	return NULL;

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
+
+#include "base/text.h"
 
 static const struct {
 	const char *prefix;
@@ -17,13 +18,6 @@ static const struct {
 	{ "memfd:", MAPPING_JIT }, /* the spelling of other writers of recordings */
 };
 
-static bool ends_with(const char *path, size_t len, const char *suffix)
-{
-	size_t suffix_len = strlen(suffix);
-
-	return len >= suffix_len && strncasecmp(path + len - suffix_len, suffix, suffix_len) == 0;
-}
-
 enum mapping_kind mapping_kind_of(const char *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -34,10 +28,12 @@ enum mapping_kind mapping_kind_of(const char *path)
 			return prefixes[i].kind;
 	if (strcmp(path, "vmlinux") == 0)
 		return MAPPING_KERNEL;
-	if (ends_with(path, len, deleted))
+	if (text_ends_with_any_case(path, len, deleted))
 		len -= sizeof(deleted) - 1;
 	if (!len || path[len - 1] == '/')
 		return MAPPING_JIT;
-	return ends_with(path, len, ".dll") || ends_with(path, len, ".exe") ? MAPPING_MANAGED_IMAGE
-									    : MAPPING_NATIVE;
+	return text_ends_with_any_case(path, len, ".dll") ||
+			       text_ends_with_any_case(path, len, ".exe")
+		       ? MAPPING_MANAGED_IMAGE
+		       : MAPPING_NATIVE;
 }

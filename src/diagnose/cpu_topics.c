@@ -7,6 +7,7 @@
 #include "analysis/own_function.h"
 #include "analysis/profile.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "diagnose/facts.h"
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
@@ -77,15 +78,10 @@ static const char *const neutral_modules[] = { "libc.so", "libc-", "libm.so", "l
 static const char *const runtime_modules[] = { "libcoreclr", "libclrgc", "libclrjit", "libhostfxr",
 	"libhostpolicy", "libcoreclrtraceptprovider" };
 
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 static bool begins_with_any(const char *text, const char *const *starts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (begins_with(text, starts[i]))
+		if (text_begins_with(text, starts[i]))
 			return true;
 	return false;
 }
@@ -139,9 +135,9 @@ static bool find_marker(const struct topic_gathering *g, const struct function *
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
-		if (markers[i].method
-				? is_managed(function) && begins_with(method, markers[i].method)
-				: begins_with(module, markers[i].module)) {
+		if (markers[i].method ? is_managed(function) &&
+						text_begins_with(method, markers[i].method)
+				      : text_begins_with(module, markers[i].module)) {
 			*ret_topic = markers[i].topic;
 			return true;
 		}

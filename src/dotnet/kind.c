@@ -3,23 +3,17 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "dotnet/port.h"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 enum dotnet_kind dotnet_kind_of(unsigned signs, const char *program, const char *coreclr)
 {
-	size_t folder = (size_t)(base_name(program) - program);
+	size_t folder = (size_t)(text_base_name(program) - program);
 
 	if (signs & DOTNET_SIGN_CORECLR) {
-		if (!strcmp(base_name(program), "dotnet"))
+		if (!strcmp(text_base_name(program), "dotnet"))
 			return DOTNET_FRAMEWORK;
-		if (folder && (size_t)(base_name(coreclr) - coreclr) == folder &&
+		if (folder && (size_t)(text_base_name(coreclr) - coreclr) == folder &&
 			!memcmp(program, coreclr, folder))
 			return DOTNET_SELF_CONTAINED;
 		return DOTNET_APPHOST;

@@ -13,14 +13,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "code/managed_wait.h"
 #include "stacks/thread_dump.h"
 #include "trace/symbolmap.h"
-
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
 
 static const struct managed_wait *find_wait(const struct thread_dump *dump,
 	const struct dump_thread *thread)
@@ -37,7 +33,7 @@ static const struct managed_wait *find_wait(const struct thread_dump *dump,
 		if (!dump_frame_is_managed(frame))
 			continue;
 		const struct managed_wait *wait = managed_wait_of(name);
-		if ((!wait && !begins_with(name, "System.Threading.")) ||
+		if ((!wait && !text_begins_with(name, "System.Threading.")) ||
 			managed_wait_is_runner(name))
 			break;
 		if (wait && !(wait->alone && found))
@@ -54,7 +50,7 @@ static bool is_idle(const struct thread_dump *dump, const struct dump_thread *th
 		return false;
 	return wait ? wait->idle
 		    : !thread->managed_count &&
-			       begins_with(strtab_get(&dump->texts, thread->name), ".NET ");
+			       text_begins_with(strtab_get(&dump->texts, thread->name), ".NET ");
 }
 
 /* The runtime's thread that sends sessions' events, this one's too: it runs for this program. */

@@ -1,8 +1,6 @@
 /* See symbols_list.h. */
 #include "symbols/symbols_list.h"
 
-#include <string.h>
-
 #include "analysis/missing_symbols.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
@@ -26,14 +24,6 @@ static const char *symbol_state_word(uint8_t state)
 	};
 
 	return state < sizeof(words) / sizeof(words[0]) ? words[state] : "";
-}
-
-static const char *base_name(const struct trace *trace, uint32_t path)
-{
-	const char *text = trace_text(trace, path);
-	const char *slash = strrchr(text, '/');
-
-	return slash ? slash + 1 : text;
 }
 
 /* Columns that hold numbers are right-aligned. */
@@ -60,7 +50,7 @@ void symbols_list_text(const struct missing_symbols *missing, const struct symbo
 			100 * (double)image->frames / (double)missing->frames);
 		add_count(out, image->functions, 11);
 		bytes_printf(out, "  %-11s  ", symbol_state_word(found->states.items[i]));
-		text_add_safe_z(out, base_name(trace, image->path));
+		text_add_safe_z(out, text_base_name(trace_text(trace, image->path)));
 		if (image->build_id)
 			bytes_printf(out, "  %s", trace_text(trace, image->build_id));
 		bytes_text(out, "\n");
@@ -82,7 +72,7 @@ void symbols_list_json(const struct missing_symbols *missing, const struct symbo
 	for (uint32_t i = 0; i < missing->images.count; i++) {
 		const struct missing_image *image = &missing->images.items[i];
 		json_object(&j, NULL);
-		json_z(&j, "image", base_name(trace, image->path));
+		json_z(&j, "image", text_base_name(trace_text(trace, image->path)));
 		json_z(&j, "path", trace_text(trace, image->path));
 		if (image->build_id)
 			json_z(&j, "build_id", trace_text(trace, image->build_id));

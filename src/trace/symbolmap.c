@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/partition_point.h"
+#include "base/text.h"
 #include "code/arch.h"
 #include "code/codemap.h"
 #include "code/function_bounds.h"
@@ -189,20 +189,13 @@ static const struct code_range *find_code(const struct symbolmap *map,
 	return best;
 }
 
-static bool ends_with(const char *text, size_t len, const char *end)
-{
-	size_t end_len = strlen(end);
-
-	return len >= end_len && strncasecmp(text + len - end_len, end, end_len) == 0;
-}
-
 /* The last part of a path, without what the kernel adds to it: "libc.so.6". */
 static const char *base_name(const char *path, size_t *ret_len)
 {
 	static const char deleted[] = " (deleted)";
 	size_t len = strlen(path);
 
-	if (ends_with(path, len, deleted))
+	if (text_ends_with_any_case(path, len, deleted))
 		len -= sizeof(deleted) - 1;
 	size_t at = len;
 	while (at && path[at - 1] != '/' && path[at - 1] != '\\')
@@ -287,7 +280,8 @@ static uint32_t assembly_module(struct symbolmap *map, struct symbolmap_state *s
 {
 	if (!len)
 		return 0;
-	if (ends_with(name, len, ".dll") || ends_with(name, len, ".exe"))
+	if (text_ends_with_any_case(name, len, ".dll") ||
+		text_ends_with_any_case(name, len, ".exe"))
 		return strtab_add(&map->trace->strings, name, len);
 	bytes_reset(&state->scratch);
 	bytes_add(&state->scratch, name, len);

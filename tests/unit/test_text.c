@@ -270,6 +270,24 @@ static void test_parse_size(void **state)
 	assert_int_equal(bytes, 77);
 }
 
+static void test_begins_and_ends(void **state)
+{
+	(void)state;
+	assert_true(text_begins_with("libc.so.6", "libc."));
+	assert_true(text_begins_with("libc", ""));
+	assert_false(text_begins_with("lib", "libc"));
+	assert_false(text_begins_with("Libc", "lib"));
+	assert_true(text_ends_with("a.dll", ".dll"));
+	assert_false(text_ends_with("a.DLL", ".dll"));
+	assert_false(text_ends_with("ll", ".dll"));
+	assert_true(text_ends_with_any_case("a.DLL (deleted)", 5, ".dll"));
+	assert_false(text_ends_with_any_case("a.DLL (deleted)", 4, ".dll"));
+	assert_false(text_ends_with_any_case("ll", 2, ".dll"));
+	assert_string_equal(text_base_name("/usr/lib/libc.so.6"), "libc.so.6");
+	assert_string_equal(text_base_name("libc.so.6"), "libc.so.6");
+	assert_string_equal(text_base_name("/usr/lib/"), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_parse_duration),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_xml),
+		cmocka_unit_test(test_begins_and_ends),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
