@@ -70,7 +70,7 @@ struct show {
 	struct counter_choice choice;
 	struct counters_outlets outlets;
 	VEC(struct counters_view) views; /* one a process, in the same order */
-	VEC(uint32_t) told;              /* processes that were reported as late */
+	VEC(uint32_t) reported;          /* processes that were reported as late */
 	struct diag broken;              /* the file cannot be written any more */
 	uint64_t interval_ns;
 	bool missing_looked_for;
@@ -253,7 +253,7 @@ static int tell_ends(const struct show *show)
 			words_say("%s (%u): %llu %s lost on the way", process.name, process.pid,
 				(unsigned long long)process.lost,
 				process.lost == 1 ? "event was" : "events were");
-		bool late = i < show->told.count && show->told.items[i];
+		bool late = i < show->reported.count && show->reported.items[i];
 		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list &&
 			!show->values->quiet && !show->missing_count && !late)
 			words_say(
@@ -293,12 +293,12 @@ static void tell_late(struct show *show, uint32_t index, const struct counting_p
 {
 	cleanup(bytes_done) struct bytes text = { 0 };
 
-	while (show->told.count <= index)
-		if (!vec_add(&show->told, 0))
+	while (show->reported.count <= index)
+		if (!vec_add(&show->reported, 0))
 			return;
-	if (show->told.items[index])
+	if (show->reported.items[index])
 		return;
-	show->told.items[index] = 1;
+	show->reported.items[index] = 1;
 	bytes_printf(&text, "%s (%u) ", process->name, process->pid);
 	if (process->wait == COUNTING_UNANSWERED)
 		bytes_printf(&text, "is not counted: %s",
@@ -365,8 +365,8 @@ static void tell_all_late(struct show *show)
 
 static bool any_late(const struct show *show)
 {
-	for (uint32_t i = 0; i < show->told.count; i++)
-		if (show->told.items[i])
+	for (uint32_t i = 0; i < show->reported.count; i++)
+		if (show->reported.items[i])
 			return true;
 	return false;
 }
@@ -670,7 +670,7 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 		code = result < 0 ? words_fail_argument(&diag) : count_targets(&show, &targets);
 	}
 	vec_done(&show.views);
-	vec_done(&show.told);
+	vec_done(&show.reported);
 	counter_choice_done(&show.choice);
 	targets_done(&targets);
 	target_options_done(&choice);

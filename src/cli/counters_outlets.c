@@ -358,20 +358,20 @@ static void page(void *context, struct bytes *out)
 
 /* A collector that is away is said once, and again after it was back. */
 static void advance_push(struct counters_outlets *o, struct counting_push *to, const char *what,
-	bool *told)
+	bool *reported)
 {
 	char sentence[512];
 
 	counting_push_advance(to, clock_monotonic_ns());
 	const char *problem = counting_push_problem(to);
 
-	if (problem && !*told) {
+	if (problem && !*reported) {
 		text_set(sentence,
 			"%s at %s takes nothing: %s. It is tried again, and lines wait meanwhile",
 			what, counting_push_address(to), problem);
 		counters_outlets_say(o, sentence);
 	}
-	*told = problem != NULL;
+	*reported = problem != NULL;
 }
 
 void counters_outlets_advance(struct counters_outlets *o, const struct counters_view *views,
@@ -382,9 +382,9 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 		(o->options.form != COUNTERS_NOTHING && (poll_one(o->out.fd, 0, 0) & POLLERR)))
 		o->wants_end = true;
 	if (o->graphite)
-		advance_push(o, o->graphite, "graphite", &o->graphite_told);
+		advance_push(o, o->graphite, "graphite", &o->graphite_reported);
 	if (o->statsd)
-		advance_push(o, o->statsd, "statsd", &o->statsd_told);
+		advance_push(o, o->statsd, "statsd", &o->statsd_reported);
 	o->views = views;
 	o->view_count = count;
 	if (o->http)

@@ -58,8 +58,8 @@ struct counters_outlets {
 	struct counting_http *http;
 	struct counting_push *graphite;
 	struct counting_push *statsd;
-	bool graphite_told;
-	bool statsd_told;
+	bool graphite_reported;
+	bool statsd_reported;
 	struct terminal terminal;
 	struct screen screen;
 	struct counters_table table;

@@ -50,12 +50,12 @@ struct code {
 	const char *signature;
 	/* for the codemap: index + 1 of the previous body with the same begin */
 	uint32_t older;
-	uint8_t kind;      /* enum code_kind */
-	uint8_t tier;      /* enum code_tier */
-	bool written;      /* for the caller: its CodeAdded event has been written */
-	bool removal_told; /* for the caller: its end has been noticed */
-	bool reused;       /* for the caller: its address was used by another body before */
-	bool il_written;   /* for the caller: its IL offsets have been written */
+	uint8_t kind;          /* enum code_kind */
+	uint8_t tier;          /* enum code_tier */
+	bool written;          /* for the caller: its CodeAdded event has been written */
+	bool removal_reported; /* for the caller: its end has been noticed */
+	bool reused;           /* for the caller: its address was used by another body before */
+	bool il_written;       /* for the caller: its IL offsets have been written */
 	/* its times come from reads of the memory: no other sample is of it (see codemap_add()) */
 	bool exact;
 	uint32_t token;   /* of the method in its assembly; 0 unknown */

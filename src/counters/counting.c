@@ -86,8 +86,8 @@ struct counted {
 	uint64_t utc_ns;
 	uint64_t closed_ns;
 	uint64_t intervals;
-	uint64_t told_refused;
-	unsigned told; /* enum counter_trouble */
+	uint64_t refused_reported;
+	unsigned reported; /* enum counter_trouble */
 };
 
 struct counting {
@@ -432,11 +432,11 @@ static void join_others(struct counting *counting, uint32_t index)
 static void look_for_trouble(struct counting *counting, uint32_t index)
 {
 	struct counted *p = counting->processes.items[index];
-	unsigned trouble = p->events.trouble & ~p->told;
+	unsigned trouble = p->events.trouble & ~p->reported;
 	char sentence[400];
 
 	p->events.trouble = 0;
-	p->told |= trouble & ~(unsigned)COUNTER_TROUBLE_OTHERS_RULE;
+	p->reported |= trouble & ~(unsigned)COUNTER_TROUBLE_OTHERS_RULE;
 	if ((trouble & COUNTER_TROUBLE_OTHERS_RULE) && !counting->stopping &&
 		counted_is_running(p->state))
 		join_others(counting, index);
@@ -463,8 +463,8 @@ static void look_for_trouble(struct counting *counting, uint32_t index)
 			p->events.message);
 		tell(counting, index, sentence);
 	}
-	if (p->counters.refused && !p->told_refused) {
-		p->told_refused = p->counters.refused;
+	if (p->counters.refused && !p->refused_reported) {
+		p->refused_reported = p->counters.refused;
 		text_set(sentence, "it has more than %u counters: those beyond are left out",
 			COUNTERS_SERIES_MAX);
 		tell(counting, index, sentence);

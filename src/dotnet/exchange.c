@@ -26,10 +26,10 @@ static int target_connect(void *context, struct diag *diag)
 	return dotnet_port_connect(context, diag);
 }
 
-static int target_connect_told(void *context, dotnet_socket_fn *made, void *made_context,
+static int target_connect_announced(void *context, dotnet_socket_fn *made, void *made_context,
 	struct diag *diag)
 {
-	return dotnet_port_connect_told(context, made, made_context, diag);
+	return dotnet_port_connect_announced(context, made, made_context, diag);
 }
 
 static char target_state(void *context)
@@ -41,7 +41,7 @@ struct dotnet_endpoint dotnet_target_endpoint(const struct dotnet_target *target
 {
 	return (struct dotnet_endpoint){
 		.connect = target_connect,
-		.connect_told = target_connect_told,
+		.connect_announced = target_connect_announced,
 		.state = target_state,
 		.context = (void *)(uintptr_t)target, /* both only read it */
 	};
@@ -115,9 +115,9 @@ static void guard_socket(void *context, int fd)
 static int connect_guarded(struct exchange *exchange, struct diag *diag)
 {
 	const struct dotnet_endpoint *endpoint = &exchange->endpoint;
-	int fd = endpoint->connect_told
-			 ? endpoint->connect_told(endpoint->context, guard_socket, exchange, diag)
-			 : endpoint->connect(endpoint->context, diag);
+	int fd = endpoint->connect_announced ? endpoint->connect_announced(endpoint->context,
+						       guard_socket, exchange, diag)
+					     : endpoint->connect(endpoint->context, diag);
 
 	if (fd >= 0) {
 		guard_socket(exchange, fd);

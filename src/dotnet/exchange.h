@@ -40,7 +40,7 @@ struct dotnet_endpoint {
 	 * As connect(); `made` gets the socket before it connects. From then on a runtime waits for
 	 * the request, so the guard must have the socket by then. NULL: connect() is used.
 	 */
-	int (*connect_told)(void *context, void (*made)(void *made_context, int fd),
+	int (*connect_announced)(void *context, void (*made)(void *made_context, int fd),
 		void *made_context, struct diag *diag);
 };
 

@@ -597,10 +597,10 @@ static int connect_to(const struct dotnet_target *target, dotnet_socket_fn *made
 
 int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 {
-	return dotnet_port_connect_told(target, NULL, NULL, diag);
+	return dotnet_port_connect_announced(target, NULL, NULL, diag);
 }
 
-int dotnet_port_connect_told(const struct dotnet_target *target, dotnet_socket_fn *made,
+int dotnet_port_connect_announced(const struct dotnet_target *target, dotnet_socket_fn *made,
 	void *context, struct diag *diag)
 {
 	if (target->borrows)

@@ -82,7 +82,7 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag);
 
 /* The same; `made` is called with the socket before it connects, if it gets so far. */
 typedef void dotnet_socket_fn(void *context, int fd);
-int dotnet_port_connect_told(const struct dotnet_target *target, dotnet_socket_fn *made,
+int dotnet_port_connect_announced(const struct dotnet_target *target, dotnet_socket_fn *made,
 	void *context, struct diag *diag);
 
 #endif

@@ -167,7 +167,7 @@ static int take_edges(struct heap_events *heap, struct cursor *c)
 		if (error)
 			return error;
 	}
-	heap->told_edges += count;
+	heap->reported_edges += count;
 	return 0;
 }
 
@@ -371,7 +371,7 @@ const char *heap_events_missing(const struct heap_events *heap)
 		return "the collection did not come to its end";
 	if (heap->gap)
 		return "blocks of it were lost on the way";
-	if (heap->told_edges != heap->graph->edge_count)
+	if (heap->reported_edges != heap->graph->edge_count)
 		return "references were lost on the way";
 	return "";
 }

@@ -37,7 +37,7 @@ struct heap_events {
 	uint32_t next_edge_block;
 	uint32_t next_root_block;
 	uint32_t next_weak_block;
-	uint64_t told_edges;
+	uint64_t reported_edges;
 	uint64_t bytes; /* of payloads taken */
 	uint64_t
 		/* events with objects, references or roots of the collection, without lost ones */

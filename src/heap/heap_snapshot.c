@@ -124,13 +124,13 @@ static void turn(struct snapshot_taking *t)
 		t->heard_ns = now;
 }
 
-static void tell_progress(struct snapshot_taking *t, uint64_t *told_ns)
+static void tell_progress(struct snapshot_taking *t, uint64_t *reported_ns)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!t->options->progress || now < *told_ns + TURN_NS)
+	if (!t->options->progress || now < *reported_ns + TURN_NS)
 		return;
-	*told_ns = now;
+	*reported_ns = now;
 	t->options->progress(t->options->context, t->heap.graph->object_count, t->data.bytes);
 }
 
@@ -221,13 +221,13 @@ static bool may_collect(struct snapshot_taking *t)
 /* Until the collection has ended, or there is a reason not to wait for it. */
 static int collect(struct snapshot_taking *t, struct ipc_provider *trigger, struct diag *diag)
 {
-	uint64_t told_ns = t->begin_ns;
+	uint64_t reported_ns = t->begin_ns;
 	bool opened = false;
 
 	while (!t->heap.ended && !t->heap.end_lost && !t->data.broken.error &&
 		!t->result->interrupted && !timed_out(t)) {
 		turn(t);
-		tell_progress(t, &told_ns);
+		tell_progress(t, &reported_ns);
 		if (event_session_is_over(&t->data))
 			return t->heap.begun ? 0 : fail(t, &t->data, diag);
 		if (t->trigger.pipe && !opened && eventpipe_opened_ns(t->trigger.pipe)) {

@@ -283,7 +283,8 @@ static int tell(int error, const char *path, struct diag *diag)
 	return error;
 }
 
-static int open_told(struct output_file *out, const char *path, bool regular, struct diag *diag)
+static int open_explained(struct output_file *out, const char *path, bool regular,
+	struct diag *diag)
 {
 	uint64_t before = rights_lower();
 
@@ -297,12 +298,12 @@ static int open_told(struct output_file *out, const char *path, bool regular, st
 
 int output_file_open(struct output_file *out, const char *path, struct diag *diag)
 {
-	return open_told(out, path, false, diag);
+	return open_explained(out, path, false, diag);
 }
 
 int output_file_open_regular(struct output_file *out, const char *path, struct diag *diag)
 {
-	return open_told(out, path, true, diag);
+	return open_explained(out, path, true, diag);
 }
 
 static int check_place(const struct output_file *out, uid_t also)

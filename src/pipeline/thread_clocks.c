@@ -35,7 +35,7 @@ struct clocked_thread {
 	uint64_t base_ns;
 	uint64_t cpu_ns;
 	uint64_t read_ns;
-	uint64_t told_ns;
+	uint64_t reported_ns;
 	bool seen; /* in the current listing */
 };
 
@@ -68,7 +68,7 @@ struct clocked {
 };
 
 struct thread_clocks {
-	struct thread_clocks_told told;
+	struct thread_clocks_handler handler;
 	void *context;
 	struct proc_reader proc;
 	VEC(struct clocked) list;
@@ -86,7 +86,7 @@ uint64_t thread_clocks_spent_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int thread_clocks_new(const struct thread_clocks_told *told, void *context,
+int thread_clocks_new(const struct thread_clocks_handler *handler, void *context,
 	struct thread_clocks **ret_clocks)
 {
 	struct thread_clocks *clocks = calloc(1, sizeof(*clocks));
@@ -94,7 +94,7 @@ int thread_clocks_new(const struct thread_clocks_told *told, void *context,
 
 	if (!clocks)
 		return -ENOMEM;
-	clocks->told = *told;
+	clocks->handler = *handler;
 	clocks->context = context;
 	clocks->open_max = KEPT_OPEN_MAX;
 	clocks->cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -119,12 +119,12 @@ static void tell(struct thread_clocks *clocks, const struct clocked *process,
 		thread->read_ns = now_ns;
 		return;
 	}
-	if (thread->read_ns > thread->told_ns)
-		clocks->told.clock(clocks->context, process->pid, thread->tid, thread->read_ns,
+	if (thread->read_ns > thread->reported_ns)
+		clocks->handler.clock(clocks->context, process->pid, thread->tid, thread->read_ns,
 			thread->cpu_ns);
-	clocks->told.clock(clocks->context, process->pid, thread->tid, now_ns, cpu_ns);
+	clocks->handler.clock(clocks->context, process->pid, thread->tid, now_ns, cpu_ns);
 	thread->cpu_ns = cpu_ns;
-	thread->read_ns = thread->told_ns = now_ns;
+	thread->read_ns = thread->reported_ns = now_ns;
 }
 
 static void close_thread(struct thread_clocks *clocks, struct clocked_thread *thread)
@@ -171,8 +171,8 @@ static void end_thread(struct thread_clocks *clocks, struct clocked *process, ui
 
 	close_thread(clocks, thread);
 	process->ended_ns += thread->cpu_ns - thread->base_ns;
-	if (clocks->told.ended && thread->tid != process->pid)
-		clocks->told.ended(clocks->context, process->pid, thread->tid);
+	if (clocks->handler.ended && thread->tid != process->pid)
+		clocks->handler.ended(clocks->context, process->pid, thread->tid);
 	*thread = *vec_last(&process->threads);
 	process->threads.count--;
 }
@@ -209,8 +209,8 @@ static void add_thread(struct thread_clocks *clocks, struct clocked *process, ui
 		return; /* without memory, as above */
 	}
 	thread.base_ns = thread.cpu_ns = from_ns ? 0 : cpu_ns;
-	thread.read_ns = thread.told_ns = from_ns ? from_ns : now_ns;
-	clocks->told.clock(clocks->context, process->pid, tid, thread.read_ns, thread.cpu_ns);
+	thread.read_ns = thread.reported_ns = from_ns ? from_ns : now_ns;
+	clocks->handler.clock(clocks->context, process->pid, tid, thread.read_ns, thread.cpu_ns);
 	tell(clocks, process, &thread, now_ns, cpu_ns);
 	process->threads.items[process->threads.count++] = thread;
 }
@@ -287,7 +287,7 @@ int thread_clocks_add(struct thread_clocks *clocks, uint32_t pid, bool near, uin
 	process->children_ns = process->children_before_ns = clock.children_ns;
 	process->children_base_ns = newborn ? 0 : clock.children_ns;
 	process->rest_read_ns = process->added_ns = now_ns;
-	clocks->told.clock(clocks->context, pid, 0, now_ns, 0);
+	clocks->handler.clock(clocks->context, pid, 0, now_ns, 0);
 	list_threads(clocks, process, newborn ? now_ns : 0);
 	return 0;
 }
@@ -317,7 +317,7 @@ static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process,
 	uint64_t rest_ns = beyond(clocks, process->cpu_ns - process->base_ns, seen_of(process));
 	uint64_t unseen_ns = 0;
 
-	if (clocks->told.children && process->children_before_ns > process->children_base_ns)
+	if (clocks->handler.children && process->children_before_ns > process->children_base_ns)
 		unseen_ns = beyond(clocks, process->children_before_ns - process->children_base_ns,
 			process->children_seen_ns + process->unseen_ns);
 	/*
@@ -329,11 +329,11 @@ static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process,
 		unseen_ns = most_ns > process->unseen_ns ? most_ns - process->unseen_ns : 0;
 
 	if (rest_ns || unseen_ns) {
-		uint64_t told_ns = process->rest_ns + process->unseen_ns;
-		clocks->told.clock(clocks->context, process->pid, 0, process->rest_read_ns,
-			told_ns);
-		clocks->told.clock(clocks->context, process->pid, 0, now_ns,
-			told_ns + rest_ns + unseen_ns);
+		uint64_t reported_ns = process->rest_ns + process->unseen_ns;
+		clocks->handler.clock(clocks->context, process->pid, 0, process->rest_read_ns,
+			reported_ns);
+		clocks->handler.clock(clocks->context, process->pid, 0, now_ns,
+			reported_ns + rest_ns + unseen_ns);
 		process->rest_ns += rest_ns;
 		process->unseen_ns += unseen_ns;
 	}
@@ -391,8 +391,8 @@ static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 		/* its children are complete now */
 		process->children_before_ns = process->children_ns;
 	}
-	if (!process->gone && clocks->told.alive)
-		clocks->told.alive(clocks->context, process->pid, clock.comm, worked);
+	if (!process->gone && clocks->handler.alive)
+		clocks->handler.alive(clocks->context, process->pid, clock.comm, worked);
 	return true;
 }
 
@@ -461,8 +461,8 @@ static void read_all_far(struct thread_clocks *clocks)
 			forget_threads(clocks, process);
 		else
 			forget(clocks, i);
-		if (clocks->told.ended)
-			clocks->told.ended(clocks->context, pid, 0);
+		if (clocks->handler.ended)
+			clocks->handler.ended(clocks->context, pid, 0);
 	}
 	for (uint32_t i = 0; i < clocks->list.count; i++)
 		if (!clocks->list.items[i].over)

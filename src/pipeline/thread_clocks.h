@@ -1,7 +1,7 @@
 /*
  * Reads the CPU clocks of the threads of some processes from /proc, repeatedly, at a limited cost.
  *
- *   thread_clocks_new(&told, context, &clocks);
+ *   thread_clocks_new(&handler, context, &clocks);
  *   thread_clocks_add(clocks, pid, near, now_ns, newborn);     each process
  *   each step, at thread_clocks_wake_ns() at the latest:  thread_clocks_read(clocks, now_ns);
  *   at the end: thread_clocks_read_last(clocks, now_ns);
@@ -31,7 +31,7 @@ struct thread_clocks;
 #define THREAD_CLOCKS_NEAR_NS UINT64_C(20000000)
 #define THREAD_CLOCKS_FAR_NS  UINT64_C(500000000)
 
-struct thread_clocks_told {
+struct thread_clocks_handler {
 	/*
 	 * new processes are added, so CPU time of children that exceeds their reported time was
 	 * used between readings
@@ -45,7 +45,7 @@ struct thread_clocks_told {
 };
 
 /* Returns 0, -ENOMEM, or the error of opening /proc. */
-int thread_clocks_new(const struct thread_clocks_told *told, void *context,
+int thread_clocks_new(const struct thread_clocks_handler *handler, void *context,
 	struct thread_clocks **ret_clocks);
 
 /*

@@ -201,7 +201,7 @@ void managed_tell_unguarded(struct managed *managed, const char *why)
 		return;
 	managed->unguarded = true;
 	bytes_printf(&text, SESSION_UNGUARDED "%s", why);
-	managed->told(managed->context, NOTICE_UNGUARDED, bytes_z(&text));
+	managed->notice(managed->context, NOTICE_UNGUARDED, bytes_z(&text));
 }
 
 static void managed_need_guard(struct managed *managed)

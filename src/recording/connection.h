@@ -72,9 +72,9 @@ struct connection {
 	struct trace streams[DOTNET_STREAM_COUNT]; /* the schemas of each stream only */
 	uint64_t retry_ns;                         /* when to connect (again); UINT64_MAX: never */
 	uint64_t lost;                             /* by decoders that were freed */
-	uint64_t lost_told;
+	uint64_t lost_reported;
 	uint64_t dropped; /* by relayed streams that were closed */
-	uint64_t dropped_told;
+	uint64_t dropped_reported;
 	/*
 	 * all events up to this time have been read; UINT64_MAX: the stream has ended, or was not
 	 * requested
@@ -115,7 +115,7 @@ struct managed {
 	struct trace *trace;
 	struct symbolizer *symbolizer;
 	managed_report *report;
-	managed_told *told;
+	managed_notice *notice;
 	void *context;
 	struct relay *relay; /* NULL: names only */
 	const struct ipc_provider *providers;

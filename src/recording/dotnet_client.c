@@ -120,11 +120,11 @@ static void read_target_again(struct dotnet_client *client)
 	client->target = target;
 }
 
-static int endpoint_connect_told(void *context, dotnet_socket_fn *made, void *made_context,
+static int endpoint_connect_announced(void *context, dotnet_socket_fn *made, void *made_context,
 	struct diag *diag)
 {
 	struct dotnet_client *client = context;
-	int fd = dotnet_port_connect_told(&client->target, made, made_context, diag);
+	int fd = dotnet_port_connect_announced(&client->target, made, made_context, diag);
 
 	client->refused = fd < 0 ? fd : 0;
 	client->connected |= fd >= 0;
@@ -140,7 +140,7 @@ static int endpoint_connect_told(void *context, dotnet_socket_fn *made, void *ma
 
 static int endpoint_connect(void *context, struct diag *diag)
 {
-	return endpoint_connect_told(context, NULL, NULL, diag);
+	return endpoint_connect_announced(context, NULL, NULL, diag);
 }
 
 static char endpoint_state(void *context)
@@ -368,7 +368,7 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 	client->begin_ns = client->now_ns = now_ns;
 	client->appear_ns = now_ns + youth_left(target);
 	const struct dotnet_endpoint endpoint = { .connect = endpoint_connect,
-		.connect_told = endpoint_connect_told,
+		.connect_announced = endpoint_connect_announced,
 		.state = endpoint_state,
 		.context = client };
 

@@ -51,10 +51,10 @@
 /* of a budget of 64 MiB for the recorder; the rest is for code, file images and buffers */
 #define TABLE_BYTES_MAX (40u << 20)
 #endif
-#define DRAIN_EVERY   4096u                /* switches that leave the reorder window */
-#define REST_BOUND_NS UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
-#define END_BOUND_NS  UINT64_C(8000000000)
-#define PAUSE_TOLD_NS UINT64_C(10000000)
+#define DRAIN_EVERY       4096u                /* switches that leave the reorder window */
+#define REST_BOUND_NS     UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
+#define END_BOUND_NS      UINT64_C(8000000000)
+#define PAUSE_REPORTED_NS UINT64_C(10000000)
 /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 #define PAUSE_BOUND_NS UINT64_C(2000000000)
 
@@ -109,7 +109,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 		reads ? "; those in its samples are read from its memory" : "");
 }
 
-static void on_managed_told(void *context, enum notice_code code, const char *text)
+static void on_managed_notice(void *context, enum notice_code code, const char *text)
 {
 	struct live *live = context;
 
@@ -382,7 +382,7 @@ static int open_parts(struct live *live, const struct live_options *options)
 	int result = symbolizer_init(&live->symbolizer, &symbolizer_options);
 
 	if (result == 0)
-		result = managed_new(&live->trace, &live->symbolizer, on_managed, on_managed_told,
+		result = managed_new(&live->trace, &live->symbolizer, on_managed, on_managed_notice,
 			live, &live->managed);
 	if (result < 0)
 		return result;
@@ -513,7 +513,7 @@ int live_start(struct live *live, struct diag *diag)
 		scheduling_wait_ones_turn(); /* unread records stay in the rings */
 	live->writer.begin_ns = clock_monotonic_ns();
 	live->flush_ns = live->writer.begin_ns;
-	live->throttling.told_ns = live->writer.begin_ns;
+	live->throttling.reported_ns = live->writer.begin_ns;
 	live->window.watermark_ns = live->writer.begin_ns;
 	process_table_announce(&live->table, live->writer.recorder_process);
 	emit_head(live);
@@ -631,7 +631,7 @@ void live_pause(struct live *live)
 void live_resume(struct live *live, uint64_t paused_ns)
 {
 	managed_resume(live->managed, clock_monotonic_ns());
-	if (paused_ns < PAUSE_TOLD_NS)
+	if (paused_ns < PAUSE_REPORTED_NS)
 		return;
 	session_writer_paused(&live->writer, paused_ns,
 		"samples were kept until the kernel's buffers were full, and the methods that .NET processes "

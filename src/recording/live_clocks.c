@@ -282,7 +282,7 @@ static void look_at_young(struct live_clocks *clocks, uint64_t now_ns)
 
 int live_clocks_open(struct process_table *table, bool samples, struct live_clocks **ret_clocks)
 {
-	static const struct thread_clocks_told told = {
+	static const struct thread_clocks_handler handler = {
 		.children = true, .clock = on_clock, .alive = on_alive, .ended = on_ended
 	};
 
@@ -291,7 +291,7 @@ int live_clocks_open(struct process_table *table, bool samples, struct live_cloc
 	if (!clocks)
 		return -ENOMEM;
 	clocks->table = table;
-	int result = thread_clocks_new(&told, clocks, &clocks->reader);
+	int result = thread_clocks_new(&handler, clocks, &clocks->reader);
 
 	if (result < 0) {
 		live_clocks_close(clocks);

@@ -135,8 +135,8 @@ static void tell_loss(struct live_events *events, uint32_t process, enum loss_so
 		&(struct payload_loss){ .count = count,
 			.pid = events->table->trace->processes.items[process].pid,
 			.cpu = EVENT_CPU_UNKNOWN,
-			.first_ns = events->losses_told_ns ? events->losses_told_ns
-							   : events->table->writer->begin_ns,
+			.first_ns = events->losses_reported_ns ? events->losses_reported_ns
+							       : events->table->writer->begin_ns,
 			.last_ns = events->table->writer->window->watermark_ns },
 		false);
 	events->lost += count;
@@ -215,7 +215,7 @@ void live_events_tell_losses(struct live_events *events)
 		tell_loss(events, i, LOSS_EVENTPIPE, lost);
 		tell_loss(events, i, LOSS_MEMORY, dropped);
 	}
-	events->losses_told_ns = events->table->writer->window->watermark_ns;
+	events->losses_reported_ns = events->table->writer->window->watermark_ns;
 }
 
 void live_events_close(struct live_events *events)

@@ -22,7 +22,7 @@ struct live_events {
 	uint64_t count;              /* written */
 	uint64_t late;
 	uint64_t lost; /* reported losses, of the streams and of the reorder window */
-	uint64_t losses_told_ns;
+	uint64_t losses_reported_ns;
 	struct event_bound bound;
 };
 

@@ -79,14 +79,14 @@ static void tell_clock(struct live_lttng *lttng)
 	struct session_writer *writer = lttng->table->writer;
 	int64_t offset_ns;
 
-	if (lttng->clock_told || !ctf_reader_clock(lttng->reader, &offset_ns))
+	if (lttng->clock_reported || !ctf_reader_clock(lttng->reader, &offset_ns))
 		return;
 	uint64_t before_ns = clock_monotonic_ns();
 	int64_t utc_ns = (int64_t)clock_utc_ns();
 	uint64_t after_ns = clock_monotonic_ns();
 	int64_t own_ns = utc_ns - (int64_t)(before_ns + (after_ns - before_ns) / 2);
 
-	lttng->clock_told = true;
+	lttng->clock_reported = true;
 	payload_clock_offset(&writer->payload, &(struct payload_clock_offset){ .source = "lttng",
 						       .offset_ns = own_ns - offset_ns,
 						       .error_ns = after_ns - before_ns });

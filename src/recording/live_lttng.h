@@ -32,7 +32,7 @@ struct live_lttng {
 	uint64_t unplaced; /* of processes that could not be identified */
 	uint64_t waiting_bytes;
 	uint64_t last_ns; /* time of the event that was put last */
-	bool clock_told;
+	bool clock_reported;
 	bool failed;     /* reading has ended; a notice has the reason */
 	bool incomplete; /* reading has failed, or the end of the trace may be missing */
 };

@@ -34,7 +34,7 @@ struct guard *managed_guard(const struct managed *managed)
 }
 
 int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
-	managed_told *told, void *context, struct managed **ret_managed)
+	managed_notice *notice, void *context, struct managed **ret_managed)
 {
 	struct managed *managed = calloc(1, sizeof(*managed));
 
@@ -43,7 +43,7 @@ int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_repo
 	managed->trace = trace;
 	managed->symbolizer = symbolizer;
 	managed->report = report;
-	managed->told = told;
+	managed->notice = notice;
 	managed->context = context;
 	*ret_managed = managed;
 	return 0;
@@ -159,7 +159,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 	connection_give_up_texts(connection);
 	managed->past_asked++;
 	managed->past_known += connection->report == REPORT_NAMED;
-	managed->past_lost += connection->lost - connection->lost_told;
+	managed->past_lost += connection->lost - connection->lost_reported;
 	held_runtime_done(&connection->held);
 	exception_watch_done(&connection->watch);
 	managed->list.items[at - 1] = last;
@@ -213,7 +213,7 @@ void managed_look_at_guard(struct managed *managed, uint64_t now_ns)
 		return;
 	session_add_guarded(&text, managed->guard, ended, !managed->pause_ns && !managed->stopping,
 		now_ns);
-	managed->told(managed->context, NOTICE_GUARD, bytes_z(&text));
+	managed->notice(managed->context, NOTICE_GUARD, bytes_z(&text));
 }
 
 /*
@@ -425,12 +425,12 @@ bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *re
 		if (connection->relayed[s] >= 0)
 			dropped += relay_stream_dropped(managed->relay, connection->relayed[s]);
 
-	if (lost == connection->lost_told && dropped == connection->dropped_told)
+	if (lost == connection->lost_reported && dropped == connection->dropped_reported)
 		return false;
-	*ret_lost = lost - connection->lost_told;
-	*ret_dropped = dropped - connection->dropped_told;
-	connection->lost_told = lost;
-	connection->dropped_told = dropped;
+	*ret_lost = lost - connection->lost_reported;
+	*ret_dropped = dropped - connection->dropped_reported;
+	connection->lost_reported = lost;
+	connection->dropped_reported = dropped;
 	return true;
 }
 
@@ -439,7 +439,7 @@ uint64_t managed_lost(const struct managed *managed)
 	uint64_t lost = managed->past_lost;
 
 	for (uint32_t i = 0; i < managed->list.count; i++)
-		lost += lost_of(managed->list.items[i]) - managed->list.items[i]->lost_told;
+		lost += lost_of(managed->list.items[i]) - managed->list.items[i]->lost_reported;
 	return lost;
 }
 

@@ -55,7 +55,7 @@ struct windows_gap;
 struct guard *managed_guard(const struct managed *managed);
 
 int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
-	managed_told *told, void *context, struct managed **ret_managed);
+	managed_notice *notice, void *context, struct managed **ret_managed);
 
 /*
  * Enables events of these providers and relays them; at most `pending_max` bytes wait in the

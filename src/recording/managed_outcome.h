@@ -36,7 +36,7 @@ typedef void managed_report(void *context, const struct managed_outcome *outcome
  * guarded (NOTICE_UNGUARDED). `text` is a sentence. Sessions that the guard ended are being opened
  * again.
  */
-typedef void managed_told(void *context, enum notice_code code, const char *text);
+typedef void managed_notice(void *context, enum notice_code code, const char *text);
 
 /* A sample that a runtime took: managed_sample(). */
 typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,

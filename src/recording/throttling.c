@@ -43,9 +43,9 @@ void throttling_look(struct throttling *t, uint32_t process, uint64_t groups_has
 
 void throttling_tell(struct throttling *t, uint64_t now_ns)
 {
-	if (now_ns < t->told_ns + THROTTLING_EVERY_NS)
+	if (now_ns < t->reported_ns + THROTTLING_EVERY_NS)
 		return;
-	t->told_ns = now_ns;
+	t->reported_ns = now_ns;
 	vec_each(group, &t->groups) {
 		struct cpu_limit now;
 		/*

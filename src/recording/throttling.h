@@ -30,7 +30,7 @@ struct throttling {
 	struct session_writer *writer; /* borrowed; set by the session */
 	VEC(struct throttled_group) groups;
 	struct map known; /* hash of a process's control groups -> 1: was looked up */
-	uint64_t told_ns;
+	uint64_t reported_ns;
 };
 
 /*

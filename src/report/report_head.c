@@ -156,15 +156,15 @@ static void add_sessions(struct report_page *page)
 		uint32_t sessions = trace->processes.items[i].runtime_sessions;
 		const char *text = trace_text(trace, sessions);
 		uint32_t alike = 0;
-		bool told = false;
+		bool reported = false;
 		if (!*text)
 			continue;
 		for (uint32_t j = 0; j < trace->processes.count; j++) {
 			bool same = trace->processes.items[j].runtime_sessions == sessions;
-			told |= same && j < i;
+			reported |= same && j < i;
 			alike += same;
 		}
-		if (told)
+		if (reported)
 			continue;
 		bytes_text(out, "opened in ");
 		if (alike == 1)

@@ -258,7 +258,7 @@ static void add_groups(struct report_page *page)
 }
 
 /* The ends of methods' code are in each recording, for readers that go by them. */
-static bool is_told(const struct report *report, uint32_t i)
+static bool is_reported(const struct report *report, uint32_t i)
 {
 	const struct schema *schema = &report->trace->schemas.items[report->events.items[i].schema];
 
@@ -279,7 +279,7 @@ static void add_events(struct report_page *page)
 
 	for (uint32_t i = 0; i < report->events.count; i++) {
 		const struct event event = { .schema_index = report->events.items[i].schema };
-		if (!is_told(report, i))
+		if (!is_reported(report, i))
 			continue;
 		if (rows == limit) {
 			more++;

@@ -352,7 +352,7 @@ void symbol_writer_end_reused(struct symbolizer *symbolizer)
 	for (uint32_t p = 1; p < symbolizer->processes.count; p++) {
 		const struct codemap *codemap = &symbolizer->processes.items[p].codemap;
 		vec_each(code, &codemap->codes) {
-			if (!code->written || !code->reused || code->removal_told)
+			if (!code->written || !code->reused || code->removal_reported)
 				continue;
 			bytes_reset(&symbolizer->payload);
 			clr_method_unload_payload(code, &symbolizer->payload);

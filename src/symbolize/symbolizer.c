@@ -326,9 +326,9 @@ void symbolizer_removed_codes(struct symbolizer *symbolizer,
 		own->changes_seen = own->codemap.changes;
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
-			if (code->removal_told || code->until_ns == UINT64_MAX)
+			if (code->removal_reported || code->until_ns == UINT64_MAX)
 				continue;
-			code->removal_told = true;
+			code->removal_reported = true;
 			each(context, p, i, code);
 		}
 	}

@@ -40,7 +40,7 @@ void heap_graph_done(struct heap_graph *graph)
 	vec_done(&graph->type_high);
 	vec_done(&graph->size);
 	vec_done(&graph->edge_at);
-	vec_done(&graph->told_edges);
+	vec_done(&graph->reported_edges);
 	vec_done(&graph->read_edges);
 	vec_done(&graph->large);
 	free(graph->edges);
@@ -150,7 +150,7 @@ int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t siz
 
 int heap_graph_add_edge(struct heap_graph *graph, uint64_t address)
 {
-	return vec_add(&graph->told_edges, address) ? 0 : -ENOMEM;
+	return vec_add(&graph->reported_edges, address) ? 0 : -ENOMEM;
 }
 
 int heap_graph_add_root(struct heap_graph *graph, const struct heap_root *root)
@@ -350,13 +350,13 @@ static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint
 /* In place: a node number takes 4 bytes where an address took 8. */
 static void resolve_edges(struct heap_graph *graph)
 {
-	uint64_t *told = graph->told_edges.items;
-	uint32_t *edges = (uint32_t *)(void *)told;
+	uint64_t *reported = graph->reported_edges.items;
+	uint32_t *edges = (uint32_t *)(void *)reported;
 	uint32_t near = 0;
 
-	for (uint32_t i = 0; i < graph->told_edges.count; i++) {
+	for (uint32_t i = 0; i < graph->reported_edges.count; i++) {
 		uint64_t address;
-		memcpy(&address, told + i, sizeof(address));
+		memcpy(&address, reported + i, sizeof(address));
 		uint32_t node = find_near(graph, address, &near);
 		graph->dangling_edges += !node;
 		memcpy(edges + i, &node, sizeof(node)); /* below the address that was read last */
@@ -584,20 +584,20 @@ static void name_modules(struct heap_graph *graph)
  */
 static uint32_t drop_missing_edges(struct heap_graph *graph)
 {
-	uint32_t told = graph->told_edges.count;
+	uint32_t reported = graph->reported_edges.count;
 
-	if (graph->edge_count <= told)
+	if (graph->edge_count <= reported)
 		return (uint32_t)graph->edge_count;
-	for (uint32_t i = graph->edge_at.count; i-- > 0 && graph->edge_at.items[i] > told;)
-		graph->edge_at.items[i] = told;
-	return told;
+	for (uint32_t i = graph->edge_at.count; i-- > 0 && graph->edge_at.items[i] > reported;)
+		graph->edge_at.items[i] = reported;
+	return reported;
 }
 
 int heap_graph_resolve(struct heap_graph *graph)
 {
 	struct root_tree tree = { 0 };
 	struct dependents dependents = { 0 };
-	uint32_t told = graph->told_edges.count;
+	uint32_t reported = graph->reported_edges.count;
 	uint32_t claimed = drop_missing_edges(graph);
 
 	int error = sort_blocks(graph);
@@ -610,18 +610,18 @@ int heap_graph_resolve(struct heap_graph *graph)
 	if (!error)
 		error = find_dependents(graph, &dependents);
 	/* At most one reference for each node of the tree. */
-	uint64_t room = (uint64_t)told + tree.nodes.count + dependents.items.count + 1;
+	uint64_t room = (uint64_t)reported + tree.nodes.count + dependents.items.count + 1;
 
 	if (!error && room >= COUNT_MAX)
 		error = -EOVERFLOW;
 	if (!error) {
-		graph->edges = realloc(graph->told_edges.items, room * sizeof(*graph->edges));
+		graph->edges = realloc(graph->reported_edges.items, room * sizeof(*graph->edges));
 		if (graph->edges)
-			graph->told_edges.items = NULL;
+			graph->reported_edges.items = NULL;
 		else
 			error = -ENOMEM;
 	}
-	vec_done(&graph->told_edges);
+	vec_done(&graph->reported_edges);
 	if (!error) {
 		add_dependents(graph, &dependents, claimed);
 		error = place_roots(graph, &tree, claimed + dependents.items.count);

@@ -97,10 +97,10 @@ struct heap_graph {
 	VEC(uint16_t) type_low; /* heap_graph_node_type() */
 	/* the bits above 16; shorter than type_low, because types beyond 65,535 are rare */
 	VEC(uint8_t) type_high;
-	VEC(uint32_t) size;       /* bytes; HEAP_SIZE_LARGE: in large_sizes */
-	VEC(uint32_t) edge_at;    /* one more than nodes after heap_graph_resolve() */
-	VEC(uint64_t) told_edges; /* addresses, before heap_graph_resolve() */
-	VEC(uint32_t) read_edges; /* of a file, before heap_graph_end_resolved() */
+	VEC(uint32_t) size;           /* bytes; HEAP_SIZE_LARGE: in large_sizes */
+	VEC(uint32_t) edge_at;        /* one more than nodes after heap_graph_resolve() */
+	VEC(uint64_t) reported_edges; /* addresses, before heap_graph_resolve() */
+	VEC(uint32_t) read_edges;     /* of a file, before heap_graph_end_resolved() */
 	/* node numbers, 0 for an address that is no object's; after heap_graph_resolve() */
 	uint32_t *edges;
 	uint64_t edge_count; /* that nodes claim */

@@ -210,7 +210,7 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 
 	traced->stream = -1;
 	traced->stream_state = TRACED_STREAM_READ;
-	traced->lost_told = 0;
+	traced->lost_reported = 0;
 	reason_note_set(&traced->reason, REASON_KIND_NONE, "");
 	traced->asked_ns = now_ns;
 	if (runtime_client_open(traced->client, &options, &handler, now_ns, &traced->pipe) < 0) {
@@ -304,9 +304,9 @@ void traced_tell_runtime(struct traced *traced)
 {
 	const struct ipc_process_info *info = eventpipe_info(traced->pipe);
 
-	if (traced->runtime_told)
+	if (traced->runtime_reported)
 		return;
-	traced->runtime_told = true;
+	traced->runtime_reported = true;
 	describe_session(traced->tracing);
 	session_writer_runtime(&traced->tracing->writer, traced->process, info,
 		&(struct payload_runtime){ .reachable = traced->opened,
@@ -328,10 +328,10 @@ void traced_tell_rest_of_loss(struct traced *traced)
 	if (traced->stream < 0 || tracing_is_raw(tracing))
 		return;
 	uint64_t lost = relay_stream_lost(tracing->relay, traced->stream);
-	if (lost > traced->lost_told) {
-		traced_write_loss(tracing, traced, lost - traced->lost_told, traced->pid,
+	if (lost > traced->lost_reported) {
+		traced_write_loss(tracing, traced, lost - traced->lost_reported, traced->pid,
 			tracing->window.watermark_ns, true);
-		traced->lost_told = lost;
+		traced->lost_reported = lost;
 	}
 }
 
@@ -479,7 +479,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 		waiting->client = traced->client;
 		waiting->process = traced->process;
 		waiting->peer = traced->peer;
-		waiting->runtime_told = true; /* the first session reports it */
+		waiting->runtime_reported = true; /* the first session reports it */
 		waiting->earlier = traced;
 		traced->later = waiting;
 	}

@@ -79,11 +79,11 @@ struct traced {
 	struct nettrace_decoder *watcher; /* decoder of raw bytes, for options.event */
 	struct trace watched;
 	uint64_t events;
-	uint64_t lost_told;
+	uint64_t lost_reported;
 	uint64_t bytes; /* of the process's earlier sessions */
 	int peer;       /* index in the listen port; -1: none */
 	struct held_runtime held;
-	bool runtime_told;
+	bool runtime_reported;
 	bool late;   /* it was in TRACED_DELAYED */
 	bool opened; /* a session was open at some time */
 	bool whole;

@@ -93,7 +93,7 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 		struct traced *traced = traced_of(tracing, item);
 		if (traced) {
 			if (traced->stream == relay_stream(item))
-				traced->lost_told += event.lost_before;
+				traced->lost_reported += event.lost_before;
 			traced_write_loss(tracing, traced, event.lost_before,
 				tracing->trace.threads.items[event.thread_index].tid, event.time_ns,
 				false);
@@ -195,14 +195,14 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
  */
 static int open_clocks(struct tracing *tracing)
 {
-	static const struct thread_clocks_told told = { .clock = on_clock };
+	static const struct thread_clocks_handler handler = { .clock = on_clock };
 	bool sampled = false;
 
 	for (uint32_t i = 0; i < tracing->options.provider_count; i++)
 		sampled |= strcmp(tracing->options.providers[i].name,
 				   provider_name(PROVIDER_SAMPLE)) == 0;
 	return sampled && !tracing_is_raw(tracing)
-		       ? thread_clocks_new(&told, tracing, &tracing->clocks)
+		       ? thread_clocks_new(&handler, tracing, &tracing->clocks)
 		       : 0;
 }
 

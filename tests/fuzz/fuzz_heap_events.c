@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static size_t size_bytes(const struct heap_graph *graph)
 {
 	size_t edges = graph->edges ? graph->edge_count * sizeof(uint32_t)
-				    : (size_t)graph->told_edges.capacity * sizeof(uint64_t);
+				    : (size_t)graph->reported_edges.capacity * sizeof(uint64_t);
 
 	return strtab_size_bytes(&graph->strings) +
 	       graph->types.capacity * sizeof(struct heap_type) +

@@ -101,7 +101,7 @@ static void test_guarded_socket(void **state)
 {
 	struct exchange exchange = { 0 };
 	const struct dotnet_endpoint endpoint = {
-		.connect_told = refused_connect, .state = any_state, .context = &exchange
+		.connect_announced = refused_connect, .state = any_state, .context = &exchange
 	};
 	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
 	struct guard *guard;

@@ -289,7 +289,7 @@ static int on_event(void *context, enum known_event known, uint32_t process,
 	return 0;
 }
 
-static void on_told(void *context, enum notice_code code, const char *text)
+static void on_notice(void *context, enum notice_code code, const char *text)
 {
 	struct fixture *f = context;
 	size_t used = strlen(f->notices);
@@ -338,8 +338,8 @@ static int set_up(void **state)
 		.trace = &f->trace, .box = &f->box, .emit = on_event, .context = f
 	};
 	assert_int_equal(symbolizer_init(&f->symbolizer, &options), 0);
-	assert_int_equal(managed_new(&f->trace, &f->symbolizer, on_report, on_told, f, &f->managed),
-		0);
+	assert_int_equal(
+		managed_new(&f->trace, &f->symbolizer, on_report, on_notice, f, &f->managed), 0);
 	f->process = trace_process(&f->trace, (uint32_t)getpid());
 	uint32_t index = trace_add_mapping(&f->trace, f->process);
 	struct mapping *mapping = &f->trace.mappings.items[index];

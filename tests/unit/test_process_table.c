@@ -571,10 +571,10 @@ static void test_children_without_an_event_are_counted(void **state)
 	exit_at(50, 104, 104);
 	process_table_tell_others(&live->table, 100);
 	assert_int_equal(count_written(SPOOR_OTHER_CHILDREN), 1);
-	const uint8_t told[] = { 2, 75, 0, 0, 0, 0, 0, 0, 0 }; /* 5 + 70 ns */
+	const uint8_t written[] = { 2, 75, 0, 0, 0, 0, 0, 0, 0 }; /* 5 + 70 ns */
 	const struct written *last = last_written(SPOOR_OTHER_CHILDREN);
-	assert_int_equal(last->payload.len, sizeof(told));
-	assert_memory_equal(last->payload.data, told, sizeof(told));
+	assert_int_equal(last->payload.len, sizeof(written));
+	assert_memory_equal(last->payload.data, written, sizeof(written));
 }
 
 /* The last sample of a process may come after the record of its end. */
@@ -591,10 +591,10 @@ static void test_child_with_a_late_event_is_counted_once(void **state)
 	exit_at(90, 102, 102);
 	process_table_announce(&live->table, late);
 	process_table_tell_others(&live->table, 100);
-	const uint8_t told[] = { 1, 70, 0, 0, 0, 0, 0, 0, 0 };
+	const uint8_t written[] = { 1, 70, 0, 0, 0, 0, 0, 0, 0 };
 	const struct written *last = last_written(SPOOR_OTHER_CHILDREN);
-	assert_int_equal(last->payload.len, sizeof(told));
-	assert_memory_equal(last->payload.data, told, sizeof(told));
+	assert_int_equal(last->payload.len, sizeof(written));
+	assert_memory_equal(last->payload.data, written, sizeof(written));
 }
 
 #define MACHINE(name)  cmocka_unit_test_setup_teardown(name, open_machine, close_fixture)

@@ -108,7 +108,7 @@ static void burn_in_child(uint64_t ns)
 
 static struct thread_clocks *begin(struct reported *reported, bool children, bool near)
 {
-	const struct thread_clocks_told calls = {
+	const struct thread_clocks_handler calls = {
 		.children = children, .clock = on_clock, .ended = on_ended
 	};
 	struct thread_clocks *clocks;
