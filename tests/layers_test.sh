@@ -39,7 +39,7 @@ check() {
 }
 
 renew
-echo '#include "cli/words.h"' >>src/base/map.c && expect 'base may include only base: src/base/map.c:.*cli/words'
+echo '#include "cli/message.h"' >>src/base/map.c && expect 'base may include only base: src/base/map.c:.*cli/message'
 echo '#include "recording/x.h"' >>src/trace/event.h && expect 'trace may include only.*recording/x'
 echo '#include "perf/x.h"' >>src/dotnet/ipc.c && expect 'dotnet may include only.*perf/x'
 echo '#include "heap/x.h"' >>src/stacks/thread_stacks.c && expect 'stacks may include only.*heap/x'

@@ -11,9 +11,9 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/annotate_asm.h"
+#include "cli/message.h"
 #include "cli/options.h"
 #include "cli/selection.h"
-#include "cli/words.h"
 #include "report/annotation_report.h"
 
 #define CONTEXT_LINES        3u
@@ -45,7 +45,7 @@ static int refuse_function(const struct selection *s, const char *pattern)
 	} else {
 		diag_remedy(&diag, "spoor report %s lists them", s->path);
 	}
-	return words_fail(&diag);
+	return message_fail(&diag);
 }
 
 static int write_out(const struct annotate_values *values, struct selection *s, struct bytes *out)
@@ -70,7 +70,7 @@ static int write_assembly(const struct annotate_values *values, const char *patt
 	bool found = false;
 
 	if (annotate_asm(s, pattern, options, values->json, &out, &found, &diag) < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	return found ? write_out(values, s, &out) : refuse_function(s, pattern);
 }
 
@@ -100,7 +100,7 @@ static int write_annotation(const struct annotate_values *values, const char *pa
 	if (error) {
 		struct diag diag = { 0 };
 		diag_set(&diag, error, "cannot annotate '%s': %m", s->path);
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	return write_out(values, s, &out);
 }

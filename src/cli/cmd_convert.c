@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/selection.h"
-#include "cli/words.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "pipeline/saved.h"
@@ -81,7 +81,7 @@ static int convert(struct convert_run *c, const struct convert_values *values, c
 	if (c->files.samples.error)
 		result = 0; /* it is reported below */
 	if (result < 0 && c->trace.recording.end_ns) {
-		(void)words_fail(diag); /* what is before the damage is converted */
+		(void)message_fail(diag); /* what is before the damage is converted */
 		c->damaged = true;
 		*diag = (struct diag){ 0 };
 		result = 0;
@@ -112,17 +112,17 @@ static void say_done(const struct convert_run *c, const char *recording)
 
 	text_add_shell_word(&folder, c->folder);
 	if (!files->body_count) {
-		words_say("%s: %s; '%s' has no machine code: spoor record --code records it",
+		message_print("%s: %s; '%s' has no machine code: spoor record --code records it",
 			c->path, TEXT_THINGS(files->sample_count, "sample", "samples"), recording);
 		return;
 	}
-	words_say("%s: %s; %s with the code of %s, %s with source lines", c->path,
+	message_print("%s: %s; %s with the code of %s, %s with source lines", c->path,
 		TEXT_THINGS(files->sample_count, "sample", "samples"),
 		TEXT_THINGS(files->dump_count, "jitdump", "jitdumps"),
 		TEXT_THINGS(files->body_count, "method body", "method bodies"),
 		TEXT_COUNT(files->with_line_count));
 	if (files->without_code_count)
-		words_say(
+		message_print(
 			"%s no code: it can be freed, the process had ended, or the recording was at its limit",
 			TEXT_THINGS(files->without_code_count, "other body has",
 				"other bodies have"));
@@ -170,7 +170,7 @@ int cmd_convert(const struct verb *self, int argc, char **argv)
 		if (result == 0)
 			result = convert(&conversion, &values, path, &diag);
 		if (result < 0)
-			code = words_fail(&diag);
+			code = message_fail(&diag);
 		else if (!values.quiet)
 			say_done(&conversion, path);
 		if (result == 0 && conversion.damaged)

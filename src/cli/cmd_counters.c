@@ -24,10 +24,10 @@
 #include "cli/counters_outlets.h"
 #include "cli/interrupt.h"
 #include "cli/listen_port.h"
+#include "cli/message.h"
 #include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "counters/counter_choice.h"
 #include "counters/counters.h"
 #include "counters/counters_list.h"
@@ -250,13 +250,13 @@ static int tell_ends(const struct show *show)
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
 		if (process.lost && !show->values->quiet)
-			words_say("%s (%u): %llu %s lost on the way", process.name, process.pid,
+			message_print("%s (%u): %llu %s lost on the way", process.name, process.pid,
 				(unsigned long long)process.lost,
 				process.lost == 1 ? "event was" : "events were");
 		bool late = i < show->reported.count && show->reported.items[i];
 		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list &&
 			!show->values->quiet && !show->missing_count && !late)
-			words_say(
+			message_print(
 				"no counters of %s (%u): the end came before its first interval was over",
 				process.name, process.pid);
 		if (!process.intervals && !process.listed &&
@@ -264,14 +264,14 @@ static int tell_ends(const struct show *show)
 			failed++;
 		if (process.state != COUNTING_FAILED || late)
 			continue;
-		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no",
+		message_print("%s counters of %s (%u): %s", process.intervals ? "no more" : "no",
 			process.name, process.pid, process.reason);
 		refused |= process.reason_kind == REASON_KIND_PERMISSION;
 	}
 	if (refused)
-		words_say("run it as that user, or with sudo");
+		message_print("run it as that user, or with sudo");
 	if (!count)
-		words_say("nothing was counted: no .NET runtime came to the port");
+		message_print("nothing was counted: no .NET runtime came to the port");
 	if (failed < count || show->stops)
 		return EXIT_DONE;
 	return refused ? EXIT_MISSING : EXIT_FAILED;
@@ -285,7 +285,7 @@ static void say_next(const struct show *show)
 	if (counting_count(show->counting) != 1)
 		return;
 	counting_process(show->counting, 0, &process);
-	words_next(process.pid, (const char *const[]){ "record", "stacks", NULL });
+	message_next(process.pid, (const char *const[]){ "record", "stacks", NULL });
 }
 
 /* Reports a late process once. say_missing() reports names that match nothing. */
@@ -435,7 +435,7 @@ static void run(struct show *show)
 	}
 	poll_set_done(&set);
 	if (show->control.end_signals > 1)
-		words_say(
+		message_print(
 			"not every runtime has ended its session before the second signal; the guard ends the rest");
 }
 
@@ -580,7 +580,7 @@ static int count_targets(struct show *show, const struct targets *targets)
 	counting_free(show->counting);
 	guard_free(guard); /* no session stays open while the command keeps running */
 	if (result < 0)
-		code = words_fail_argument(&failure);
+		code = message_fail_argument(&failure);
 	return listen_port_end(&show->port, &show->control, show->stops && show->args->command,
 		values->quiet, code);
 }
@@ -667,7 +667,7 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 		}
 		if (result >= 0)
 			result = choose_default(&values, &targets, &show.choice, &diag);
-		code = result < 0 ? words_fail_argument(&diag) : count_targets(&show, &targets);
+		code = result < 0 ? message_fail_argument(&diag) : count_targets(&show, &targets);
 	}
 	vec_done(&show.views);
 	vec_done(&show.reported);

@@ -11,10 +11,10 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/diagnose_live.h"
+#include "cli/message.h"
 #include "cli/record_outputs.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "diagnose/competition.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/facts.h"
@@ -74,7 +74,7 @@ static int check_judged(const struct diagnose_run *run)
 			judged |= kind_is_judged(&facts->processes.items[i], kind);
 		if (judged)
 			continue;
-		words_say("--fail-on %s: no process could be judged for it%s", kind,
+		message_print("--fail-on %s: no process could be judged for it%s", kind,
 			observed
 				? ""
 				: " from this recording; spoor diagnose -p PID observes a running process");
@@ -145,10 +145,10 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 	if (error < 0) {
 		struct diag diag = { 0 };
 		diag_set(&diag, error, "cannot diagnose '%s': %m", s->path);
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	} else if (!run->facts.processes.count) {
 		if (!s->unmatched)
-			words_say("no process of '%s' has samples or events", s->path);
+			message_print("no process of '%s' has samples or events", s->path);
 		code = EXIT_FAILED;
 	} else {
 		code = print(run, &findings, s->path);

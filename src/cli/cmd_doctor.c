@@ -9,9 +9,9 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "code/disassembler.h"
 #include "machine/box.h"
 #include "machine/rights.h"
@@ -333,7 +333,7 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 			print_table(table);
 			print_grant(&grant);
 		}
-		code = words_finish_output();
+		code = message_finish_output();
 	}
 	options_done(self, &values, &args);
 	return code;

@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
@@ -105,7 +105,7 @@ static int check(const struct dump_values *values, const struct target *target, 
 		return -ENOSPC;
 	}
 	if (facts.seccomp && !values->quiet)
-		words_say(
+		message_print(
 			"process %u has a seccomp filter: should the dump fail, let it allow ptrace and process_vm_readv",
 			target->pid);
 	return 0;
@@ -136,7 +136,7 @@ static void end_copy(const struct target *target, uint64_t since_ticks)
 	int ended = dump_end_copy(target->pid, since_ticks, &copy_pid);
 
 	if (ended < 0)
-		words_say(
+		message_print(
 			"the runtime of process %u left a copy of it behind, process %u, which answers in its place: end it with kill -9 %u",
 			target->pid, copy_pid, copy_pid);
 }
@@ -198,7 +198,7 @@ static void tell(const struct target *target, const char *path, uint64_t size_by
 		bytes_printf(&line, "; from here /proc/%u/root", target->pid);
 		text_add_safe_z(&line, path);
 	}
-	words_say("%s", bytes_z(&line));
+	message_print("%s", bytes_z(&line));
 }
 
 static int dump_to(const struct dump_values *values, const struct target *target,
@@ -215,7 +215,8 @@ static int dump_to(const struct dump_values *values, const struct target *target
 		return dump_place_keep(place, ret_size_bytes, diag);
 	/* A runtime that has not answered may begin to write after this. */
 	if ((result == -EINTR || result == -ETIMEDOUT) && !dump_place_is_written(place))
-		words_say("process %u may still write its dump, as '%s'", target->pid, place->path);
+		message_print("process %u may still write its dump, as '%s'", target->pid,
+			place->path);
 	return result;
 }
 
@@ -245,12 +246,13 @@ static int dump_one(const struct dump_values *values, const struct target *targe
 	if (result == 0)
 		result = dump_place_open(&question, &place, &diag);
 	if (result == 0 && !values->quiet)
-		words_say("dumping %s (%u); it stands still meanwhile", target->name, target->pid);
+		message_print("dumping %s (%u); it stands still meanwhile", target->name,
+			target->pid);
 	if (result == 0)
 		result = dump_to(values, target, &place, watched, &size_bytes, &diag);
 	dump_place_close(&place);
 	if (result < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	if (!values->quiet)
 		tell(target, path, size_bytes, elsewhere);
 	return EXIT_DONE;
@@ -274,12 +276,12 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 		code = target_options_dotnet(&values.targets, self, &choice);
 	choice.query.details |= TARGET_DOTNET | TARGET_PLACE;
 	if (code == EXIT_DONE && target_options_choose_own(&choice.query, &targets, &diag) < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	if (code == EXIT_DONE && values.output && targets.list.count > 1)
 		code = options_misused(self, "-o names one file, and %u processes were chosen",
 			targets.list.count);
 	if (code == EXIT_DONE && run_control_start(&control, 0, false, &diag) < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	for (uint32_t i = 0; code != EXIT_MISUSED && i < targets.list.count; i++) {
 		int each = dump_one(&values, &targets.list.items[i], &control.watched[0]);
 		code = code ? code : each;

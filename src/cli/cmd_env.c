@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
@@ -74,10 +74,10 @@ static int say_missing(const struct env_listing *listing, const struct target *t
 		if (!near->wanted)
 			continue;
 		if (nearest_add(near, &names))
-			words_say("%s (%u) has no variable '%s'; did you mean %s?", target->name,
-				target->pid, near->wanted, bytes_z(&names));
+			message_print("%s (%u) has no variable '%s'; did you mean %s?",
+				target->name, target->pid, near->wanted, bytes_z(&names));
 		else
-			words_say("%s (%u) has no variable '%s'", target->name, target->pid,
+			message_print("%s (%u) has no variable '%s'", target->name, target->pid,
 				near->wanted);
 		bytes_done(&names);
 		code = EXIT_FAILED;
@@ -181,7 +181,7 @@ static int list(const struct env_values *values, const struct arguments *args,
 		if (!listing_begin(&listing))
 			diag_set(&diag, -ENOMEM, "cannot list the environment: %m");
 		if (diag.error || read_environment(target, &listing, &diag) < 0) {
-			int each = words_fail(&diag);
+			int each = message_fail(&diag);
 			code = code ? code : each;
 			listing_done(&listing);
 			continue;
@@ -221,7 +221,7 @@ int cmd_env(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "no command can be started here");
 	if (code == EXIT_DONE)
 		code = target_options_choose_own(&choice.query, &targets, &diag) < 0
-			       ? words_fail(&diag)
+			       ? message_fail(&diag)
 			       : list(&values, &args, &targets);
 	targets_done(&targets);
 	target_options_done(&choice);

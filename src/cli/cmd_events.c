@@ -19,8 +19,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/event_choice.h"
+#include "cli/message.h"
 #include "cli/selection.h"
-#include "cli/words.h"
 #include "code/method_name.h"
 #include "machine/rights.h"
 #include "pipeline/saved.h"
@@ -162,7 +162,7 @@ static void say_lost(const struct events_run *run, uint64_t by_sequence)
 			"events, by their sequence numbers");
 	}
 	if (text.len)
-		words_say("Lost: %s", bytes_z(&text));
+		message_print("Lost: %s", bytes_z(&text));
 }
 
 static void say_counted(const struct events_run *run)
@@ -170,7 +170,7 @@ static void say_counted(const struct events_run *run)
 	struct bytes text = { 0 };
 
 	text_add_things(&text, run->counted, "more event was", "more events were");
-	words_say("%s only counted, not written: above the rate of spoor record --event-rate",
+	message_print("%s only counted, not written: above the rate of spoor record --event-rate",
 		bytes_z(&text));
 	bytes_done(&text);
 }
@@ -357,7 +357,7 @@ static void say_unmatched(const struct events_run *run)
 		selection_say_late(run->values->selection.from_ns, run->last_since_ns);
 	said |= event_choice_say_unmatched(&run->choice);
 	if (!said && selection_failed(run))
-		words_say("no event is left by this selection");
+		message_print("no event is left by this selection");
 }
 
 /*
@@ -406,17 +406,17 @@ static int show_file(struct events_run *run, const char *path)
 	if (run->write_error && run->write_error != -EPIPE) {
 		struct diag full = { 0 };
 		diag_set(&full, run->write_error, "cannot write the result to standard output: %m");
-		return words_fail(&full);
+		return message_fail(&full);
 	}
 	if (!run->write_error)
-		code = words_finish_output();
+		code = message_finish_output();
 	if (r < 0) {
 		if (!diag.error)
 			diag_set(&diag, r, "cannot read '%s': %m", path);
-		int failed = words_fail(&diag);
+		int failed = message_fail(&diag);
 		if (r == -ENOMEM || !run->any)
 			return failed;
-		words_say("What could be read before that is shown");
+		message_print("What could be read before that is shown");
 	}
 	if (run->write_error)
 		return code;
@@ -454,7 +454,7 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 	if (code == EXIT_DONE && trace_init(&run.trace) < 0) {
 		struct diag diag = { 0 };
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	} else if (code == EXIT_DONE && event_choice_init(&run.choice, &run.trace,
 						&values.providers, &values.events) < 0) {
 		code = EXIT_FAILED;

@@ -12,9 +12,9 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/options.h"
 #include "cli/selection.h"
-#include "cli/words.h"
 #include "render/flame_svg.h"
 #include "render/folded.h"
 #include "render/frame_label.h"
@@ -76,11 +76,11 @@ static void tell(const char *path, const struct selection *s, size_t size, enum 
 			" (%s of them only counted: above the rate of spoor record --event-rate)",
 			TEXT_COUNT(s->profile.only_counted));
 	bytes_text(&words, format == FORMAT_SVG && !desktop ? "; open it in a browser" : "");
-	words_say("%s", bytes_z(&words));
+	message_print("%s", bytes_z(&words));
 	if (format == FORMAT_SVG && desktop) {
 		bytes_reset(&words);
 		text_add_shell_word(&words, path);
-		words_say("next   xdg-open %s", bytes_z(&words));
+		message_print("next   xdg-open %s", bytes_z(&words));
 	}
 }
 
@@ -118,7 +118,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 		error = -ENOMEM;
 	if (error) {
 		diag_set(&diag, error, "cannot draw '%s': %m", s->path);
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	} else if (strcmp(bytes_z(&path), "-") == 0) {
 		code = selection_print(&out);
 	} else {
@@ -161,7 +161,7 @@ static int refuse_suffix(const char *path, const char *suffix)
 		diag_remedy(&diag,
 			"spoor flame -o %.*s.svg makes a picture that every browser opens and prints",
 			stem_len, path);
-	(void)words_fail(&diag); /* a misuse has its own code */
+	(void)message_fail(&diag); /* a misuse has its own code */
 	return EXIT_MISUSED;
 }
 
@@ -171,7 +171,7 @@ static int refuse_without_wakers(const struct selection *s)
 
 	diag_set(&diag, -ENODATA, "no wakers are in '%s'", s->path);
 	diag_remedy(&diag, "spoor record --off-cpu --wakers records them");
-	return words_fail(&diag);
+	return message_fail(&diag);
 }
 
 int cmd_flame(const struct verb *self, int argc, char **argv)

@@ -16,10 +16,10 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
@@ -91,7 +91,7 @@ static void on_open(void *user)
 	bytes_printf(&line, " (%u) to %s", run->target->pid, run->to->name);
 	if (run->to->logger == SPOOR_LOGGER_USDT && run->to->is_logger)
 		bytes_printf(&line, ", as probes of process %u", (unsigned)getpid());
-	words_say("%s; %s", bytes_z(&line),
+	message_print("%s; %s", bytes_z(&line),
 		run->values->duration_ns ? "Ctrl-C ends it earlier" : "Ctrl-C ends it");
 }
 
@@ -192,9 +192,9 @@ static void say_end(const struct forward_run *run, const struct forward_result *
 		bytes_printf(&line, ", %s lost by the runtime", TEXT_COUNT(result->lost));
 	else
 		bytes_text(&line, ", nothing lost");
-	words_say("%s", bytes_z(&line));
+	message_print("%s", bytes_z(&line));
 	if (result->has_ended && !run->control.reason)
-		words_say("the process has ended, or its runtime has ended the session");
+		message_print("the process has ended, or its runtime has ended the session");
 }
 
 static int forward(struct forward_run *run, const struct provider_list *list, struct guard *guard,
@@ -274,7 +274,7 @@ static int run_all(const struct forward_values *values, const struct verb *self,
 		result = result ? result : closed;
 	}
 	if (result < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	run_control_end(&run.control);
 	guard_free(guard);
 	provider_list_done(&list);

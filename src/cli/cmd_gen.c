@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/text.h"
-#include "cli/words.h"
+#include "cli/message.h"
 #include "gen/gen.h"
 #include "gen/manifest.h"
 #include "gen/stack_walks.h"
@@ -235,9 +235,9 @@ int cmd_gen(const struct verb *self, int argc, char **argv)
 			"--only '%s': the outputs are libspoor, lttng, usdt, user-events, etw, markdown and json",
 			wrong);
 	else if (generate(&values, args.words.items[0], wanted, &diag) < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	else
-		code = words_finish_output();
+		code = message_finish_output();
 	options_done(self, &values, &args);
 	return code;
 }

@@ -20,10 +20,10 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
+#include "cli/message.h"
 #include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
 #include "formats/gcdump_read.h"
@@ -164,7 +164,7 @@ static int report_file(const struct heap_values *values, const char *path, const
 
 	if (result == 0)
 		result = analyse(values, &heap, type_name, &diag);
-	int code = result < 0 ? words_fail(&diag) : print_heap(values, &heap, type_name);
+	int code = result < 0 ? message_fail(&diag) : print_heap(values, &heap, type_name);
 
 	if (code == EXIT_DONE && is_partial(&heap))
 		code = EXIT_FAILED;
@@ -189,7 +189,7 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 	int code;
 
 	if (result < 0) {
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	} else {
 		uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
 		const struct heap_text_options options = { .row_count = top };
@@ -238,7 +238,7 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 			answer[0] = '\0';
 		poll_set_done(&set);
 	} else {
-		words_say(
+		message_print(
 			"%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",
 			target->name, target->pid, bytes_z(&size));
 	}
@@ -328,7 +328,7 @@ static int save(struct heap_run *heap, const struct target *target, bool quiet, 
 	if (result == 0)
 		result = output_file_keep(&out, diag);
 	if (result == 0 && out.replaced && !quiet)
-		words_say_replaced(heap->path);
+		message_print_replaced(heap->path);
 	output_file_close(&out);
 	heap->report.file = heap->path;
 	return result;
@@ -342,7 +342,7 @@ static void tell_saved(const struct heap_run *heap)
 	bytes_printf(&line, "  %s", TEXT_THINGS(heap->graph.object_count, "object", "objects"));
 	if (is_partial(heap))
 		bytes_text(&line, ", not the whole heap");
-	words_say("%s", bytes_z(&line));
+	message_print("%s", bytes_z(&line));
 }
 
 static int take(const struct heap_values *values, const struct target *target, bool several,
@@ -397,15 +397,16 @@ static int take(const struct heap_values *values, const struct target *target, b
 	if (result == 0)
 		result = analyse(values, &heap, type_name, &diag);
 	if (result < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	else
 		code = print_heap(values, &heap, type_name);
 	if (code == EXIT_DONE && *snapshot.missing) {
 		code = EXIT_FAILED; /* reported, but not to be taken for the whole */
 		/* Neither the runtime's sender nor we got the CPU while the buffer filled. */
 		if (snapshot.lost && snapshot.buffer_mb <= BUFFER_MAX / HEAP_SNAPSHOT_RETRY_FACTOR)
-			words_say("the machine was too busy to read the heap while the collection "
-				  "ran; try again with --buffersize %u",
+			message_print(
+				"the machine was too busy to read the heap while the collection "
+				"ran; try again with --buffersize %u",
 				snapshot.buffer_mb * HEAP_SNAPSHOT_RETRY_FACTOR);
 	}
 	heap_done(&heap);
@@ -436,7 +437,7 @@ static int take_all(const struct heap_values *values, const struct verb *verb,
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	if (result < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	for (uint32_t i = 0; result == 0 && code != EXIT_MISUSED && i < targets.list.count; i++) {
 		const struct target *target = &targets.list.items[i];
 		int each = may_stop(values, target, &control.watched[0])

@@ -9,9 +9,9 @@
  * -, and the help.
  */
 
+#include "cli/message.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 
 #define OPTIONS_VERB help
 #define OPTIONS_LIST "cli/help_options.def"
@@ -64,7 +64,7 @@ int cmd_help(const struct verb *self, int argc, char **argv)
 			options_print_help(about);
 		else
 			print_overview();
-		code = words_finish_output();
+		code = message_finish_output();
 	}
 	options_done(self, &values, &arguments);
 	return code;

@@ -24,9 +24,9 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/target_options.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
@@ -311,14 +311,15 @@ static int say_state(const struct injection *injection, struct bytes *state, str
 
 	if (strncmp(text, "on\n", 3) == 0) {
 		if (!injection->values->quiet)
-			words_say("%s (%u) fires its events as %s; spoor inject off -p %u ends it",
+			message_print(
+				"%s (%u) fires its events as %s; spoor inject off -p %u ends it",
 				target->name, target->pid, tracers[injection->values->to],
 				target->pid);
 		return 0;
 	}
 	if (sscanf(text, "off %" SCNu64 " %" SCNu64 " %" SCNu64, &fired, &unheard, &failed) == 3) {
 		if (!injection->values->quiet)
-			words_say(
+			message_print(
 				"%s (%u): off; %s fired, %s that no tool had enabled, %s could not be fired",
 				target->name, target->pid, TEXT_THINGS(fired, "event", "events"),
 				TEXT_COUNT(unheard), TEXT_COUNT(failed));
@@ -347,7 +348,7 @@ static int inject_one(const struct inject_values *values, const struct target *t
 	hook_folder_close(&injection.folder);
 	free(injection.hook.data);
 	free(injection.library.data);
-	return error < 0 ? words_fail(&diag) : EXIT_DONE;
+	return error < 0 ? message_fail(&diag) : EXIT_DONE;
 }
 
 int cmd_inject(const struct verb *self, int argc, char **argv)
@@ -372,7 +373,7 @@ int cmd_inject(const struct verb *self, int argc, char **argv)
 	else
 		code = target_options_dotnet(&values.targets, self, &choice);
 	if (code == EXIT_DONE && target_options_choose_own(&choice.query, &targets, &diag) < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	else if (code == EXIT_DONE && targets.list.count > 1)
 		code = options_misused(self, "it works on one process, and %u were chosen",
 			targets.list.count);

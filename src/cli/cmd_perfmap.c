@@ -5,8 +5,8 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
@@ -33,18 +33,18 @@ static int switch_one(const struct perfmap_values *values, const struct target *
 		result = removed =
 			map_files_remove(target->pid, target->inner_pid, target->uid, &diag);
 	if (result < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	if (values->quiet)
 		return EXIT_DONE;
 	if (!on)
-		words_say("%s (%u): off; %s removed", target->name, target->pid,
+		message_print("%s (%u): off; %s removed", target->name, target->pid,
 			TEXT_THINGS((uint64_t)removed, "file", "files"));
 	else if (values->what == 0)
-		words_say(
+		message_print(
 			"%s (%u): on, /tmp/perf-%u.map as it sees it; spoor perfmap off -p %u ends it and removes the file",
 			target->name, target->pid, target->inner_pid, target->pid);
 	else
-		words_say(
+		message_print(
 			"%s (%u): on, /tmp/jit-%u.dump as it sees it; spoor perfmap off -p %u ends it and removes the files",
 			target->name, target->pid, target->inner_pid, target->pid);
 	return EXIT_DONE;
@@ -69,7 +69,7 @@ int cmd_perfmap(const struct verb *self, int argc, char **argv)
 	else
 		code = target_options_dotnet(&values.targets, self, &choice);
 	if (code == EXIT_DONE && target_options_choose_own(&choice.query, &targets, &diag) < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	for (uint32_t i = 0; i < targets.list.count; i++) {
 		int each = switch_one(&values, &targets.list.items[i], on);
 		code = code ? code : each;

@@ -13,9 +13,9 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/target_options.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "machine/rights.h"
 #include "target/runtime_info.h"
 #include "target/targets.h"
@@ -362,18 +362,18 @@ static void say_rest(const struct targets *targets, bool everything)
 	const struct target *best = NULL;
 
 	if (!targets->list.count)
-		words_say("no .NET process runs here%s", targets->hidden_count && geteuid() != 0
-								 ? " that this user may look into"
-								 : "");
+		message_print("no .NET process runs here%s",
+			targets->hidden_count && geteuid() != 0 ? " that this user may look into"
+								: "");
 	if (targets->hidden_count && !everything && geteuid() != 0)
-		words_say("%u %s not be looked into by this user; sudo spoor ps sees all",
+		message_print("%u %s not be looked into by this user; sudo spoor ps sees all",
 			targets->hidden_count,
 			targets->hidden_count == 1 ? "process may" : "processes may");
 	for (uint32_t i = 0; i < targets->list.count && !best; i++)
 		if (targets->list.items[i].reachable)
 			best = &targets->list.items[i];
 	if (best)
-		words_next(best->pid, (const char *const[]){ "record", "stacks", NULL });
+		message_next(best->pid, (const char *const[]){ "record", "stacks", NULL });
 }
 
 static int list_processes(const struct ps_values *values, struct target_choice *choice)
@@ -387,17 +387,17 @@ static int list_processes(const struct ps_values *values, struct target_choice *
 	choice->query.all = !target_options_given(&values->targets);
 	choice->query.details = TARGET_REACH | TARGET_PLACE;
 	if (targets_choose(&choice->query, &targets, &diag) < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	if (runtime_info(&targets, ANSWER_NS) < 0) {
 		targets_done(&targets);
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	screen_look(stdout, COLOR_NEVER, &screen);
 	if (values->json)
 		print_json(&targets);
 	else if (targets.list.count)
 		print_table(&targets, &screen, values->whole_names);
-	int code = words_finish_output();
+	int code = message_finish_output();
 
 	if (code == EXIT_DONE && !values->json)
 		say_rest(&targets, values->targets.all);

@@ -24,6 +24,7 @@
 #include "base/vec.h"
 #include "cli/interrupt.h"
 #include "cli/listen_port.h"
+#include "cli/message.h"
 #include "cli/record_events.h"
 #include "cli/record_instead.h"
 #include "cli/record_observed.h"
@@ -31,7 +32,6 @@
 #include "cli/record_summary.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reverse.h"
 #include "dotnet/stack_events.h"
@@ -227,17 +227,17 @@ static void say_begin(struct recording_run *run)
 
 	if (info->limit.error && !run->limit_said)
 		/* the recording continues with fewer events: not a failure */
-		(void)words_fail(&info->limit);
+		(void)message_fail(&info->limit);
 	if (info->switches && info->sched.limit.error)
-		(void)words_fail(&info->sched.limit); /* as above */
+		(void)message_fail(&info->sched.limit); /* as above */
 	else if (run->values->off_cpu && !info->switches)
-		words_say("--off-cpu has no effect: context switches need perf events");
+		message_print("--off-cpu has no effect: context switches need perf events");
 	if (live_io_limit(run->live))
-		(void)words_fail(live_io_limit(run->live)); /* as above */
+		(void)message_fail(live_io_limit(run->live)); /* as above */
 	if (run->values->quiet)
 		return;
 	if (info->cpu_max > VIEWER_CPU_MAX)
-		words_say(
+		message_print(
 			"CPU numbers go to %u here: spoor's own reports are right, viewers made with TraceEvent keep the low 8 bits of them",
 			info->cpu_max);
 	cleanup(bytes_done) struct bytes line = { 0 };
@@ -293,7 +293,7 @@ static int say_limit(struct recording_run *run, struct diag *diag)
 
 	live_count(run->live, &counts);
 	if (counts.limit == OUTPUT_SIZE_LIMIT && !run->values->quiet)
-		words_say("%s", live_end_reason(run->live));
+		message_print("%s", live_end_reason(run->live));
 	if (counts.limit != OUTPUT_DISK_LIMIT)
 		return 0;
 	diag_set(diag, -ENOSPC, "the recording was ended: %s", live_end_reason(run->live));
@@ -367,7 +367,7 @@ static void leave_to_command(struct recording_run *run)
 		/* its only purpose was to end the recording */
 		run_command_signal(&control->command, SIGTERM);
 	else if (!run->values->quiet)
-		words_say("'%s' (%u) keeps running; Ctrl-C ends it", run->args->command[0],
+		message_print("'%s' (%u) keeps running; Ctrl-C ends it", run->args->command[0],
 			control->command.pid);
 }
 
@@ -443,7 +443,8 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 		*diag = machine;
 		return result;
 	}
-	(void)words_fail(&machine); /* printed once; the recording continues with fewer processes */
+	(void)message_fail(
+		&machine); /* printed once; the recording continues with fewer processes */
 	run->limit_said = true;
 	bytes_reset(&run->subject);
 	bytes_printf(&run->subject, "this user's %s",
@@ -543,7 +544,7 @@ static int begin_recording(struct recording_run *run, struct live_options *optio
 	if (result == 0)
 		result = output_file_keep(out, diag);
 	if (result == 0 && out->replaced && !run->values->quiet)
-		words_say_replaced(run->outputs.path);
+		message_print_replaced(run->outputs.path);
 	return result;
 }
 
@@ -558,7 +559,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 
 	if (result < 0)
 		return result;
-	words_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
+	message_add_command_line(&command_line, values->no_arguments ? 1 : argc, argv);
 	struct live_options options = live_options_of(run, bytes_z(&command_line));
 	const struct record_outputs_wish wish = { .files = &values->outputs,
 		.folder = values->folder,
@@ -678,7 +679,7 @@ static int check_choices(const struct verb *self, struct record_values *values,
 			without_events(values));
 	if (!without_events(values) &&
 		record_events_choose(&run->events, &values->events, diag) < 0)
-		return words_fail_argument(diag);
+		return message_fail_argument(diag);
 	if (!values->off_cpu && !run->events.switches && (values->wakers || values->min_block_ns))
 		return options_misused(self, "%s goes with --off-cpu",
 			values->wakers ? "--wakers" : "--min-block");
@@ -692,7 +693,7 @@ static int check_choices(const struct verb *self, struct record_values *values,
 	if (live_usdt_check(values->usdt.list.items, values->tids.list.count, diag) < 0 ||
 		live_user_events_check(values->user_events.list.items, values->tids.list.count,
 			diag) < 0)
-		return words_fail_argument(diag);
+		return message_fail_argument(diag);
 	return EXIT_DONE;
 }
 
@@ -755,7 +756,7 @@ int record_observed(int argc, char **argv, int looks_fd)
 		   (code = check_choices(self, &values, &run, &diag)) == EXIT_DONE) {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		int result = record(&run, argc, argv, &diag);
-		code = result < 0 ? words_fail(&diag) : EXIT_DONE;
+		code = result < 0 ? message_fail(&diag) : EXIT_DONE;
 	}
 	code = finish_run(&run, code);
 	record_outputs_done(&run.outputs);

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/words.h"
+#include "cli/message.h"
 #include "machine/output_file.h"
 
 #define RINGS_LINK "/memfd:spoor-rings"
@@ -103,7 +103,7 @@ static int recover(int rings, const char *name, const char *output, bool quiet,
 	else
 		result = output_file_keep(&out, diag);
 	if (result == 0 && out.replaced && !quiet)
-		words_say_replaced(output);
+		message_print_replaced(output);
 	if (result == -ENODATA)
 		diag_remedy(diag,
 			"events get there while a session wants them; spoor_session_start_rings() is the cheapest.");
@@ -156,7 +156,7 @@ int cmd_recover(const struct verb *self, int argc, char **argv)
 		cleanup(closep) int rings =
 			values.pid ? open_process(values.pid, &diag) : open_rings(name, &diag);
 		if (rings < 0 || recover(rings, name, output, values.quiet, &recovered, &diag) < 0)
-			code = words_fail(&diag);
+			code = message_fail(&diag);
 		else if (!values.quiet)
 			tell(&recovered, output);
 	}

@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/selection.h"
-#include "cli/words.h"
 #include "report/answer_report.h"
 #include "report/report_json.h"
 #include "report/report_page.h"
@@ -87,7 +87,7 @@ static void tell(const char *path, size_t size)
 
 	text_add_safe_z(&words, path);
 	bytes_printf(&words, "  %s", TEXT_SIZE(size));
-	words_say("%s", bytes_z(&words));
+	message_print("%s", bytes_z(&words));
 }
 
 /* Writes the result, or prints why there is none. */
@@ -101,7 +101,7 @@ static int deliver(const struct report_values *values, const struct selection *s
 	if (error < 0) {
 		struct diag diag = { 0 };
 		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	int code = to_file ? selection_write(s, values->output, out, values->quiet)
 			   : selection_print(out);

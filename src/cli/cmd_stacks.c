@@ -11,10 +11,10 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
+#include "cli/message.h"
 #include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
-#include "cli/words.h"
 #include "dotnet/guard.h"
 #include "machine/rights.h"
 #include "stacks/lock_owners.h"
@@ -53,7 +53,7 @@ static int print_dump(const struct stacks_values *values, struct thread_dump *du
 			out);
 	if (!dump->unsampled_reason)
 		return EXIT_DONE;
-	words_say("no managed frames from the runtime of %s (%u): %s",
+	message_print("no managed frames from the runtime of %s (%u): %s",
 		strtab_get(&dump->texts, dump->name), dump->pid,
 		strtab_get(&dump->texts, dump->unsampled_reason));
 	return dump->refused ? EXIT_MISSING : EXIT_FAILED;
@@ -66,7 +66,7 @@ static void say_withheld(const struct thread_dump *dumps, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		withheld += dumps[i].values_withheld;
 	if (withheld)
-		words_say(
+		message_print(
 			"the locks and files that %s of other users wait%s at were left out: the capabilities of spoor's file are "
 			"for names and stacks only; sudo spoor stacks shows them",
 			TEXT_THINGS(withheld, "process", "processes"), withheld == 1 ? "s" : "");
@@ -145,14 +145,15 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 			thread_dump_done(&dumps[i]);
 		if (result == -EINTR) {
 			if (!values->every_ns)
-				words_say("it was interrupted: the stacks of %u of %s were taken",
+				message_print(
+					"it was interrupted: the stacks of %u of %s were taken",
 					taken,
 					TEXT_THINGS(targets->list.count, "process", "processes"));
 			code = values->every_ns ? code : EXIT_FAILED;
 			break;
 		}
 		if (result < 0) {
-			code = words_fail(&diag);
+			code = message_fail(&diag);
 			break;
 		}
 		code = code ? code : each;
@@ -191,12 +192,12 @@ static int take(const struct stacks_values *values, const struct target_choice *
 	if (result == 0 && code == EXIT_DONE)
 		result = thread_stacks_new(&options, &stacks, &diag);
 	if (result < 0)
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	else if (code == EXIT_DONE)
 		code = take_rounds(values, &targets, stacks, &control.watched[0]);
 	if (result == 0 && code == EXIT_DONE && targets.list.count == 1 && !values->json &&
 		!values->dotnet_stack && !values->every_ns)
-		words_next(targets.list.items[0].pid,
+		message_next(targets.list.items[0].pid,
 			(const char *const[]){ "record", "counters", NULL });
 	thread_stacks_free(stacks);
 	guard_free(guard);

@@ -13,10 +13,10 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/selection.h"
 #include "cli/symbols_fetch.h"
 #include "cli/symbols_recording.h"
-#include "cli/words.h"
 #include "machine/rights.h"
 #include "symbolize/symbol_cache.h"
 #include "symbols/symbol_apply.h"
@@ -37,7 +37,7 @@ static int print_bytes(struct bytes *out)
 	if (out->failed) {
 		struct diag diag = { 0 };
 		diag_set(&diag, -ENOMEM, "cannot print the result: %m");
-		(void)words_fail(&diag);
+		(void)message_fail(&diag);
 	} else {
 		code = selection_print(out);
 	}
@@ -54,7 +54,7 @@ static void say_missing(const struct symbols_recording *r)
 
 	bytes_printf(&text, "%s of %s no symbols", TEXT_COUNT(left),
 		TEXT_THINGS(r->missing.frames, "frame has", "frames have"));
-	words_say("%s", bytes_z(&text));
+	message_print("%s", bytes_z(&text));
 }
 
 static int list(const struct symbols_values *values, const char *path)
@@ -91,7 +91,7 @@ static void say_applied(const struct symbols_recording *r, const char *path)
 		bytes_text(&text, ", lines for ");
 		text_add_things(&text, r->lines.answered, "address", "addresses");
 	}
-	words_say("%s", bytes_z(&text));
+	message_print("%s", bytes_z(&text));
 	bytes_done(&text);
 }
 
@@ -107,18 +107,18 @@ static int apply(const struct symbols_values *values, const char *path)
 		code = symbols_recording_find_lines(&r);
 	if (code == EXIT_DONE && !r.found.names.count && !copies && !r.lines.answered) {
 		if (values->lines)
-			words_say("no debug file and no PDB here gives lines of '%s'", path);
+			message_print("no debug file and no PDB here gives lines of '%s'", path);
 		else if (r.missing.images.count)
-			words_say(
+			message_print(
 				"no symbol file here names a function of '%s': 'spoor symbols list' shows those it needs",
 				path);
 		else
-			words_say("'%s' has names for all of its native frames", path);
+			message_print("'%s' has names for all of its native frames", path);
 		code = r.missing.images.count ? EXIT_FAILED : EXIT_DONE;
 	} else if (code == EXIT_DONE) {
 		code = symbol_apply(path, values->output, &r.found, values->lines ? &r.lines : NULL,
 			       &r.trace, &diag) < 0
-			       ? words_fail(&diag)
+			       ? message_fail(&diag)
 			       : EXIT_DONE;
 		if (code == EXIT_DONE && !values->quiet)
 			say_applied(&r, values->output ? values->output : path);
@@ -207,11 +207,11 @@ static int import_all(const struct symbols_values *values, const char *const *pa
 				 : import_file(&import, paths[i], false, &diag);
 	}
 	if (result == 0 && !values->quiet)
-		words_say("%u symbol file%s imported into %s", import.added,
+		message_print("%u symbol file%s imported into %s", import.added,
 			import.added == 1 ? "" : "s", import.cache.path);
 	symbol_cache_close(&import.cache);
 	if (result < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	return import.added ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -262,7 +262,7 @@ static int show_cache(const struct symbols_values *values)
 	if (result == 0)
 		result = clean_up(values, &cache, &files, now_s, &diag);
 	if (result < 0) {
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	} else {
 		if (values->json)
 			symbol_cache_json(&files, cache.path, now_s, &out);

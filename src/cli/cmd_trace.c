@@ -22,11 +22,11 @@
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/listen_port.h"
+#include "cli/message.h"
 #include "cli/record_outputs.h"
 #include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/trace_end.h"
-#include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
 #include "dotnet/reason.h"
@@ -112,8 +112,8 @@ static int choose_providers(struct trace_run *run, struct diag *diag)
 		result = provider_list_add_event_ids(&run->providers,
 			values->event_ids.list.items[i], diag);
 	if (result == 0 && ignored && !values->quiet)
-		words_say("--clrevents is left out: the runtime's events were chosen otherwise "
-			  "already");
+		message_print("--clrevents is left out: the runtime's events were chosen otherwise "
+			      "already");
 	return result;
 }
 
@@ -213,7 +213,7 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 	if (result == 0)
 		result = output_file_keep(&out, diag);
 	if (result == 0 && out.replaced && !run->values->quiet)
-		words_say_replaced(path);
+		message_print_replaced(path);
 	if (result < 0)
 		return result;
 	int fd = fcntl(out.fd, F_DUPFD_CLOEXEC, 3);
@@ -230,7 +230,7 @@ static void say_late(const struct trace_run *run, const struct ipc_provider *pro
 		return;
 	for (uint32_t i = 0; i < run->providers.items.count; i++)
 		if (late_providers_has(&providers[i])) {
-			words_say(
+			message_print(
 				"EventCounters are enabled 1 s after a runtime's start: earlier they can deadlock it");
 			return;
 		}
@@ -284,7 +284,7 @@ static void say_unguarded(struct trace_run *run)
 	const char *sentence = tracing_unguarded(run->tracing);
 
 	if (sentence && !run->unguarded_said && !run->values->quiet)
-		words_say("%s", sentence);
+		message_print("%s", sentence);
 	run->unguarded_said = sentence != NULL;
 }
 
@@ -307,9 +307,9 @@ static void say_ended(const struct trace_run *run)
 		first = count++ ? first : process;
 	}
 	if (count == 1)
-		words_say("%s (%u) was not traced: %s", first.name, first.pid, first.reason);
+		message_print("%s (%u) was not traced: %s", first.name, first.pid, first.reason);
 	else if (count)
-		words_say("%s (%u) and %s were not traced: each ended before it could be",
+		message_print("%s (%u) and %s were not traced: each ended before it could be",
 			first.name, first.pid,
 			TEXT_THINGS(count - 1, "more process", "more processes"));
 }
@@ -327,16 +327,16 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 			(*ret_traced)++;
 		if (!*process.reason || ended_untraced(&process))
 			continue;
-		words_say("%s (%u) was %s: %s", process.name, process.pid,
+		message_print("%s (%u) was %s: %s", process.name, process.pid,
 			traced ? "not traced to its end" : "not traced", process.reason);
 		if (process.reason_kind == REASON_KIND_PERMISSION)
 			run->refused = true;
 		else if (!process.bytes && process.reason_kind != REASON_KIND_CLOSED &&
 			 process.reason_kind != REASON_KIND_TOO_OLD)
-			words_say("spoor ps -p %u says more", process.pid);
+			message_print("spoor ps -p %u says more", process.pid);
 	}
 	if (run->refused)
-		words_say("run it as that user, or with sudo");
+		message_print("run it as that user, or with sudo");
 }
 
 /* Events of each chosen provider; for one without any, whether its name is known. */
@@ -450,7 +450,7 @@ static int print_profiles(void)
 		}
 	}
 	printf("Without a choice dotnet-common and dotnet-sampled-thread-time are taken.\n");
-	return words_finish_output();
+	return message_finish_output();
 }
 
 /* ---- the run ---- */
@@ -482,7 +482,7 @@ static int keep_file(struct trace_run *run, struct diag *diag)
 	int result = counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
 
 	if (result == 0 && run->out.replaced && !run->values->quiet)
-		words_say_replaced(run->outputs.path);
+		message_print_replaced(run->outputs.path);
 	return result;
 }
 
@@ -652,7 +652,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		return result;
 	provider_list_describe(&run->providers, &run->providers_text);
 	name_it(run);
-	words_add_command_line(&command_line, argc, argv);
+	message_add_command_line(&command_line, argc, argv);
 	providers = provider_list_request(&run->providers);
 	if (!providers)
 		return diag_set(diag, -ENOMEM, "cannot trace: %m");
@@ -764,13 +764,13 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 		run.utc_offset_ns = (int64_t)(clock_utc_ns() - clock_monotonic_ns());
 		int result = trace_them(&run, &choice.query, argc, argv, &diag);
 		code = result == 0   ? EXIT_DONE
-		       : run.tracing ? words_fail(&diag)
-				     : words_fail_argument(&diag);
+		       : run.tracing ? message_fail(&diag)
+				     : message_fail_argument(&diag);
 	}
 	output_file_close(&run.out); /* a file without a session is removed */
 	tracing_close(run.tracing);  /* no session stays open while the command keeps running */
 	if (values.print && code == EXIT_DONE && run.print != PRINT_READER_GONE)
-		code = words_finish_output();
+		code = message_finish_output();
 	/* Ctrl-Z during the end has already stopped the command */
 	code = listen_port_end(&run.port, &run.control, run.wants_pause && args.command,
 		values.quiet, code);

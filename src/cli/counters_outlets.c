@@ -278,7 +278,7 @@ void counters_outlets_say(struct counters_outlets *o, const char *sentence)
 	if (o->options.quiet)
 		return;
 	if (!o->drawn) {
-		words_say("%s", sentence);
+		message_print("%s", sentence);
 		return;
 	}
 	text_set(o->notice, "%s", sentence);
@@ -435,7 +435,7 @@ void counters_outlets_close(struct counters_outlets *o)
 	}
 	output_queue_close(&o->out, CLOSE_WAIT_MS);
 	if (o->out.refused && !o->options.quiet)
-		words_say("%llu %s not printed: the reader did not take them",
+		message_print("%llu %s not printed: the reader did not take them",
 			(unsigned long long)o->out.refused,
 			o->out.refused == 1 ? "interval was" : "intervals were");
 	if (o->graphite)

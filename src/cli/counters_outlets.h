@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "cli/message.h"
 #include "cli/output_queue.h"
 #include "cli/terminal.h"
-#include "cli/words.h"
 #include "counters/counters_table.h"
 #include "counters/counting_http.h"
 #include "machine/output_file.h"

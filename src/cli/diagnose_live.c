@@ -21,11 +21,11 @@
 #include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
+#include "cli/message.h"
 #include "cli/record_observed.h"
 #include "cli/record_outputs.h"
 #include "cli/run_control.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "code/managed_wait.h"
 #include "dotnet/guard.h"
 #include "machine/process_use.h"
@@ -537,7 +537,7 @@ int diagnose_live_run(struct diagnose_live *live)
 	int result = choose(live, &diag);
 
 	if (result < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	say_begin(live);
 	/* first, as the recorder is a child without our descriptors and handlers */
 	result = start_recorder(&w, &diag);
@@ -547,16 +547,16 @@ int diagnose_live_run(struct diagnose_live *live)
 		result = watch(&w, &diag);
 	close_watching(&w);
 	if (result < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	int status = w.control.command.status;
 
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	if (w.state == RECORDER_KILLED)
-		words_say("the recorder did not end and was killed; what it wrote is in %s",
+		message_print("the recorder did not end and was killed; what it wrote is in %s",
 			live->path);
 	else
-		words_say("the recorder was killed by signal %d", WTERMSIG(status));
+		message_print("the recorder was killed by signal %d", WTERMSIG(status));
 	return EXIT_FAILED;
 }
 

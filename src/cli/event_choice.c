@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/options.h"
-#include "cli/words.h"
 #include "render/event_text.h"
 #include "trace/event.h"
 #include "trace/trace.h"
@@ -107,11 +107,12 @@ bool event_choice_say_unmatched(const struct event_choice *choice)
 		if (pattern->matched)
 			continue;
 		if (nearest_add(&pattern->near, &names))
-			words_say("no %s in it is called '%s'; did you mean %s?",
+			message_print("no %s in it is called '%s'; did you mean %s?",
 				pattern->event ? "event" : "provider", pattern->near.wanted,
 				bytes_z(&names));
 		else
-			words_say("no %s in it is called '%s'; spoor events --summary lists all",
+			message_print(
+				"no %s in it is called '%s'; spoor events --summary lists all",
 				pattern->event ? "event" : "provider", pattern->near.wanted);
 		said = true;
 		bytes_done(&names);

@@ -14,8 +14,8 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/run_control.h"
-#include "cli/words.h"
 #include "dotnet/reverse.h"
 
 #define PORTS_VARIABLE "DOTNET_DiagnosticPorts"
@@ -134,12 +134,12 @@ static void say_missed(const struct listen_port *own)
 	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
 
 	if (count)
-		words_say(
+		message_print(
 			"%s resumed immediately and not observed from the start: the port has places for %u at a time",
 			TEXT_THINGS(count, "runtime was", "runtimes were"), REVERSE_PEERS_MAX);
 	count = own->reverse ? reverse_missed(own->reverse) : 0;
 	if (count)
-		words_say(
+		message_print(
 			"%s resumed while spoor was stopped or hung, and not observed from the start",
 			TEXT_THINGS(count, "runtime was", "runtimes were"));
 }

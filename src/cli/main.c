@@ -3,17 +3,17 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "cli/message.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "machine/rights.h"
 
 static int unknown_option(const char *text)
 {
 	if (option_is_near(text + strspn(text, "-"), "version"))
-		words_say("there is no option '%s'; did you mean '--version'?", text);
+		message_print("there is no option '%s'; did you mean '--version'?", text);
 	else
-		words_say("there is no option '%s' before the verb", text);
-	words_say("spoor help lists what there is.");
+		message_print("there is no option '%s' before the verb", text);
+	message_print("spoor help lists what there is.");
 	return EXIT_MISUSED;
 }
 
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	struct diag diag = { 0 };
 
 	if (rights_begin(&diag) < 0)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	if (argc < 2) {
 		const char *help[] = { "help", NULL };
 		(void)cmd_help(verb_find("help"), 1, (char **)help); /* the misuse is what counts */
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 		name = "help";
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		printf("spoor %s\n", SPOOR_VERSION);
-		return words_finish_output();
+		return message_finish_output();
 	}
 	if (name[0] == '-')
 		return unknown_option(name);

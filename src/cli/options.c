@@ -9,8 +9,8 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/verb.h"
-#include "cli/words.h"
 
 /* --help is everybody's. */
 static const struct option help_row = { 'h', "help", NULL, "this page", OPTION_FLAG, 0, 0 };
@@ -29,7 +29,7 @@ int options_misused(const struct verb *verb, const char *format, ...)
 	va_end(args);
 	(void)diag_set(&diag, -EINVAL, "%s", text); /* only the text is wanted */
 	diag_remedy(&diag, "spoor %s --help shows what it takes", verb->name);
-	(void)words_fail(&diag); /* a misuse has its own code */
+	(void)message_fail(&diag); /* a misuse has its own code */
 	return EXIT_MISUSED;
 }
 
@@ -155,7 +155,7 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 	case OPTION_TEXTS:
 		if (vec_add(&((struct texts *)field)->list, text))
 			return 0;
-		words_say("out of memory");
+		message_print("out of memory");
 		return EXIT_FAILED;
 	case OPTION_COUNT:
 		if (text_parse_u64(text, field))
@@ -274,7 +274,7 @@ static int parse(struct parse *p, struct arguments *arguments)
 		} else {
 			p->argv++;
 			if (!vec_add(&arguments->words, text)) {
-				words_say("out of memory");
+				message_print("out of memory");
 				code = EXIT_FAILED;
 			}
 		}
@@ -297,7 +297,7 @@ bool options_parse(const struct verb *verb, int argc, char **argv, void *values,
 	}
 	if (!code) {
 		options_print_help(verb);
-		code = words_finish_output();
+		code = message_finish_output();
 	}
 	options_done(verb, values, &arguments);
 	*ret_code = code;

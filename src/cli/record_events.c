@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "cli/words.h"
+#include "cli/message.h"
 #include "dotnet/ipc.h"
 #include "dotnet/record_profiles.h"
 
@@ -98,7 +98,7 @@ int record_events_list_profiles(void)
 #define RECORD_PROFILE(name, text, providers, stacks) printf("%-11s %s\n", name, text);
 #include "dotnet/record_profiles.def"
 	printf("%-11s %s\n", "all", "all of these but thread-time");
-	return words_finish_output();
+	return message_finish_output();
 }
 
 void record_events_done(struct record_events *events)

@@ -15,8 +15,8 @@
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "diagnose/look_events.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
@@ -141,11 +141,11 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 	if (saved_newest(".", path, room, &diag) < 0) {
 		diag_remedy(&diag, "name one: spoor %s FILE; or make one: spoor record",
 			verb->name);
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	if (strncmp(path, "./", 2) == 0)
 		memmove(path, path + 2, strlen(path + 2) + 1);
-	words_say("the newest recording here is %s", path);
+	message_print("the newest recording here is %s", path);
 	return EXIT_DONE;
 }
 
@@ -200,10 +200,10 @@ static int read_file(struct selection *s, struct diag *diag)
 	if (error < 0) {
 		if (error == -ENOMEM && !diag->error)
 			diag_set(diag, error, "cannot read '%s': %m", s->path);
-		int code = words_fail(diag);
+		int code = message_fail(diag);
 		if (error == -ENOMEM || !s->trace.recording.end_ns)
 			return code;
-		words_say("What could be read before that is reported");
+		message_print("What could be read before that is reported");
 	}
 	return EXIT_DONE;
 }
@@ -220,7 +220,7 @@ static void say_unmatched(const char *what, const char *pattern, const struct ne
 		(void)nearest_add(near, &text); /* there are some */
 		bytes_text(&text, "?");
 	}
-	words_say("%s", bytes_z(&text));
+	message_print("%s", bytes_z(&text));
 }
 
 static bool explain_pids(const struct selection *s)
@@ -232,7 +232,7 @@ static bool explain_pids(const struct selection *s)
 		for (uint32_t p = 1; p < s->trace.processes.count && !found; p++)
 			found = s->trace.processes.items[p].pid == s->profile.filter.pids.items[i];
 		if (!found)
-			words_say("process %u is not in this recording",
+			message_print("process %u is not in this recording",
 				s->profile.filter.pids.items[i]);
 		said |= !found;
 	}
@@ -303,7 +303,7 @@ static bool explain_events(const struct selection *s)
 	for (uint32_t i = 0; i < s->profile.stacks.count && !stacks; i++)
 		stacks = s->profile.stacks.items[i].frame_count != 0;
 	if (!stacks)
-		words_say(
+		message_print(
 			"these events have no stacks; spoor record --event-stacks and spoor trace record them");
 	return said;
 }
@@ -315,7 +315,7 @@ void selection_say_late(uint64_t from_ns, uint64_t duration_ns)
 	bytes_printf(&text,
 		"--from counts from the begin of the recording, which is %s long: %s lies after its end",
 		TEXT_DURATION((double)duration_ns / 1e9), TEXT_DURATION((double)from_ns / 1e9));
-	words_say("%s", bytes_z(&text));
+	message_print("%s", bytes_z(&text));
 }
 
 bool selection_is_empty(const struct selection *s)
@@ -367,7 +367,7 @@ static void say_without_lines(const struct selection *s, const struct line_names
 		bytes_printf(&text, " and %s other %s", TEXT_COUNT(lines->without - 1),
 			lines->without == 2 ? "image" : "images");
 	bytes_text(&text, ": their functions have no lines");
-	words_say("%s", bytes_z(&text));
+	message_print("%s", bytes_z(&text));
 }
 
 /* Turns frames into lines of functions, as far as there is debug information. */
@@ -448,7 +448,7 @@ static void describe(const struct selection_values *values, struct selection *s)
 	if (s->choice.patterns.count)
 		s->report.weighing = REPORT_EVENTS;
 	if (!said && !values->without_samples && selection_is_empty(s))
-		words_say("no sample is left by this selection");
+		message_print("no sample is left by this selection");
 	make_arguments(values, &s->arguments);
 	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;
 	s->report.one_process = values->pids.list.count > 0;
@@ -470,7 +470,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	memset(s, 0, sizeof(*s));
 	if (trace_init(&s->trace) < 0) {
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	s->trace.code.wanted = values->code;
 	s->profile.trace = &s->trace;
@@ -488,7 +488,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	}
 	if (event_choice_init(&s->choice, &s->trace, NULL, &values->events) < 0) {
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
@@ -504,7 +504,7 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	if (error < 0) {
 		diag = (struct diag){ 0 };
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
-		return words_fail(&diag);
+		return message_fail(&diag);
 	}
 	describe(values, s);
 	return EXIT_DONE;
@@ -515,7 +515,7 @@ int selection_print(const struct bytes *out)
 	errno = 0;
 	if (out->len && fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
 		return EXIT_DONE;
-	return words_finish_output();
+	return message_finish_output();
 }
 
 static int write_file(const char *path, const struct bytes *content, bool quiet, struct diag *diag)
@@ -533,7 +533,7 @@ static int write_file(const char *path, const struct bytes *content, bool quiet,
 	if (result == 0)
 		result = output_file_keep(&out, diag);
 	if (result == 0 && out.replaced && !quiet)
-		words_say_replaced(path);
+		message_print_replaced(path);
 	output_file_close(&out);
 	return result;
 }
@@ -547,8 +547,8 @@ int selection_write(const struct selection *s, const char *path, const struct by
 
 	/* The output must not replace the recording; a deleted one needs no check. */
 	if (known == 0 && output_file_spares(path, &input, &diag) < 0)
-		return words_fail(&diag);
-	return write_file(path, out, quiet, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;
+		return message_fail(&diag);
+	return write_file(path, out, quiet, &diag) < 0 ? message_fail(&diag) : EXIT_DONE;
 }
 
 void selection_close(struct selection *s)

@@ -122,7 +122,7 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 /* Prints why --from leaves no samples: it is after the end of a recording of this length. */
 void selection_say_late(uint64_t from_ns, uint64_t duration_ns);
 
-/* Prints the result as words_finish_output() does: a closed pipe is no failure. */
+/* Prints the result as message_finish_output() does: a closed pipe is no failure. */
 int selection_print(const struct bytes *out);
 
 /* Writes a result file, never over the recording. EXIT_DONE, or the failure is printed. */

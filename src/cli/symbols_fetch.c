@@ -11,11 +11,11 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cli/message.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/symbols_recording.h"
 #include "cli/verb.h"
-#include "cli/words.h"
 #include "machine/target_root.h"
 #include "symbols/assembly_pdb.h"
 #include "symbols/http_download.h"
@@ -175,7 +175,8 @@ static void take_from_roots(struct fetching *f, uint32_t image)
 				trace_text(trace, build_id)))
 			continue;
 		if (!f->values->quiet)
-			words_say("%s: from the file system of process %u", f->image, places.pid);
+			message_print("%s: from the file system of process %u", f->image,
+				places.pid);
 		f->fetched++;
 		(void)map_add(&f->taken, image + UINT64_C(1),
 			1); /* without memory it is downloaded too */
@@ -203,7 +204,7 @@ static int print_urls(const struct fetching *f)
 	add_pdb_urls(f, &out);
 	int code = selection_print(&out);
 	if (code == EXIT_DONE && out.len && !f->values->quiet)
-		words_say(
+		message_print(
 			"download those that exist, whatever their names become, and run 'spoor symbols import FILE...' here");
 	bytes_done(&out);
 	bytes_done(&url);
@@ -260,7 +261,7 @@ static void say_result(struct fetching *f, int result, const struct bytes *url, 
 	} else {
 		bytes_text(&line, diag->text);
 	}
-	words_say("%s", bytes_z(&line));
+	message_print("%s", bytes_z(&line));
 	bytes_done(&line);
 }
 
@@ -317,7 +318,7 @@ static int download_all(struct fetching *f, struct diag *diag)
 		fetch_pdb(f, &f->recording->trace.lines.bodies.items[*index]);
 	http_client_close(f->fetch.client);
 	if (f->not_asked)
-		words_say("%s not asked for: no server answers",
+		message_print("%s not asked for: no server answers",
 			TEXT_THINGS(f->not_asked, "more image was", "more images were"));
 	return 0;
 }
@@ -355,15 +356,15 @@ int symbols_fetch_run(const struct symbols_fetch_values *values, const struct ve
 	if (result == -EINVAL) {
 		code = options_misused(verb, "%s", diag.text);
 	} else if (result < 0) {
-		code = words_fail(&diag);
+		code = message_fail(&diag);
 	} else if (values->urls_only) {
 		code = print_urls(&f);
 	} else if (!wants_any(&f)) {
 		if (!values->quiet)
-			words_say("all symbol files that can be named are here");
+			message_print("all symbol files that can be named are here");
 	} else {
 		result = fetch_images(&f, &diag);
-		code = result < 0 ? words_fail(&diag) : f.fetched ? EXIT_DONE : EXIT_FAILED;
+		code = result < 0 ? message_fail(&diag) : f.fetched ? EXIT_DONE : EXIT_FAILED;
 	}
 	symbol_servers_done(&f.servers);
 	vec_done(&f.pdbs);

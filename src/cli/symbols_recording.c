@@ -2,8 +2,8 @@
 #include "cli/symbols_recording.h"
 
 #include "base/diag.h"
+#include "cli/message.h"
 #include "cli/verb.h"
-#include "cli/words.h"
 #include "pipeline/saved.h"
 #include "symbols/managed_lines.h"
 
@@ -26,7 +26,7 @@ int symbols_recording_open(struct symbols_recording *r, const char *path, bool m
 
 	if (!error && symbol_cache_open(&r->cache, make_cache, make_cache ? &diag : NULL) < 0 &&
 		make_cache)
-		return words_fail(&diag);
+		return message_fail(&diag);
 	if (!error)
 		error = saved_read(path, &r->trace, on_event, r, &diag);
 	if (!error)
@@ -37,7 +37,7 @@ int symbols_recording_open(struct symbols_recording *r, const char *path, bool m
 		error = symbol_names_find(&r->found, &r->trace, &r->missing, &r->cache);
 	if (error && !diag.error)
 		diag_set(&diag, error, "cannot read '%s': %m", path);
-	return error ? words_fail(&diag) : EXIT_DONE;
+	return error ? message_fail(&diag) : EXIT_DONE;
 }
 
 int symbols_recording_find_lines(struct symbols_recording *r)
@@ -50,7 +50,7 @@ int symbols_recording_find_lines(struct symbols_recording *r)
 	if (!error)
 		return EXIT_DONE;
 	diag_set(&diag, error, "cannot find the source lines: %m");
-	return words_fail(&diag);
+	return message_fail(&diag);
 }
 
 void symbols_recording_close(struct symbols_recording *r)

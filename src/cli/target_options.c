@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/message.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
 #include "machine/rights.h"
 
 /* The next of "12,34". False at the end; *at is elsewhere after a malformed id. */
@@ -41,7 +41,7 @@ int target_options_ids(const struct texts *texts, const char *option, const char
 		while (next_pid(&at, &pid)) {
 			any = true;
 			if (!vec_add(pids, pid)) {
-				words_say("out of memory");
+				message_print("out of memory");
 				return EXIT_FAILED;
 			}
 		}

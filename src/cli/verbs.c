@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/words.h"
+#include "cli/message.h"
 
 const struct verb verbs[] = {
 #define VERB(name, synopsis, takes_command, summary) \
@@ -61,10 +61,10 @@ int verb_say_unknown(const char *name)
 	const char *known = known_elsewhere(name);
 
 	if (known || nearest)
-		words_say("there is no verb '%s'; did you mean '%s'?", name,
+		message_print("there is no verb '%s'; did you mean '%s'?", name,
 			known ? known : nearest->name);
 	else
-		words_say("there is no verb '%s'", name);
-	words_say("spoor help lists what there is.");
+		message_print("there is no verb '%s'", name);
+	message_print("spoor help lists what there is.");
 	return EXIT_MISUSED;
 }

@@ -4,8 +4,8 @@
  *
  * A failure arrives as a struct diag: what failed and why, then the remedy, each on its own line.
  */
-#ifndef SPOOR_CLI_WORDS_H
-#define SPOOR_CLI_WORDS_H
+#ifndef SPOOR_CLI_MESSAGE_H
+#define SPOOR_CLI_MESSAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,29 +28,29 @@ struct screen {
 
 void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);
 
-/* Prints the diagnosis to stderr; returns the exit code that fits its error (words_exit_code()). */
-int words_fail(const struct diag *diag);
+/* Prints the diagnosis to stderr; returns the exit code that fits its error (message_exit_code()). */
+int message_fail(const struct diag *diag);
 
 /* The same for a failure whose -EINVAL is a wrong argument: EXIT_MISUSED. */
-int words_fail_argument(const struct diag *diag);
+int message_fail_argument(const struct diag *diag);
 
 /* Prints a sentence to stderr, with a full stop; control characters are made safe. */
-void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void message_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Appends "spoor VERB ARGUMENT...", for the file: at most 8 KiB. */
-void words_add_command_line(struct bytes *line, int argc, char **argv);
+void message_add_command_line(struct bytes *line, int argc, char **argv);
 
 /* One line: the earlier file at this path is now PATH.old. */
-void words_say_replaced(const char *path);
+void message_print_replaced(const char *path);
 
 /* Suggests verbs (NULL-terminated) for a process, on a terminal only. */
-void words_next(uint32_t pid, const char *const *names);
+void message_next(uint32_t pid, const char *const *names);
 
 /*
  * Flushes stdout and checks that everything got there: EXIT_DONE, or an exit code after the failure
  * was printed. A reader that closed the pipe (EPIPE) is no failure. Every verb that prints results
  * ends with it.
  */
-int words_finish_output(void);
+int message_finish_output(void);
 
 #endif

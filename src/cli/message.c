@@ -1,5 +1,5 @@
 /* See words.h. */
-#include "cli/words.h"
+#include "cli/message.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void print_sentence(const char *text)
 }
 
 /* EXIT_MISSING for EPERM, EACCES, ENOSYS and EOPNOTSUPP, else EXIT_FAILED. */
-static int words_exit_code(int error)
+static int message_exit_code(int error)
 {
 	switch (error < 0 ? -error : error) {
 	case 0:
@@ -69,23 +69,23 @@ static int words_exit_code(int error)
 	}
 }
 
-int words_fail(const struct diag *diag)
+int message_fail(const struct diag *diag)
 {
 	/* A failing place that had no memory left could not write its sentence either. */
 	print_sentence(diag->text[0] ? diag->text : "out of memory");
 	if (diag->remedy[0])
 		print_sentence(diag->remedy);
-	return diag->error ? words_exit_code(diag->error) : EXIT_FAILED;
+	return diag->error ? message_exit_code(diag->error) : EXIT_FAILED;
 }
 
-int words_fail_argument(const struct diag *diag)
+int message_fail_argument(const struct diag *diag)
 {
-	int code = words_fail(diag);
+	int code = message_fail(diag);
 
 	return diag->error == -EINVAL ? EXIT_MISUSED : code;
 }
 
-void words_say(const char *format, ...)
+void message_print(const char *format, ...)
 {
 	char raw[1024];
 	char safe[1024];
@@ -99,7 +99,7 @@ void words_say(const char *format, ...)
 	print_sentence(safe);
 }
 
-void words_add_command_line(struct bytes *line, int argc, char **argv)
+void message_add_command_line(struct bytes *line, int argc, char **argv)
 {
 	bytes_text(line, "spoor");
 	for (int i = 0; i < argc && line->len < COMMAND_LINE_MAX; i++)
@@ -107,12 +107,12 @@ void words_add_command_line(struct bytes *line, int argc, char **argv)
 	line->len = line->len < COMMAND_LINE_MAX ? line->len : COMMAND_LINE_MAX;
 }
 
-void words_say_replaced(const char *path)
+void message_print_replaced(const char *path)
 {
-	words_say("the file that was '%s' is now '%s.old'", path, path);
+	message_print("the file that was '%s' is now '%s.old'", path, path);
 }
 
-void words_next(uint32_t pid, const char *const *names)
+void message_next(uint32_t pid, const char *const *names)
 {
 	if (isatty(STDOUT_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
 		return;
@@ -122,7 +122,7 @@ void words_next(uint32_t pid, const char *const *names)
 			names[i], pid, strcmp(names[i], "record") == 0 ? " --duration 10s" : "");
 }
 
-int words_finish_output(void)
+int message_finish_output(void)
 {
 	struct diag diag = { 0 };
 	bool torn = ferror(stdout) != 0;
@@ -134,5 +134,5 @@ int words_finish_output(void)
 		return EXIT_DONE;
 	(void)diag_set(&diag, errno ? -errno : -EIO,
 		"cannot write the result to standard output: %m");
-	return words_fail(&diag);
+	return message_fail(&diag);
 }
