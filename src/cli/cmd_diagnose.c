@@ -20,7 +20,7 @@
 #include "diagnose/facts.h"
 #include "diagnose/facts_gather.h"
 #include "diagnose/findings.h"
-#include "diagnose/look_events.h"
+#include "diagnose/observation_events.h"
 #include "machine/rights.h"
 
 #define COLUMNS_WITHOUT_TERMINAL 80u
@@ -35,7 +35,7 @@ struct diagnose_run {
 	const struct diagnose_values *values;
 	const struct verb *verb;
 	struct facts facts;
-	struct look_events looks;
+	struct observation_events observations;
 };
 
 static int check_kinds(const struct diagnose_values *values, const struct verb *self)
@@ -137,7 +137,8 @@ static int diagnose(struct diagnose_run *run, struct selection *s)
 	if (!error)
 		error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);
 	if (!error)
-		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers, &run->looks);
+		error = facts_gather(&run->facts, &s->profile, &s->report, s->answers,
+			&run->observations);
 	competition_settle(&run->facts);
 	set_recording(&run->facts, s->path);
 	if (!error)
@@ -166,13 +167,13 @@ static int read_recording(struct diagnose_run *run, const struct selection_value
 	struct selection selection = { 0 };
 
 	values.answers = &answers;
-	values.looks = &run->looks;
-	run->looks.facts = &run->facts;
+	values.observations = &run->observations;
+	run->observations.facts = &run->facts;
 	int code = selection_open(&values, METHOD_NAME_SHORT, arguments, run->verb, &selection);
 	if (code == EXIT_DONE)
 		code = diagnose(run, &selection);
 	selection_close(&selection);
-	look_events_done(&run->looks);
+	observation_events_done(&run->observations);
 	answers_done(&answers);
 	return code;
 }

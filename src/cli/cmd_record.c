@@ -80,7 +80,7 @@ struct recording_run {
 	struct record_outputs outputs;
 	struct listen_port port; /* of the command's runtimes */
 	struct live *live;
-	int looks_fd; /* of record_observed(); 0: none */
+	int observations_fd; /* of record_observed(); 0: none */
 	struct screen screen;
 	struct run_control control;
 	bool limit_said;     /* what this user cannot record */
@@ -498,7 +498,8 @@ static struct live_options live_options_of(struct recording_run *run, const char
 		 * A diagnosis does not judge waits for handles. Their level, 5, makes a runtime prepare an event
 		 * for each 100 kB that its program allocates, and for each step of its collector's threads.
 		 */
-		.stack_kinds = run->events.stack_kinds & ~(run->looks_fd ? STACKS_OF_WAITS : 0u),
+		.stack_kinds =
+			run->events.stack_kinds & ~(run->observations_fd ? STACKS_OF_WAITS : 0u),
 		.activity_max = values->events.activities,
 		.event_rate = values->event_rate < UINT32_MAX ? (uint32_t)values->event_rate : 0,
 		.lttng = values->lttng.list.items,
@@ -510,7 +511,7 @@ static struct live_options live_options_of(struct recording_run *run, const char
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
-		.looks_fd = run->looks_fd,
+		.observations_fd = run->observations_fd,
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
@@ -727,7 +728,7 @@ static int finish_run(struct recording_run *run, int code)
 	return listen_port_end(&run->port, &run->control, false, values->quiet, code);
 }
 
-int record_observed(int argc, char **argv, int looks_fd)
+int record_observed(int argc, char **argv, int observations_fd)
 {
 	const struct verb *self = verb_find("record");
 	struct record_values values = { .frequency_hz = DEFAULT_HZ,
@@ -738,7 +739,7 @@ int record_observed(int argc, char **argv, int looks_fd)
 		.values = &values,
 		.query = &choice.query,
 		.args = &args,
-		.looks_fd = looks_fd,
+		.observations_fd = observations_fd,
 		.control = { .watched = { { .fd = -1 } }, .wait = RUN_WAIT_INSIST },
 	};
 	struct diag diag = { 0 };

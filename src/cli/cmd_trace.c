@@ -643,7 +643,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
 	cleanup(bytes_done) struct bytes command_line = { 0 };
-	bool looks = values->print || values->stop.provider;
+	bool reads_events = values->print || values->stop.provider;
 	int result = choose_providers(run, diag);
 
 	if (result == 0)
@@ -681,7 +681,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 					    : IPC_RUNDOWN_WHOLE,
 		.hold = values->start.resume == NO,
 		.open_raw = values->raw ? open_raw : NULL,
-		.event = looks || !values->raw ? on_event : NULL,
+		.event = reads_events || !values->raw ? on_event : NULL,
 		.context = run,
 		.command_line = bytes_z(&command_line),
 		.providers_text = bytes_z(&run->providers_text),

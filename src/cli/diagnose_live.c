@@ -29,7 +29,7 @@
 #include "code/managed_wait.h"
 #include "dotnet/guard.h"
 #include "machine/process_use.h"
-#include "recording/live_looks.h"
+#include "recording/live_observations.h"
 #include "stacks/lock_owners.h"
 #include "stacks/thread_dump.h"
 #include "stacks/thread_stacks.h"
@@ -71,7 +71,7 @@ struct watching {
 	struct bytes payload;
 	struct run_control control; /* its command is the recorder */
 	struct poll_set set;
-	int to_recorder; /* the socket of live_look_send(); -1: closed */
+	int to_recorder; /* the socket of live_observation_send(); -1: closed */
 	int of_recorder; /* its other end; -1: closed here */
 	enum recorder_state state;
 	uint64_t end_ns; /* when the recorder is expected to end; earlier after a signal */
@@ -101,7 +101,7 @@ static bool is_over(const struct watching *w)
 	return w->state == RECORDER_ENDED || w->state == RECORDER_KILLED;
 }
 
-static int run_recorder(const struct diagnose_live *live, int looks_fd)
+static int run_recorder(const struct diagnose_live *live, int observations_fd)
 {
 	struct bytes pids = { 0 };
 	char duration[32];
@@ -115,7 +115,8 @@ static int run_recorder(const struct diagnose_live *live, int looks_fd)
 		(char *)"--duration", duration, (char *)"-o", (char *)live->path,
 		(char *)"--providers", (char *)COUNTERS, (char *)"--event-stacks",
 		(char *)"--activities", (char *)ACTIVITIES, NULL };
-	int code = record_observed((int)(sizeof(words) / sizeof(words[0])) - 1, words, looks_fd);
+	int code = record_observed((int)(sizeof(words) / sizeof(words[0])) - 1, words,
+		observations_fd);
 	bytes_done(&pids);
 	return code;
 }
@@ -245,12 +246,13 @@ static void wait_for_recorder(struct watching *w)
 	}
 }
 
-/* ---- the looks ---- */
+/* ---- the observations ---- */
 
 /* An event of the recording, with the payload in w->payload. After a failure nothing more is sent. */
 static void send_event(struct watching *w, enum known_event known, uint32_t pid)
 {
-	if (w->to_recorder >= 0 && live_look_send(w->to_recorder, known, pid, &w->payload) < 0)
+	if (w->to_recorder >= 0 &&
+		live_observation_send(w->to_recorder, known, pid, &w->payload) < 0)
 		close_end(&w->to_recorder); /* the recorder has ended, or hangs */
 	bytes_reset(&w->payload);
 }

@@ -1,7 +1,7 @@
 /*
  * spoor diagnose of running processes: records them with `spoor record` in a child process, and
  * observes meanwhile what samples and runtimes do not say: memory, descriptors, run-queue delay, and
- * stacks. The recorder writes these as events (recording/live_looks.h), so that the recording has all
+ * stacks. The recorder writes these as events (recording/live_observations.h), so that the recording has all
  * that the verdict needs.
  *
  *   diagnose_live_run(&live)     the recording is in live.path, or a failure was printed

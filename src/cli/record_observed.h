@@ -4,9 +4,9 @@
 
 /*
  * Runs the verb with these arguments, argv[0] included, in a separate process. The observer sends
- * its events on the other end of the socket `looks_fd`, which is above 2 (recording/live_looks.h).
+ * its events on the other end of the socket `observations_fd`, which is above 2 (recording/live_observations.h).
  * The exit code.
  */
-int record_observed(int argc, char **argv, int looks_fd);
+int record_observed(int argc, char **argv, int observations_fd);
 
 #endif

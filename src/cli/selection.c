@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "cli/message.h"
 #include "cli/verbs.h"
-#include "diagnose/look_events.h"
+#include "diagnose/observation_events.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "pipeline/saved.h"
@@ -152,7 +152,7 @@ int selection_choose_file(const char *input, const struct arguments *arguments,
 /* After the first event of a schema: most files have many events of kinds that no analysis takes. */
 static int note_schema(struct selection *s, uint32_t schema_index)
 {
-	bool counted = !s->choice.patterns.count && !s->looks &&
+	bool counted = !s->choice.patterns.count && !s->observations &&
 		       profile_only_counts(&s->profile, schema_index) &&
 		       (!s->answers || answers_ignore(s->answers, schema_index));
 
@@ -186,8 +186,8 @@ static int on_event(void *context, const struct event *event)
 			error = profile_count_events(&s->profile, weighed, counted.count,
 				only_counted);
 	}
-	if (!error && s->looks)
-		error = look_events_event(s->looks, event);
+	if (!error && s->observations)
+		error = observation_events_event(s->observations, event);
 	if (!error && s->answers)
 		error = answers_event(s->answers, event);
 	return error || passing ? error : note_schema(s, event->schema_index);
@@ -477,10 +477,10 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	s->answers = values->answers;
 	s->profile.ignores_samples =
 		(values->weighs_answer && !is_wall(values)) || values->events.list.count;
-	s->looks = values->looks;
-	if (s->looks) {
-		s->looks->trace = &s->trace;
-		s->looks->filter = &s->profile.filter;
+	s->observations = values->observations;
+	if (s->observations) {
+		s->observations->trace = &s->trace;
+		s->observations->filter = &s->profile.filter;
 	}
 	if (s->answers) {
 		s->answers->trace = &s->trace;

@@ -25,7 +25,7 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-struct look_events;
+struct observation_events;
 
 struct selection_values {
 	const char *input;
@@ -41,8 +41,8 @@ struct selection_values {
 	struct texts events;     /* patterns: these events are counted, and not CPU samples */
 	struct answers *answers; /* gets the recording's events too; NULL: not wanted */
 	bool without_samples;    /* the verb shows `answers` alone: no sample need be selected */
-	struct look_events
-		*looks; /* gets the recording's events too; its facts are set. NULL: not wanted */
+	struct observation_events *
+		observations; /* gets the recording's events too; its facts are set. NULL: not wanted */
 	/* with `answers`: the profile has the amounts of this one, and not CPU samples */
 	bool weighs_answer;
 	enum answer weighed;
@@ -93,10 +93,10 @@ enum selection_passing {
 struct selection {
 	struct trace trace;
 	struct profile profile;
-	struct answers *answers;    /* the caller's */
-	struct look_events *looks;  /* the caller's */
-	struct event_choice choice; /* of the events that are counted */
-	VEC(uint8_t) passing;       /* by schema: enum selection_passing */
+	struct answers *answers;                 /* the caller's */
+	struct observation_events *observations; /* the caller's */
+	struct event_choice choice;              /* of the events that are counted */
+	VEC(uint8_t) passing;                    /* by schema: enum selection_passing */
 	struct symbolmap names;
 	struct report report; /* described; not yet counted */
 	/* a process, module or time of the filter is not in the recording; stderr has it */

@@ -197,7 +197,7 @@ static uint32_t copy_method(const struct place_gathering *g, uint32_t stack)
 		   : 0;
 }
 
-/* Circles of waits that had not ended at the end of the recording, so all looks would show them. */
+/* Circles of waits that had not ended at the end of the recording, so all observations would show them. */
 static int set_deadlocks(const struct place_gathering *g)
 {
 	const struct deadlocks *deadlocks = &g->answers->locks.deadlocks;

@@ -1,6 +1,6 @@
 /*
  * The facts about processes that the rules of `spoor diagnose` judge: numbers, and places in the
- * program. Filled by facts_gather.h from a recording; look_events.h adds what `spoor diagnose` observed of a running process.
+ * program. Filled by facts_gather.h from a recording; observation_events.h adds what `spoor diagnose` observed of a running process.
  *
  *   struct facts facts = { 0 };
  *   facts_process(&facts, pid)               a row, added if it is new
@@ -61,7 +61,7 @@ struct process_facts {
 	uint32_t name;            /* strtab */
 	uint32_t runtime_version; /* strtab; 0: no .NET, or not known */
 	bool managed;
-	bool observed; /* the recording has looks at it (look_events.h) */
+	bool observed; /* the recording has observations at it (observation_events.h) */
 	bool known[FACT_KINDS];
 	double numbers[FACT_KINDS];
 	uint32_t words[WORD_KINDS]; /* strtab; 0: not known */

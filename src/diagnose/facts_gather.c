@@ -13,7 +13,7 @@
 #include "diagnose/cpu_topics.h"
 #include "diagnose/event_places.h"
 #include "diagnose/facts.h"
-#include "diagnose/look_events.h"
+#include "diagnose/observation_events.h"
 #include "trace/report.h"
 #include "trace/trace.h"
 
@@ -91,7 +91,7 @@ static int add_event_rows(struct facts *facts, const struct profile *profile,
 }
 
 static int add_rows(struct facts *facts, const struct profile *profile, const struct report *report,
-	const struct answers *answers, const struct look_events *looks)
+	const struct answers *answers, const struct observation_events *observations)
 {
 	const struct trace *trace = profile->trace;
 	bool chosen = profile->filter.pids.count || profile->filter.process_names.count;
@@ -99,7 +99,7 @@ static int add_rows(struct facts *facts, const struct profile *profile, const st
 
 	/* The processes that `spoor diagnose` was to observe: it records their children too. */
 	for (uint32_t i = 1; i < trace->processes.count && !error && !chosen; i++)
-		if (look_events_has(looks, i))
+		if (observation_events_has(observations, i))
 			error = add_row(facts, &trace->processes.items[i], profile, report);
 	if (error || facts->processes.count)
 		return error;
@@ -356,13 +356,13 @@ static void set_demand(struct facts *facts, const struct trace *trace,
 }
 
 int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
-	const struct answers *answers, const struct look_events *looks)
+	const struct answers *answers, const struct observation_events *observations)
 {
-	int error = add_rows(facts, profile, report, answers, looks);
+	int error = add_rows(facts, profile, report, answers, observations);
 
 	if (error)
 		return error;
-	look_events_mark(looks, facts);
+	observation_events_mark(observations, facts);
 	set_cpu(facts, profile, report);
 	set_throttling(facts, profile->trace);
 	set_demand(facts, profile->trace, &answers->thread_time);
@@ -376,5 +376,5 @@ int facts_gather(struct facts *facts, const struct profile *profile, const struc
 		error = event_places_gather(facts, answers, report->names);
 	if (!error)
 		error = activity_facts_gather(facts, answers, report->names);
-	return error ? error : look_events_gather(looks, facts);
+	return error ? error : observation_events_gather(observations, facts);
 }

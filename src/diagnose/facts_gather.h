@@ -4,7 +4,7 @@
 
 struct answers;
 struct facts;
-struct look_events;
+struct observation_events;
 struct profile;
 struct report;
 
@@ -14,6 +14,6 @@ struct report;
  * `answers` are finished. 0 or -ENOMEM.
  */
 int facts_gather(struct facts *facts, const struct profile *profile, const struct report *report,
-	const struct answers *answers, const struct look_events *looks);
+	const struct answers *answers, const struct observation_events *observations);
 
 #endif

@@ -52,7 +52,7 @@ struct rule {
 	double confidence; /* far beyond the thresholds */
 	const char *evidence;
 	const char *advice;
-	/* its first fact comes from looks at the running process, not from recordings */
+	/* its first fact comes from observations at the running process, not from recordings */
 	bool live;
 	const char *see[2]; /* verb and options of the command that shows more */
 };
@@ -74,7 +74,7 @@ struct findings {
 /* False: it was observed for less than half a second, in which rates mean nothing. */
 bool findings_are_possible(const struct process_facts *process);
 
-/* Whether a rule of this kind had its facts. Rules about stacks need looks (look_events.h). */
+/* Whether a rule of this kind had its facts. Rules about stacks need observations (observation_events.h). */
 bool kind_is_judged(const struct process_facts *process, const char *kind);
 
 /* The next kind after *at that was not judged, where NULL begins; false: there is none. */

@@ -609,7 +609,7 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 	struct poll_set set = { 0 }; /* the helper's exit frees it */
 	uint64_t look_ns = 0;
 	uint32_t seen = reverse->seen;
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	for (;;) {
 		char word;
@@ -627,15 +627,15 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 		bool needed = *pipe_fd >= 0 || !has_ended(pidfd) || reverse->seen != seen;
 		seen = reverse->seen;
 		if (needed)
-			looks = 0;
+			checks = 0;
 		if (needed || clock_monotonic_ns() < look_ns)
 			continue;
-		looks = is_inherited(reverse) ? 0 : looks + 1;
-		if (looks == HELPER_LOOKS)
+		checks = is_inherited(reverse) ? 0 : checks + 1;
+		if (checks == HELPER_LOOKS)
 			return true;
 		/* Looks are apart: during its exec a process has no environment. */
 		look_ns = clock_monotonic_ns() +
-			  (looks ? HELPER_TURN_MS * UINT64_C(1000000) : HELPER_LOOK_NS);
+			  (checks ? HELPER_TURN_MS * UINT64_C(1000000) : HELPER_LOOK_NS);
 	}
 }
 

@@ -24,8 +24,8 @@
 #include "recording/intake.h"
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"
-#include "recording/live_looks.h"
 #include "recording/live_lttng.h"
+#include "recording/live_observations.h"
 #include "recording/live_port.h"
 #include "recording/live_recorder.h"
 #include "recording/live_state.h"
@@ -357,7 +357,7 @@ static void connect_parts(struct live *live)
 	live->port.table = &live->table;
 	live->port.reverse = live->options.reverse;
 	live->port.table_lags = live->options.instead != NULL;
-	live_looks_open(&live->looks, &live->table, live->options.looks_fd);
+	live_observations_open(&live->observations, &live->table, live->options.observations_fd);
 	live->intake.trace = &live->trace;
 	live->intake.window = &live->window;
 	live->intake.filter = &live->table.filter;
@@ -558,7 +558,7 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 		live_tracers_await(live, set);
 	if (!live->writer.end_ns)
 		memory_names_await(&live->memory, set);
-	live_looks_await(&live->looks, set);
+	live_observations_await(&live->observations, set);
 	if (live->cpu_clocks)
 		poll_set_wake(set, live_clocks_wake_ns(live->cpu_clocks));
 	poll_set_add_callers(set, fds, fd_count);
@@ -586,7 +586,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	intake_drain(&live->intake);
 
 	live_tracers_look(live, now_ns);
-	live_looks_take(&live->looks);
+	live_observations_take(&live->observations);
 	advance_port(live, now_ns);
 	if (now_ns >= due_ns) {
 		flush(live, limit_ns(live, now_ns));
@@ -620,7 +620,7 @@ void live_pause(struct live *live)
 	while (!managed_ended(live->managed) && clock_monotonic_ns() < bound_ns) {
 		wait_for(live, NULL, 0, clock_monotonic_ns() + UINT64_C(50000000));
 		managed_advance(live->managed, clock_monotonic_ns());
-		live_looks_take(&live->looks);
+		live_observations_take(&live->observations);
 		read_ns = clock_monotonic_ns();
 		intake_drain(&live->intake);
 	}
@@ -645,7 +645,7 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 
 	wait_for(live, fds, fd_count, clock_monotonic_ns() + UINT64_C(100000000));
 	managed_advance(live->managed, clock_monotonic_ns());
-	live_looks_take(&live->looks);
+	live_observations_take(&live->observations);
 	for (size_t i = 0; i < fd_count; i++)
 		asked = asked || fds[i].revents;
 	return asked;
@@ -690,7 +690,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 {
 	if (!live->started)
 		return 0;
-	live_looks_stop(&live->looks);
+	live_observations_stop(&live->observations);
 	scheduling_wait_no_more();
 	live_dotnet_events_stop(&live->dotnet_events);
 	recorder_stop(live->recorder);
@@ -711,7 +711,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		release_until(live, live->lttng.last_ns);
 	if (live->cpu_clocks)
 		live_clocks_finish(live->cpu_clocks);
-	live_looks_finish(&live->looks);
+	live_observations_finish(&live->observations);
 	removed_code_queue(&live->table);
 	release_until(live, UINT64_MAX);
 	io_recording_flush(&live->io, true);
@@ -743,7 +743,7 @@ void live_close(struct live *live)
 	live_port_done(&live->port);
 	live_clocks_close(live->cpu_clocks);
 	live_events_close(&live->events);
-	live_looks_done(&live->looks);
+	live_observations_done(&live->observations);
 	session_writer_done(&live->writer);
 	if (live->recorder)
 		recorder_close(live->recorder);

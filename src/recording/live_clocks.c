@@ -247,15 +247,15 @@ static void scan(struct live_clocks *clocks, uint64_t now_ns)
 		return;
 	for (uint32_t i = 0; i < clocks->ids.ids.count; i++) {
 		uint32_t pid = clocks->ids.ids.items[i];
-		uint32_t looks = map_get(&clocks->passed_over, pid);
+		uint32_t reads = map_get(&clocks->passed_over, pid);
 		if (thread_clocks_has(clocks->reader, pid))
 			continue;
-		uint32_t process = looks < 2 ? process_table_look(clocks->table, pid) : 0;
+		uint32_t process = reads < 2 ? process_table_look(clocks->table, pid) : 0;
 		if (process)
 			add_process(clocks, process, is_newborn(clocks, process), now_ns);
 		else
 			/* without memory it is looked up again */
-			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks);
+			(void)map_put(&passed_over, pid, reads < 2 ? reads + 1 : reads);
 	}
 	map_done(&clocks->passed_over);
 	clocks->passed_over = passed_over;

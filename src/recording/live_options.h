@@ -81,8 +81,8 @@ struct live_options {
 	const struct diag *instead;
 	/* release the file's cached pages, because they count against the target's memory limit */
 	bool spare_page_cache;
-	/* a socket on which another process sends what it observes (live_looks.h); 0: none. Borrowed */
-	int looks_fd;
+	/* a socket on which another process sends what it observes (live_observations.h); 0: none. Borrowed */
+	int observations_fd;
 	const char *command_line; /* the recorder's, for the file */
 	const char *version;
 };

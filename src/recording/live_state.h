@@ -12,8 +12,8 @@
 #include "recording/io_recording.h"
 #include "recording/live_dotnet_events.h"
 #include "recording/live_events.h"
-#include "recording/live_looks.h"
 #include "recording/live_lttng.h"
+#include "recording/live_observations.h"
 #include "recording/live_options.h"
 #include "recording/live_port.h"
 #include "recording/live_usdt.h"
@@ -50,7 +50,7 @@ struct live {
 	struct io_recording io;       /* without a probe: likewise */
 	struct live_events events;
 	struct live_lttng lttng;
-	struct live_looks looks;
+	struct live_observations observations;
 	struct live_usdt usdt;
 	struct live_user_events user_events;
 	struct live_dotnet_events dotnet_events;

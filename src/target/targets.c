@@ -191,7 +191,7 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 }
 
 /* Of a process with unreadable mappings, the arguments and names in /tmp are still readable. */
-static bool hidden_looks_dotnet(struct choosing *c)
+static bool hidden_seems_dotnet(struct choosing *c)
 {
 	struct candidate *now = &c->now;
 	struct dotnet_target target = {
@@ -232,7 +232,7 @@ static void candidate_look(struct choosing *c)
 	if (result == -EACCES || result == -EPERM) {
 		now->hidden = true;
 		c->targets->hidden_count++;
-		if (hidden_looks_dotnet(c))
+		if (hidden_seems_dotnet(c))
 			now->kind = DOTNET_UNKNOWN;
 		return;
 	}

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "diagnose/facts.h"
 #include "diagnose/facts_gather.h"
-#include "diagnose/look_events.h"
+#include "diagnose/observation_events.h"
 #include "trace/clr_event.h"
 #include "trace/report.h"
 #include "trace/symbolmap.h"
@@ -23,7 +23,7 @@ struct fixture {
 	struct symbolmap names;
 	struct report report;
 	struct facts facts;
-	struct look_events looks; /* none */
+	struct observation_events looks; /* none */
 };
 
 /* An exception of this type, thrown in Burn, which Main called. */

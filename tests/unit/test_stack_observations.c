@@ -2,12 +2,12 @@
 #include "unit/test.h"
 
 #include "diagnose/facts.h"
-#include "diagnose/stack_looks.h"
+#include "diagnose/stack_observations.h"
 
 struct fixture {
 	struct facts facts;
 	struct process_facts *process;
-	struct stack_looks looks;
+	struct stack_observations observations;
 };
 
 static void set_up(struct fixture *f)
@@ -19,23 +19,25 @@ static void set_up(struct fixture *f)
 
 static void tear_down(struct fixture *f)
 {
-	stack_looks_done(&f->looks);
+	stack_observations_done(&f->observations);
 	facts_done(&f->facts);
 }
 
 /* A thread in the framework, called by this method; NULL: a thread without frames. */
-static void add(struct fixture *f, struct look_thread thread, const char *method)
+static void add(struct fixture *f, struct observed_thread thread, const char *method)
 {
 	thread.waits_for = thread.waits_for_task   ? strtab_add_z(&f->facts.texts, "for a task")
 			   : thread.waits_for_lock ? strtab_add_z(&f->facts.texts, "for a lock")
 						   : 0;
-	assert_true(look_add_thread(&f->looks, &thread));
+	assert_true(observed_thread_add(&f->observations, &thread));
 	if (!method)
 		return;
-	assert_true(look_add_frame(&f->looks,
-		(struct look_frame){ .name = strtab_add_z(&f->facts.texts, "Threading.Wait") }));
-	assert_true(look_add_frame(&f->looks,
-		(struct look_frame){ .name = strtab_add_z(&f->facts.texts, method), .own = true }));
+	assert_true(observed_frame_add(&f->observations,
+		(struct observed_frame){
+			.name = strtab_add_z(&f->facts.texts, "Threading.Wait") }));
+	assert_true(observed_frame_add(&f->observations,
+		(struct observed_frame){
+			.name = strtab_add_z(&f->facts.texts, method), .own = true }));
 }
 
 static const char *method_of(const struct fixture *f, enum place_kind place)
@@ -45,7 +47,7 @@ static const char *method_of(const struct fixture *f, enum place_kind place)
 
 static void gather(struct fixture *f)
 {
-	assert_int_equal(stack_looks_gather(&f->facts, f->process, &f->looks), 0);
+	assert_int_equal(stack_observations_gather(&f->facts, f->process, &f->observations), 0);
 }
 
 static double number(const struct fixture *f, enum fact fact)
@@ -54,7 +56,7 @@ static double number(const struct fixture *f, enum fact fact)
 	return f->process->numbers[fact];
 }
 
-static void test_no_look_leaves_facts_unknown(void **state)
+static void test_no_observation_leaves_facts_unknown(void **state)
 {
 	struct fixture f;
 
@@ -72,25 +74,25 @@ static void test_workers(void **state)
 	(void)state;
 	set_up(&f);
 	for (int look = 0; look < 2; look++) {
-		f.looks.count++;
+		f.observations.count++;
 		for (uint32_t i = 0; i < 3; i++)
 			add(&f,
-				(struct look_thread){
+				(struct observed_thread){
 					.tid = 10 + i, .is_worker = true, .waits_for_task = true },
 				"Shop.Load");
 		add(&f,
-			(struct look_thread){
+			(struct observed_thread){
 				.tid = 20, .is_worker = true, .waits_for_lock = true },
 			"Shop.Reserve");
 		add(&f,
-			(struct look_thread){ .tid = 24,
+			(struct observed_thread){ .tid = 24,
 				.is_worker = true,
 				.io = strtab_add_z(&f.facts.texts, "FileStream.Read") },
 			"Shop.Import");
-		add(&f, (struct look_thread){ .tid = 21, .is_worker = true }, "Shop.Run");
-		add(&f, (struct look_thread){ .tid = 22, .is_worker = true, .is_idle = true },
+		add(&f, (struct observed_thread){ .tid = 21, .is_worker = true }, "Shop.Run");
+		add(&f, (struct observed_thread){ .tid = 22, .is_worker = true, .is_idle = true },
 			NULL);
-		add(&f, (struct look_thread){ .tid = 23, .waits_for_task = true }, "Shop.Main");
+		add(&f, (struct observed_thread){ .tid = 23, .waits_for_task = true }, "Shop.Main");
 	}
 	gather(&f);
 	assert_true(number(&f, FACT_workers) == 6);
@@ -117,11 +119,11 @@ static void test_kept(void **state)
 	(void)state;
 	set_up(&f);
 	for (uint32_t look = 0; look < 3; look++) {
-		f.looks.count++;
-		add(&f, (struct look_thread){ .tid = 1, .cpu_ns = 100 }, "Shop.Sleep");
+		f.observations.count++;
+		add(&f, (struct observed_thread){ .tid = 1, .cpu_ns = 100 }, "Shop.Sleep");
 		for (uint32_t tid = 2; tid <= 3; tid++)
 			add(&f,
-				(struct look_thread){ .tid = tid,
+				(struct observed_thread){ .tid = tid,
 					.waits_for_lock = true,
 					.lock_owner = tid - 1,
 					.cpu_ns = 100 },
@@ -138,8 +140,8 @@ static void test_kept(void **state)
 	/* Without an owner that is known, nobody keeps it. */
 	set_up(&f);
 	for (uint32_t look = 0; look < 3; look++) {
-		f.looks.count++;
-		add(&f, (struct look_thread){ .tid = 2, .waits_for_lock = true, .cpu_ns = 100 },
+		f.observations.count++;
+		add(&f, (struct observed_thread){ .tid = 2, .waits_for_lock = true, .cpu_ns = 100 },
 			"Shop.Move");
 	}
 	gather(&f);
@@ -156,15 +158,15 @@ static void test_locks(void **state)
 	set_up(&f);
 	/* 1 and 2 never run; 3 does, and 4 waits in one look only. */
 	for (uint32_t look = 0; look < 3; look++) {
-		f.looks.count++;
+		f.observations.count++;
 		for (uint32_t tid = 1; tid <= 3; tid++)
 			add(&f,
-				(struct look_thread){ .tid = tid,
+				(struct observed_thread){ .tid = tid,
 					.waits_for_lock = true,
 					.cpu_ns = tid == 3 ? 100 + look : 100 },
 				"Shop.Move");
 		add(&f,
-			(struct look_thread){
+			(struct observed_thread){
 				.tid = 4, .waits_for_lock = look == 2, .cpu_ns = 100 },
 			"Shop.Other");
 	}
@@ -172,7 +174,7 @@ static void test_locks(void **state)
 	assert_true(number(&f, FACT_stuck_threads) == 2);
 	assert_true(number(&f, FACT_circle_threads) == 0);
 	assert_string_equal(method_of(&f, PLACE_lock_waiter), "Shop.Move");
-	/* 10 waits in 3 looks, without those of the two. */
+	/* 10 waits in 3 observations, without those of the two. */
 	assert_true(number(&f, FACT_lock_waiters) > 1.33 && number(&f, FACT_lock_waiters) < 1.34);
 	tear_down(&f);
 }
@@ -184,14 +186,14 @@ static void test_circle(void **state)
 	(void)state;
 	set_up(&f);
 	/* 1 waits for 2, 2 for 1; 3 for 1, which is no part of the circle; 4 for a thread that is gone. */
-	f.looks.count++;
-	add(&f, (struct look_thread){ .tid = 3, .waits_for_lock = true, .lock_owner = 1 },
+	f.observations.count++;
+	add(&f, (struct observed_thread){ .tid = 3, .waits_for_lock = true, .lock_owner = 1 },
 		"Shop.C");
-	add(&f, (struct look_thread){ .tid = 1, .waits_for_lock = true, .lock_owner = 2 },
+	add(&f, (struct observed_thread){ .tid = 1, .waits_for_lock = true, .lock_owner = 2 },
 		"Shop.A");
-	add(&f, (struct look_thread){ .tid = 2, .waits_for_lock = true, .lock_owner = 1 },
+	add(&f, (struct observed_thread){ .tid = 2, .waits_for_lock = true, .lock_owner = 1 },
 		"Shop.B");
-	add(&f, (struct look_thread){ .tid = 4, .waits_for_lock = true, .lock_owner = 99 },
+	add(&f, (struct observed_thread){ .tid = 4, .waits_for_lock = true, .lock_owner = 99 },
 		"Shop.D");
 	gather(&f);
 	assert_true(number(&f, FACT_circle_threads) == 2);
@@ -209,8 +211,8 @@ static void test_finalizer(void **state)
 	(void)state;
 	set_up(&f);
 	for (uint32_t look = 0; look < 4; look++) {
-		f.looks.count++;
-		add(&f, (struct look_thread){ .tid = 1, .is_finalizer = true },
+		f.observations.count++;
+		add(&f, (struct observed_thread){ .tid = 1, .is_finalizer = true },
 			look < 3 ? "Shop.Ticket.Finalize" : NULL);
 	}
 	gather(&f);
@@ -222,7 +224,7 @@ static void test_finalizer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_look_leaves_facts_unknown),
+		cmocka_unit_test(test_no_observation_leaves_facts_unknown),
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_locks),

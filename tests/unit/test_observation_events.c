@@ -1,10 +1,10 @@
-/* Events of looks: read in the order of a recording, chosen by time, and hostile ones that are left out. */
+/* Events of observations: read in the order of a recording, chosen by time, and hostile ones that are left out. */
 #include "unit/test.h"
 
 #include "analysis/profile.h"
 #include "base/bytes.h"
 #include "diagnose/facts.h"
-#include "diagnose/look_events.h"
+#include "diagnose/observation_events.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
@@ -16,7 +16,7 @@ struct fixture {
 	struct trace trace;
 	struct profile_filter filter;
 	struct facts facts;
-	struct look_events looks;
+	struct observation_events observations;
 	uint32_t thread;
 };
 
@@ -27,14 +27,14 @@ static void set_up(struct fixture *f)
 	f->trace.recording.sync_ns = BEGIN;
 	uint32_t process = trace_process(&f->trace, 4711);
 	f->thread = f->trace.processes.items[process].main_thread;
-	f->looks = (struct look_events){
+	f->observations = (struct observation_events){
 		.facts = &f->facts, .trace = &f->trace, .filter = &f->filter
 	};
 }
 
 static void tear_down(struct fixture *f)
 {
-	look_events_done(&f->looks);
+	observation_events_done(&f->observations);
 	facts_done(&f->facts);
 	trace_done(&f->trace);
 }
@@ -48,7 +48,7 @@ static void pass(struct fixture *f, enum known_event known, struct bytes *payloa
 		.payload = payload->data,
 		.payload_size = (uint32_t)payload->len };
 
-	assert_int_equal(look_events_event(&f->looks, &event), 0);
+	assert_int_equal(observation_events_event(&f->observations, &event), 0);
 	bytes_done(payload);
 }
 
@@ -101,12 +101,12 @@ static struct process_facts *gather(struct fixture *f)
 {
 	struct process_facts *row = facts_process(&f->facts, 4711);
 
-	look_events_mark(&f->looks, &f->facts);
-	assert_int_equal(look_events_gather(&f->looks, &f->facts), 0);
+	observation_events_mark(&f->observations, &f->facts);
+	assert_int_equal(observation_events_gather(&f->observations, &f->facts), 0);
 	return row;
 }
 
-static void test_looks(void **state)
+static void test_observations(void **state)
 {
 	struct fixture f;
 
@@ -150,7 +150,7 @@ static void test_uses(void **state)
 	tear_down(&f);
 }
 
-/* --from and --to choose readings and looks by their own times. */
+/* --from and --to choose readings and observations by their own times. */
 static void test_times(void **state)
 {
 	struct fixture f;
@@ -166,8 +166,8 @@ static void test_times(void **state)
 	}
 	const struct process_facts *row = gather(&f);
 	assert_true(row->numbers[FACT_descriptors] == 30);
-	assert_int_equal(f.looks.processes.items[0].looks.count, 2);
-	assert_int_equal(f.looks.processes.items[0].looks.threads.count, 2);
+	assert_int_equal(f.observations.processes.items[0].observations.count, 2);
+	assert_int_equal(f.observations.processes.items[0].observations.threads.count, 2);
 	tear_down(&f);
 }
 
@@ -187,13 +187,13 @@ static void test_hostile(void **state)
 	bytes_u8(&cut, 1);
 	pass(&f, SPOOR_LOOK_THREAD, &cut);
 	const struct process_facts *row = gather(&f);
-	assert_int_equal(f.looks.processes.items[0].looks.threads.count, 1);
+	assert_int_equal(f.observations.processes.items[0].observations.threads.count, 1);
 	assert_true(row->numbers[FACT_workers] == 1);
 	assert_int_equal(row->places[PLACE_task_waiter].method, 0);
 	tear_down(&f);
 }
 
-/* A recording without looks. */
+/* A recording without observations. */
 static void test_recording_without_looks(void **state)
 {
 	struct fixture f;
@@ -208,7 +208,7 @@ static void test_recording_without_looks(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_looks),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_observations),
 		cmocka_unit_test(test_uses), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_hostile), cmocka_unit_test(test_recording_without_looks) };
 
