@@ -62,6 +62,8 @@ echo '#ifdef __x86_64__' >>src/base/map.c && expect 'only code/arch.c depends on
 echo >src/trace/map.c && expect 'this file name occurs twice: map.c'
 printf 'static const struct map {\n\tint x;\n} maps[1];\n' >>src/base/text.c && expect 'this name of a struct or enum occurs twice: map: src/base/map.h:[0-9]* src/base/text.c'
 printf 'struct a {\n\tenum map_walk { NONE } b;\n};\n' >>lib/platform/clock.c && expect 'this name of a struct or enum occurs twice: map_walk: lib/platform/clock.c'
+echo 'static int lost_told; /* told */' >>src/base/text.c && expect 'an identifier for which there is a term: src/base/text.c:[0-9]*: static int lost_told'
+printf '/* told,\n * a door */\nint clerk_of(void); /* a */ /* "b */\n' >>lib/platform/clock.c && expect 'an identifier for which there is a term: lib/platform/clock.c:[0-9]*: int clerk_of'
 echo >src/base/utils.c && expect 'a name that says nothing'
 echo >src/base/fooBar.c && expect 'file names are snake_case'
 sed -i '0,/#include/s//#include <stdio.h>\n#include/' src/base/map.c && expect 'its own header comes first: src/base/map.c'
