@@ -253,6 +253,11 @@ enum spoor_start_flag {
 	 * (recover.h)
 	 */
 	SPOOR_START_RECOVERABLE = 1 << 1,
+	/*
+	 * the library's thread and those that write files have the nice value -10, if the process may
+	 * (CAP_SYS_NICE or RLIMIT_NICE): on a busy machine they get the CPU time that they need
+	 */
+	SPOOR_START_RAISED = 1 << 2,
 };
 
 struct spoor_options {

@@ -215,6 +215,7 @@ static void *loop_main(void *context)
 	(void)context;
 	is_loop = true;
 	platform_thread_name("spoor");
+	platform_thread_raise();
 	while (!__atomic_load_n(&loop.stop, __ATOMIC_ACQUIRE)) {
 		/*
 		 * What woke this thread up to now is done in this turn. Also, a handler may have left a

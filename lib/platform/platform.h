@@ -77,6 +77,13 @@ void platform_signals_restore(const struct platform_signals *before);
 /* Sets the name of the calling thread. */
 void platform_thread_name(const char *name);
 
+/*
+ * platform_thread_raise() gives the calling thread the nice value -10 if `raised` was true in the last
+ * call of platform_raise_threads() and the system allows it; threads that it makes do not have it.
+ */
+void platform_raise_threads(bool raised);
+void platform_thread_raise(void);
+
 /* ---- Memory ---- */
 
 /*

@@ -252,6 +252,29 @@ void platform_thread_name(const char *name)
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
+static bool raise_threads; /* atomic */
+
+void platform_raise_threads(bool raised)
+{
+	__atomic_store_n(&raise_threads, raised, __ATOMIC_RELAXED);
+}
+
+void platform_thread_raise(void)
+{
+	/* struct sched_attr, which the headers of older libraries lack. */
+	const struct {
+		uint32_t size;
+		uint32_t policy; /* 0: SCHED_OTHER */
+		uint64_t flags;  /* 1: SCHED_FLAG_RESET_ON_FORK */
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime_ns, deadline_ns, period_ns;
+	} attributes = { .size = sizeof(attributes), .flags = 1, .nice = -10 };
+
+	if (__atomic_load_n(&raise_threads, __ATOMIC_RELAXED))
+		(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 /* ---- Memory ---- */
 
 void *platform_map_private(size_t size)

@@ -425,6 +425,7 @@ static void *writer_main(void *context)
 	bool ends = false;
 
 	platform_thread_name("spoor-file");
+	platform_thread_raise();
 	int r = file_open(writer, writer->first_ns);
 	if (r)
 		writer_fail(writer, r);

@@ -85,7 +85,7 @@ static void at_exit(void)
 /* Flags that exist, sizes that the header allows, and memory for one thread at least. */
 static bool options_valid(const struct spoor_options *options)
 {
-	const uint32_t flags = SPOOR_START_NO_SERVER | SPOOR_START_RECOVERABLE;
+	const uint32_t flags = SPOOR_START_NO_SERVER | SPOOR_START_RECOVERABLE | SPOOR_START_RAISED;
 	size_t ring = options->ring_bytes;
 	size_t least = (ring ? ring : RING_BYTES_MIN) + RING_NESTED_BYTES;
 
@@ -129,6 +129,7 @@ static int start_parts(const struct spoor_options *options)
 		settings.large_bytes = RING_BYTES;
 	}
 	pipe_hot.counter = trusted && options->clock != SPOOR_CLOCK_MONOTONIC;
+	platform_raise_threads((options->flags & SPOOR_START_RAISED) != 0);
 	r = rings_set_up(&settings);
 	if (r == 0)
 		r = pipe_set_up(pipe_hot.counter, library.recoverable ? recover_file_clock : NULL);

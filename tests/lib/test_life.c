@@ -4,6 +4,7 @@
  */
 #include "lib/read_back.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -560,6 +562,80 @@ static void options_without_sense_are_refused(void **state)
 	assert_int_equal(spoor_start(NULL), 0);
 }
 
+/* The nice value of this process's thread of this name; 99: there is none. */
+static int nice_of(const char *name)
+{
+	DIR *folder = opendir("/proc/self/task");
+	const struct dirent *entry;
+	char path[300], comm[32];
+	int found = 99;
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		FILE *file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(comm, sizeof(comm), file) && !strcmp(comm, name))
+			found = getpriority(PRIO_PROCESS, (id_t)atoi(entry->d_name));
+		fclose(file);
+	}
+	closedir(folder);
+	return found;
+}
+
+static void own_nice(const struct spoor_event_view *event, void *context)
+{
+	(void)event;
+	*(int *)context = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+}
+
+static void *can_raise(void *context)
+{
+	*(bool *)context = setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -10) == 0;
+	return NULL;
+}
+
+static void threads_are_raised_on_request(void **state)
+{
+	int usual = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+	bool may = false;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, can_raise, &may), 0);
+	pthread_join(thread, NULL);
+	for (int raised = 0; raised < 2; raised++) {
+		struct spoor_options options = { .size = sizeof(options),
+			.flags = raised ? SPOOR_START_RAISED : 0u };
+		struct spoor_want want = { .size = sizeof(want),
+			.name = "Life",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE };
+		struct spoor_session_options own = {
+			.size = sizeof(own), .wants = &want, .want_count = 1
+		};
+		struct spoor_session *callback = NULL;
+		int expected = raised && may ? -10 : usual, seen = 99;
+		spoor_stop();
+		assert_int_equal(spoor_start(&options), 0);
+		struct spoor_session *file =
+			start(test_path("raised.nettrace"), "Life", SPOOR_DROP_NEWEST);
+		assert_int_equal(spoor_session_start_callback(&own, own_nice, &seen, &callback), 0);
+		life_number(1);
+		assert_int_equal(nice_of("spoor\n"), expected);
+		assert_int_equal(nice_of("spoor-file\n"), expected);
+		assert_int_equal(spoor_session_stop(callback), 0);
+		/* Made by the library's thread: its negative value is not inherited. */
+		assert_int_equal(seen, raised && may ? 0 : usual);
+		spoor_session_free(callback);
+		assert_int_equal(spoor_session_stop(file), 0);
+		spoor_session_free(file);
+	}
+	spoor_stop();
+	assert_int_equal(spoor_start(NULL), 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -581,6 +657,7 @@ int main(void)
 		cmocka_unit_test(objects_come_and_go),
 		cmocka_unit_test(library_starts_again),
 		cmocka_unit_test(options_without_sense_are_refused),
+		cmocka_unit_test(threads_are_raised_on_request),
 	};
 
 	return cmocka_run_group_tests_name("life", tests, set_up, test_paths_tear_down);
