@@ -99,6 +99,7 @@ struct man_template {
 	const char *tid;
 	const char *c_name; /* the same as an identifier */
 	VEC(struct man_field) fields;
+	bool is_used; /* by an event; set with the events */
 	uint32_t line;
 };
 
@@ -185,6 +186,8 @@ struct man_provider {
 	VEC(struct man_map) maps;
 	VEC(struct man_template) templates;
 	VEC(struct man_event) events; /* by id and version */
+	bool has_bare_events;         /* an event without a template */
+	uint32_t stack_walk; /* index of the event that stack_walk_of() returns, or MANIFEST_NONE */
 	uint32_t line;
 };
 

@@ -17,6 +17,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "gen/c_words.h"
+#include "gen/stack_walks.h"
 
 /* LTTng's limit on "provider:event". */
 #define TRACEPOINT_NAME_MAX 255u
@@ -571,6 +572,13 @@ static void resolve_events(struct resolving *r, struct man_provider *p,
 	}
 	if (p->events.count)
 		qsort(p->events.items, p->events.count, sizeof(*p->events.items), compare_events);
+	vec_each(event, &p->events) {
+		if (event->tmpl == MANIFEST_NONE)
+			p->has_bare_events = true;
+		else
+			p->templates.items[event->tmpl].is_used = true;
+	}
+	stack_walk_find(p);
 	for (uint32_t i = 1; i < p->events.count && !r->error; i++) {
 		const struct man_event *before = &p->events.items[i - 1];
 		const struct man_event *event = &p->events.items[i];
@@ -684,10 +692,7 @@ const struct man_template *manifest_template(const struct man_provider *provider
 
 bool manifest_template_is_used(const struct man_provider *provider, const struct man_template *tmpl)
 {
-	vec_each(event, &provider->events)
-		if (manifest_template(provider, event) == tmpl)
-			return true;
-	return false;
+	return tmpl ? tmpl->is_used : provider->has_bare_events;
 }
 
 const char *manifest_task_name(const struct man_provider *provider, const struct man_event *event)

@@ -24,12 +24,17 @@ static bool has_stack(const struct man_template *tmpl)
 	return count->parent == MANIFEST_NONE;
 }
 
+void stack_walk_find(struct man_provider *p)
+{
+	p->stack_walk = MANIFEST_NONE;
+	for (uint32_t i = 0; i < p->events.count && p->stack_walk == MANIFEST_NONE; i++)
+		if (has_stack(manifest_template(p, &p->events.items[i])))
+			p->stack_walk = i;
+}
+
 const struct man_event *stack_walk_of(const struct man_provider *p)
 {
-	vec_each(event, &p->events)
-		if (has_stack(manifest_template(p, event)))
-			return event;
-	return NULL;
+	return p->stack_walk == MANIFEST_NONE ? NULL : &p->events.items[p->stack_walk];
 }
 
 bool stack_walk_is_wanted(const struct man_provider *p, const struct man_event *event)

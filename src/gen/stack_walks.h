@@ -18,9 +18,12 @@
 #define STACK_LIST_BYTES_MAX (1u << 20)
 
 /*
- * The provider's event with a stack: its last two fields are a UInt32 called FrameCount and an array
- * of pointers called Stack, all others integers. The first one of several; NULL: none.
+ * Finds the provider's event with a stack: its last two fields are a UInt32 called FrameCount and an array
+ * of pointers called Stack, all others integers. The first one of several. manifest_resolve() calls it.
  */
+void stack_walk_find(struct man_provider *p);
+
+/* The event that was found; NULL: none. */
 const struct man_event *stack_walk_of(const struct man_provider *p);
 
 /* Does the event get a stack walk? Not one that has a stack, or that the list leaves out. */

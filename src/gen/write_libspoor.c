@@ -37,15 +37,6 @@ static enum c_layout layout_of(const struct man_provider *p, const struct man_te
 	return p->well_known && !layouts_agree(tmpl) ? C_LAYOUT_ETW : C_LAYOUT_SPOOR;
 }
 
-/* What no event uses is left out: a static description would be a warning. */
-static bool template_is_used(const struct man_provider *p, const struct man_template *tmpl)
-{
-	vec_each(event, &p->events)
-		if (manifest_template(p, event) == tmpl)
-			return true;
-	return false;
-}
-
 /* ---- The header ---- */
 
 static void add_guard(struct bytes *out, const struct man_provider *p)
@@ -131,7 +122,7 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 	c_add_structs(out, p);
 	bytes_text(out, "\n");
 	vec_each(tmpl, &p->templates) {
-		if (!template_is_used(p, tmpl) || !tmpl->fields.count)
+		if (!manifest_template_is_used(p, tmpl) || !tmpl->fields.count)
 			continue;
 		add_writer_head(out, p, tmpl);
 		bytes_text(out, " SPOOR_HIDDEN;\n");
@@ -265,12 +256,12 @@ static void write_source(const struct manifest *manifest, const struct man_provi
 			"};\n");
 	vec_each(tmpl, &p->templates)
 		if (tmpl->fields.count && layout_of(p, tmpl) == C_LAYOUT_SPOOR &&
-			template_is_used(p, tmpl))
+			manifest_template_is_used(p, tmpl))
 			add_fields(out, p, tmpl);
 	vec_each(event, &p->events)
 		add_event_object(out, p, event);
 	vec_each(tmpl, &p->templates)
-		if (tmpl->fields.count && template_is_used(p, tmpl))
+		if (tmpl->fields.count && manifest_template_is_used(p, tmpl))
 			add_writer(out, p, tmpl);
 	if (p->events.count) {
 		bytes_text(out, "\nstatic struct spoor_event *const all_events_[] = {\n");

@@ -8,6 +8,7 @@
 #include <spoor/user_events.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "gen/c_code.h"
 
 /* ---- Tracepoints ---- */
@@ -18,28 +19,30 @@ static bool is_same_tracepoint(const struct man_event *a, const struct man_event
 	       a->keywords == b->keywords;
 }
 
-/* The first event of the tracepoint of this event. */
-static uint32_t first_of(const struct man_provider *p, uint32_t index)
+struct tracepoints {
+	VEC(uint32_t) first;     /* the first event of each */
+	VEC(uint32_t) of_events; /* the tracepoint of each event */
+};
+
+static bool tracepoints_find(struct tracepoints *tracepoints, const struct man_provider *p)
 {
-	uint32_t i = 0;
+	struct map numbers = { 0 };
+	bool ok = true;
 
-	while (!is_same_tracepoint(&p->events.items[i], &p->events.items[index]))
-		i++;
-	return i;
-}
-
-static uint32_t tracepoints_before(const struct man_provider *p, uint32_t index)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < index; i++)
-		count += first_of(p, i) == i;
-	return count;
-}
-
-static uint32_t tracepoint_of(const struct man_provider *p, uint32_t index)
-{
-	return tracepoints_before(p, first_of(p, index));
+	for (uint32_t i = 0; ok && i < p->events.count; i++) {
+		const struct man_event *event = &p->events.items[i];
+		uint64_t key = hash_u64(event->keywords) ^ spoor_user_events_level(event->level);
+		uint32_t number = tracepoints->first.count;
+		for (struct map_walk w = map_find(&numbers, key); w.value; map_next(&w))
+			if (is_same_tracepoint(
+				    &p->events.items[tracepoints->first.items[w.value - 1]], event))
+				number = w.value - 1;
+		if (number == tracepoints->first.count)
+			ok = vec_add(&tracepoints->first, i) && map_add(&numbers, key, number + 1);
+		ok = ok && vec_add(&tracepoints->of_events, number);
+	}
+	map_done(&numbers);
+	return ok;
 }
 
 /* ---- Descriptions ---- */
@@ -192,7 +195,7 @@ static void add_description(struct bytes *out, const struct man_event *event,
 /* ---- The files ---- */
 
 static void write_header(const struct manifest *manifest, const struct man_provider *p,
-	struct bytes *out)
+	const struct tracepoints *tracepoints, struct bytes *out)
 {
 	gen_add_head(out, manifest);
 	bytes_printf(out,
@@ -211,7 +214,7 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 		"/* Of each tracepoint: whether a tool enables it. Set by the kernel. */\n"
 		"extern uint32_t %s_user_events_on_[%u] SPOOR_HIDDEN;\n",
 		p->prefix, p->prefix, p->prefix, p->prefix, p->prefix, p->prefix,
-		tracepoints_before(p, p->events.count));
+		tracepoints->first.count);
 	c_add_structs(out, p);
 	for (uint32_t i = 0; i < p->events.count; i++) {
 		const struct man_event *event = &p->events.items[i];
@@ -222,17 +225,18 @@ static void write_header(const struct manifest *manifest, const struct man_provi
 			"static inline bool %s_user_events_%s_enabled(void)\n{\n"
 			"\treturn spoor_user_events_enabled(&%s_user_events_on_[%u]);\n}\n"
 			"static inline ",
-			p->prefix, event->symbol, p->prefix, tracepoint_of(p, i));
+			p->prefix, event->symbol, p->prefix, tracepoints->of_events.items[i]);
 		c_add_fire(out, p, event, "user_events");
 	}
 	bytes_text(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-static void add_writer(struct bytes *out, const struct man_provider *p, uint32_t index)
+static void add_writer(struct bytes *out, const struct man_provider *p,
+	const struct tracepoints *tracepoints, uint32_t index)
 {
 	const struct man_event *event = &p->events.items[index];
 	const struct man_template *tmpl = manifest_template(p, event);
-	const uint32_t tracepoint = tracepoint_of(p, index);
+	const uint32_t tracepoint = tracepoints->of_events.items[index];
 
 	add_description(out, event, tmpl);
 	bytes_text(out, "\n");
@@ -255,7 +259,8 @@ static void add_writer(struct bytes *out, const struct man_provider *p, uint32_t
 	bytes_text(out, "}\n");
 }
 
-static void add_registration(struct bytes *out, const struct man_provider *p)
+static void add_registration(struct bytes *out, const struct man_provider *p,
+	const struct tracepoints *tracepoints)
 {
 	bytes_printf(out,
 		"__thread const struct spoor_guid *%s_user_events_activity;\n"
@@ -263,13 +268,12 @@ static void add_registration(struct bytes *out, const struct man_provider *p)
 		"static uint32_t indexes_[%u];\n"
 		"static int fd_ = -1;\n\n"
 		"static const char *const names_[] = {\n",
-		p->prefix, p->prefix, tracepoints_before(p, p->events.count),
-		tracepoints_before(p, p->events.count));
-	for (uint32_t i = 0; i < p->events.count; i++)
-		if (first_of(p, i) == i)
-			bytes_printf(out, "\t\"%s_L%xK%llx\",\n", p->short_name,
-				spoor_user_events_level(p->events.items[i].level),
-				(unsigned long long)p->events.items[i].keywords);
+		p->prefix, p->prefix, tracepoints->first.count, tracepoints->first.count);
+	vec_each(first, &tracepoints->first) {
+		const struct man_event *event = &p->events.items[*first];
+		bytes_printf(out, "\t\"%s_L%xK%llx\",\n", p->short_name,
+			spoor_user_events_level(event->level), (unsigned long long)event->keywords);
+	}
 	bytes_printf(out,
 		"};\n\n"
 		"void %s_user_events_unregister(void)\n"
@@ -305,27 +309,32 @@ static void add_registration(struct bytes *out, const struct man_provider *p)
 }
 
 static void write_source(const struct manifest *manifest, const struct man_provider *p,
-	struct bytes *out)
+	const struct tracepoints *tracepoints, struct bytes *out)
 {
 	gen_add_head(out, manifest);
 	bytes_printf(out, "#include \"%s_user_events.h\"\n\n#include <stdlib.h>\n\n", p->prefix);
-	add_registration(out, p);
+	add_registration(out, p, tracepoints);
 	vec_each(tmpl, &p->templates)
 		if (tmpl->fields.count && manifest_template_is_used(p, tmpl))
 			c_add_struct_writers(out, p, tmpl, C_LAYOUT_EVENT_HEADER);
 	for (uint32_t i = 0; i < p->events.count; i++)
-		add_writer(out, p, i);
+		add_writer(out, p, tracepoints, i);
 }
 
 void gen_write_user_events(const struct manifest *manifest, const struct man_provider *p,
 	struct gen_files *files)
 {
+	struct tracepoints tracepoints = { 0 };
+
 	if (!p->events.count)
 		return;
-	struct bytes *out = gen_file_add(files, p->prefix, "_user_events.h");
+	files->failed |= !tracepoints_find(&tracepoints, p);
+	struct bytes *out = files->failed ? NULL : gen_file_add(files, p->prefix, "_user_events.h");
 	if (out)
-		write_header(manifest, p, out);
-	out = gen_file_add(files, p->prefix, "_user_events.c");
+		write_header(manifest, p, &tracepoints, out);
+	out = files->failed ? NULL : gen_file_add(files, p->prefix, "_user_events.c");
 	if (out)
-		write_source(manifest, p, out);
+		write_source(manifest, p, &tracepoints, out);
+	vec_done(&tracepoints.first);
+	vec_done(&tracepoints.of_events);
 }

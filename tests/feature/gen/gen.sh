@@ -142,6 +142,18 @@ for i, walk in enumerate(read[0][1::2]):
     assert all(inside[:depth]) and not any(inside[depth + 1:]) and len(stack) > depth, (i, hex(place), fields)
 END
 
+# As many events as there are ids, each with its own template and keywords: their number squared would take minutes of CPU time.
+python3 - >many.man <<'END'
+keywords = "".join('<keyword name="K%d" mask="0x%x"/>' % (i, 1 << i) for i in range(16))
+templates = "".join('<template tid="T%d"><data name="Number" inType="win:UInt32"/></template>' % i for i in range(60000))
+events = "".join('<event value="%d" level="win:Informational" symbol="Event%d" template="T%d" keywords="%s"/>' % (i, i, i, " ".join("K%d" % bit for bit in range(16) if i >> bit & 1))
+                 for i in range(60000))
+print('<instrumentationManifest xmlns="http://schemas.microsoft.com/win/2004/08/events"><instrumentation><events><provider name="Many" guid="{0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0}" symbol="MANY">'
+      "<keywords>%s</keywords><templates>%s</templates><events>%s</events></provider></events></instrumentation></instrumentationManifest>" % (keywords, templates, events))
+END
+(ulimit -t 20 && exec "$spoor" gen many.man -o many 2>err) || fail "60,000 events ($?)"
+has err 'for 60,000 events of 1 provider'
+
 # The same manifest gives the same bytes, wherever it is.
 cp "$top/tests/data/manifest/shop.man" .
 "$spoor" gen -q shop.man -o again --only libspoor --only json || fail "shop.man is refused in another folder"
