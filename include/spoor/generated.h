@@ -45,6 +45,15 @@ static inline uint8_t *spoor_generated_put_u64(uint8_t *at, const uint8_t *end, 
 	return spoor_put_within(at, end, &value, sizeof(value));
 }
 
+/* The field that counts elements, an integer of `bytes` bytes: as many as are written. */
+static inline uint8_t *spoor_generated_put_amount(uint8_t *at, const uint8_t *end, size_t count,
+	size_t bytes)
+{
+	const uint64_t value = spoor_generated_count(count);
+
+	return spoor_put_within(at, end, &value, bytes);
+}
+
 /* Zeros if there are no elements. */
 static inline uint8_t *spoor_generated_put_elements(uint8_t *at, const uint8_t *end,
 	const void *elements, size_t size)

@@ -219,12 +219,43 @@ static void add_value(struct bytes *out, const struct man_field *field)
 		field->c_name);
 }
 
+/* Whether this field says how many of another there are. */
+static bool is_amount(const struct man_template *tmpl, const struct man_field *field)
+{
+	uint32_t index = (uint32_t)(field - tmpl->fields.items);
+
+	vec_each(other, &tmpl->fields)
+		if ((other->count.kind == AMOUNT_FIELD && other->count.value == index) ||
+			(other->length.kind == AMOUNT_FIELD && other->length.value == index))
+			return true;
+	return false;
+}
+
+/* Whether an integer can be less or more than the number of elements that are written. */
+static bool may_exceed(const struct man_field *field)
+{
+	return in_types[field->type].size > 2 || in_types[field->type].element[0] == 'i';
+}
+
+/* The integer in a field as a size_t: less than none is none. */
+static void add_size_value(struct bytes *out, const struct man_field *source)
+{
+	if (in_types[source->type].element[0] == 'i') {
+		bytes_text(out, "(");
+		add_value(out, source);
+		bytes_text(out, " > 0 ? (size_t)");
+		add_value(out, source);
+		bytes_text(out, " : 0u)");
+	} else {
+		bytes_text(out, "(size_t)");
+		add_value(out, source);
+	}
+}
+
 /* A count or length as a size_t. */
 static void add_amount(struct bytes *out, const struct man_template *tmpl,
 	const struct amount *amount)
 {
-	const struct man_field *source;
-
 	switch (amount->kind) {
 	case AMOUNT_ABSENT:
 		bytes_text(out, "SPOOR_GENERATED_WHOLE");
@@ -233,18 +264,7 @@ static void add_amount(struct bytes *out, const struct man_template *tmpl,
 		bytes_printf(out, "%uu", amount->value);
 		break;
 	case AMOUNT_FIELD:
-		source = &tmpl->fields.items[amount->value];
-		if (in_types[source->type].element[0] == 'i') {
-			/* Less than none is none. */
-			bytes_text(out, "(");
-			add_value(out, source);
-			bytes_text(out, " > 0 ? (size_t)");
-			add_value(out, source);
-			bytes_text(out, " : 0u)");
-		} else {
-			bytes_text(out, "(size_t)");
-			add_value(out, source);
-		}
+		add_size_value(out, &tmpl->fields.items[amount->value]);
 		break;
 	}
 }
@@ -422,6 +442,14 @@ static void put_elements(struct bytes *out, const struct man_template *tmpl,
 	bytes_text(out, "));\n");
 }
 
+/* How many of another field there are, as many as are written: a reader finds what follows by it. */
+static void put_count(struct bytes *out, const struct man_field *field)
+{
+	begin_put(out, "spoor_generated_put_amount");
+	add_size_value(out, field);
+	bytes_printf(out, ", %uu);\n", in_types[field->type].size);
+}
+
 static void put_scalar(struct bytes *out, const struct man_field *field)
 {
 	switch (in_types[field->type].kind) {
@@ -481,6 +509,8 @@ static void add_field_put(struct bytes *out, const struct man_provider *p,
 		put_uuid(out, tmpl, field);
 	else if (field->count.kind != AMOUNT_ABSENT || type->kind == KIND_BINARY)
 		put_elements(out, tmpl, field, layout);
+	else if (layout == C_LAYOUT_ETW && is_amount(tmpl, field) && may_exceed(field))
+		put_count(out, field);
 	else
 		put_scalar(out, field);
 }

@@ -52,6 +52,51 @@ if command -v gcc >/dev/null && command -v python3 >/dev/null; then
 	./fire >out || fail "enabled after the end, or not registered ($?)"
 	printf '%s\n' 'changed 1 4 0x1 1' '1 1' 'changed 1 1 0x1 0' '0 0' 'changed 0 0 0x0 0' >wanted
 	diff wanted out || fail "other sessions"
+
+	# Counts and lengths that no payload has: the fields that count are those of what is written, and the next field is where a reader looks for it.
+	cat >amounts.man <<-'END'
+		<instrumentationManifest xmlns="http://schemas.microsoft.com/win/2004/08/events"><instrumentation><events>
+		<provider name="Amounts" guid="{0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0}" symbol="AMOUNTS">
+		<templates><template tid="Text"><data name="n" inType="win:UInt32"/><data name="v" inType="win:UnicodeString" length="n"/><data name="end" inType="win:UInt32"/></template>
+		<template tid="List"><data name="n" inType="win:Int32"/><data name="v" inType="win:UInt16" count="n"/><data name="end" inType="win:UInt32"/></template></templates>
+		<events><event value="1" level="win:Informational" symbol="Counted" template="Text"/><event value="2" level="win:Informational" symbol="Listed" template="List"/></events>
+		</provider></events></instrumentation></instrumentationManifest>
+	END
+	"$spoor" gen -q amounts.man -o amounts.run --only etw 2>err || fail "amounts.man is refused"
+	cat >main.c <<-'END'
+		#include <stdlib.h>
+		#include <string.h>
+		#include "amounts_etw.h"
+		#include "etw.h"
+		int main(void)
+		{
+			char *const text = malloc(200001);
+			if (!text || amounts_etw_register())
+				return 1;
+			memset(text, 'x', 200000);
+			text[200000] = 0;
+			etw_session(1, 5, ~0ull);
+			amounts_etw_Counted(200000, text, 0x01020304);
+			amounts_etw_Counted(0xffffffff, "ab", 0x01020304);
+			amounts_etw_Counted(2, "ab", 0x01020304);
+			amounts_etw_Listed(-1, (const uint16_t[]){ 1, 2 }, 0x01020304);
+			amounts_etw_Listed(2, (const uint16_t[]){ 1, 2 }, 0x01020304);
+			free(text);
+			return 0;
+		}
+	END
+	gcc -std=c11 -O1 -Wall -Werror -fsanitize=undefined -fno-sanitize-recover=all -I"$top/include" -I"$top/tests/gen/etw" -Iamounts.run main.c amounts.run/amounts_etw.c "$top/tests/gen/etw/etw.c" -o fire 2>err || fail "the program of amounts does not build"
+	./fire >written || fail "the program of amounts fails ($?)"
+	python3 - written >out 2>err <<-'END' || fail "other counts than elements are in the payload"
+		import re, struct, sys
+		sizes = []
+		for line in open(sys.argv[1]):
+		    data = bytes.fromhex(max(re.findall("[0-9a-f]+", line.split()[-1]), key=len))
+		    count = struct.unpack("<i", data[:4])[0]
+		    assert len(data) == 4 + 2 * count + 4 and data[-4:] == bytes([4, 3, 2, 1]), (count, len(data))
+		    sizes.append(count)
+		assert sizes == [65535, 65535, 2, 0, 2], sizes
+	END
 fi
 command -v $compiler >/dev/null || skip "mingw is not installed (gcc-mingw-w64-x86-64)"
 
