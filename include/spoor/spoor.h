@@ -645,6 +645,9 @@ SPOOR_API void spoor_write_char16(struct spoor_writer *writer, const char *name,
 SPOOR_API void spoor_write_guid(struct spoor_writer *writer, const char *name,
 	const struct spoor_guid *value);
 SPOOR_API void spoor_write_time(struct spoor_writer *writer, const char *name, int64_t unix_ns);
+/* A time of any year, in the unit of SPOOR_TYPE_TIME: spoor_write_time() takes those from 1677 to 2262. */
+SPOOR_API void spoor_write_time_steps(struct spoor_writer *writer, const char *name,
+	uint64_t steps);
 SPOOR_API void spoor_write_pointer(struct spoor_writer *writer, const char *name,
 	const void *value);
 SPOOR_API void spoor_write_text(struct spoor_writer *writer, const char *name, const char *value);

@@ -304,9 +304,12 @@ void spoor_write_guid(struct spoor_writer *writer, const char *name, const struc
 
 void spoor_write_time(struct spoor_writer *writer, const char *name, int64_t unix_ns)
 {
-	uint64_t time = spoor_time_of(unix_ns);
+	spoor_write_time_steps(writer, name, spoor_time_of(unix_ns));
+}
 
-	add(writer, name, SPOOR_TYPE_TIME, &time, sizeof(time));
+void spoor_write_time_steps(struct spoor_writer *writer, const char *name, uint64_t steps)
+{
+	add(writer, name, SPOOR_TYPE_TIME, &steps, sizeof(steps));
 }
 
 void spoor_write_pointer(struct spoor_writer *writer, const char *name, const void *value)

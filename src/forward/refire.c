@@ -238,15 +238,9 @@ static bool write_value(struct refire *refire, struct spoor_writer *w, const cha
 			return false;
 		spoor_write_text(w, name, bytes_z(&refire->text));
 		return true;
-	case VALUE_TIME: {
-		/* 100 ns steps since 1601; the writer takes ns since 1970, in 64 bits */
-		uint64_t step = (uint64_t)value->u, epoch = UINT64_C(116444736000000000);
-		if (step < epoch || step - epoch > (uint64_t)INT64_MAX / 100)
-			spoor_write_u64(w, name, step);
-		else
-			spoor_write_time(w, name, (int64_t)((step - epoch) * 100));
+	case VALUE_TIME:
+		spoor_write_time_steps(w, name, value->u);
 		return true;
-	}
 	case VALUE_NONE:
 		break;
 	}

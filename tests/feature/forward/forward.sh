@@ -46,6 +46,19 @@ json_lines events.json 'map(select(.provider == "Forwarded-Types")) | all(.[]; .
 json_lines events.json 'map(select(.event == "Warned") | .fields.number) | . == [range(.[0]; .[0] + length)]'
 until_true no_session $app || fail "a session is left"
 
+# One kind of event whatever the values are: dates that other ways to write a time cannot have, null.
+start forwarder "$spoor" forward -p $app --to file -o v.nettrace --providers Forwarded-Types:10:5 2>forward.err
+valued() {
+	"$spoor" events --json v.nettrace 2>/dev/null | jq -es 'map(select(.event == "Bytes")) | length > 12' >/dev/null
+}
+until_true valued || fail "no events with odd values: $(cat forward.err)"
+kill -INT $forwarder && wait $forwarder || fail "forward: $(cat forward.err)"
+# The third one is the runtime's message that it does not send null to a session.
+has forward.err ' events of 3 kinds received in .*, nothing lost'
+"$spoor" events --json v.nettrace >events.json
+json_lines events.json 'map(select(.provider == "Forwarded-Types")) | map([.event, .id]) | unique | length == 3'
+json_lines events.json 'map(select(.event == "Dated").fields.when) | unique == ["1601-01-01T00:00:00Z", "2001-09-09T01:46:40Z", "2300-01-01T00:00:00Z", "9999-12-31T23:59:59.9999999Z"]'
+
 # One event for each level, with the payload as JSON.
 code_of "$spoor" forward -q -p $app --to file -o j.nettrace --as-json --providers Forwarded-Types:7:5 --duration 2s
 expect_code 0 "forward --as-json: $(cat err)"

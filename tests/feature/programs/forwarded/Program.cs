@@ -7,6 +7,8 @@ int rate = args.Length > 1 ? int.Parse(args[1]) : 20;
 var when = new DateTime(2001, 9, 9, 1, 46, 40, DateTimeKind.Utc);
 var id = new Guid("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
 int number = 0;
+// "No date" and "for ever" are usual values.
+var dates = new[] { default, when, new DateTime(1500, 1, 1), new DateTime(2300, 1, 1, 0, 0, 0, DateTimeKind.Utc), DateTime.MaxValue };
 
 void Round()
 {
@@ -20,6 +22,9 @@ void Round()
         new { Number = number, Text = "a", Inner = new { Depth = 2, Name = "d" } });
     // The runtime does not describe events with arrays to a session.
     Types.Log.Write("Arrays", new EventSourceOptions { Level = EventLevel.Error, Keywords = Types.Keywords.Four }, new { Values = new[] { 1, 2, 3 } });
+    // Values that have no type, or that other ways to write a time cannot have.
+    Types.Log.Dated(number, dates[number % dates.Length]);
+    Types.Log.Bytes(number, number % 2 == 0 ? null : [1, 2, 3], number % 3 == 0 ? null : "text");
     // Longer than what LTTng takes.
     Types.Log.Write(new string('n', 401), new EventSourceOptions { Level = EventLevel.Error, Keywords = Types.Keywords.Eight }, new { Number = number });
 }
@@ -48,7 +53,7 @@ sealed class Types : EventSource
 
     public static class Keywords
     {
-        public const EventKeywords One = (EventKeywords)1, Two = (EventKeywords)2, Four = (EventKeywords)4, Eight = (EventKeywords)8;
+        public const EventKeywords One = (EventKeywords)1, Two = (EventKeywords)2, Four = (EventKeywords)4, Eight = (EventKeywords)8, Sixteen = (EventKeywords)16;
     }
 
     [Event(1, Level = EventLevel.Informational, Keywords = Keywords.One)]
@@ -60,4 +65,11 @@ sealed class Types : EventSource
 
     [Event(3, Level = EventLevel.Warning, Keywords = Keywords.One)]
     public void Warned(int number) => WriteEvent(3, number);
+
+    [Event(4, Level = EventLevel.Informational, Keywords = Keywords.Sixteen)]
+    public void Dated(int number, DateTime when) => WriteEvent(4, number, when);
+
+    // In an array of objects null stays null; the other overloads write an empty array.
+    [Event(5, Level = EventLevel.Informational, Keywords = Keywords.Sixteen)]
+    public void Bytes(int number, byte[]? data, string? text) => WriteEvent(5, [number, data, text]);
 }
