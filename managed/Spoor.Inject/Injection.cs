@@ -7,6 +7,7 @@ internal static class Injection
 {
     static readonly object s_gate = new();
     static Listener? s_listener;
+    static string? s_answered; // the last call
 
     internal static void Begin()
     {
@@ -26,34 +27,40 @@ internal static class Injection
         try
         {
             var folder = Path.GetDirectoryName(typeof(Injection).Assembly.Location)!;
-            string state;
             lock (s_gate)
             {
+                var settings = File.ReadAllLines(Path.Combine(folder, "settings"));
+                var call = settings[0];
+                // Of two calls whose threads begin late, both may find the settings of the second one. It is answered once: after that its folder is removed.
+                if (call == s_answered)
+                    return;
+                s_answered = call;
+                string state;
                 try
                 {
-                    state = Apply(folder);
+                    state = Apply(folder, settings);
                 }
                 catch (Exception e)
                 {
                     state = "error " + e.Message.ReplaceLineEndings(" ");
                 }
+                var fresh = Path.Combine(folder, "state.new");
+                File.WriteAllText(fresh, $"{call}\n{state}\n");
+                File.Move(fresh, Path.Combine(folder, "state"), overwrite: true);
             }
-            var fresh = Path.Combine(folder, "state.new");
-            File.WriteAllText(fresh, state + "\n");
-            File.Move(fresh, Path.Combine(folder, "state"), overwrite: true);
         }
         catch (Exception)
         {
         }
     }
 
-    static string Apply(string folder)
+    static string Apply(string folder, string[] settings)
     {
         var wanted = new Dictionary<string, Wanted>();
         uint logger = 0;
         string? last = null;
 
-        foreach (var line in File.ReadAllLines(Path.Combine(folder, "settings")))
+        foreach (var line in settings)
         {
             var words = line.Split(' ', 4);
             if (words[0] == "off")
@@ -92,10 +99,9 @@ internal static class Injection
 
     static string End()
     {
-        var counts = Listener.Counts;
-
         s_listener?.Dispose();
         s_listener = null;
+        var counts = Listener.FinalCounts();
         Native.StopLoggers();
         return string.Create(CultureInfo.InvariantCulture, $"off {counts.Fired} {counts.Unheard} {counts.Failed}");
     }

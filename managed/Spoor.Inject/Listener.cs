@@ -1,6 +1,7 @@
 // Fires each event of the chosen EventSources again with libspoor, on the thread that fired it.
 using System.Collections.Concurrent;
 using System.Diagnostics.Tracing;
+using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
@@ -16,6 +17,7 @@ internal sealed unsafe class Listener : EventListener
 
     static readonly ConcurrentDictionary<EventSource, nint> s_sources = new();
     static readonly ConcurrentDictionary<string, nint> s_names = new();
+    static readonly ConcurrentDictionary<(EventSource Source, int Id, string? Event, string Field), Array?> s_empty = new();
     static Dictionary<string, Wanted>? s_next;
     static long s_fired, s_unheard, s_failed;
     [ThreadStatic] static bool t_isFiring;
@@ -23,8 +25,21 @@ internal sealed unsafe class Listener : EventListener
     // Set before the constructor of EventListener calls OnEventSourceCreated().
     readonly Dictionary<string, Wanted> _wanted = s_next!;
 
-    internal static (long Fired, long Unheard, long Failed) Counts =>
-        (Interlocked.Read(ref s_fired), Interlocked.Read(ref s_unheard), Interlocked.Read(ref s_failed));
+    // Since the last end. After the end of a listener other threads may be in their last call.
+    internal static (long Fired, long Unheard, long Failed) FinalCounts()
+    {
+        long sum = -1;
+
+        for (int i = 0; i < 100; i++)
+        {
+            var before = sum;
+            sum = Interlocked.Read(ref s_fired) + Interlocked.Read(ref s_unheard) + Interlocked.Read(ref s_failed);
+            if (sum == before)
+                break;
+            Thread.Sleep(10);
+        }
+        return (Interlocked.Exchange(ref s_fired, 0), Interlocked.Exchange(ref s_unheard, 0), Interlocked.Exchange(ref s_failed, 0));
+    }
 
     internal static Listener Create(Dictionary<string, Wanted> wanted)
     {
@@ -86,7 +101,8 @@ internal sealed unsafe class Listener : EventListener
             var names = e.PayloadNames;
             int count = values is null || names is null ? 0 : Math.Min(values.Count, names.Count);
             for (int i = 0; i < count && i < FieldsMax; i++)
-                Write(writer, Name(names![i]), values![i], 0);
+                Write(writer, Name(names![i]), values![i] ?? EmptyOf(e, names[i]), 0);
+            // Always, with zeros: an event that has them at times would be two kinds of event.
             WriteActivity(writer, "origin_activity_id", e.ActivityId);
             WriteActivity(writer, "origin_related_activity_id", e.RelatedActivityId);
         }
@@ -95,17 +111,30 @@ internal sealed unsafe class Listener : EventListener
             Native.spoor_source_cancel(writer);
             throw;
         }
-        if (Native.spoor_source_end(writer) < 0)
-            Interlocked.Increment(ref s_failed);
-        else
-            Interlocked.Increment(ref s_fired);
+        switch (Native.spoor_source_end(writer))
+        {
+            case < 0: Interlocked.Increment(ref s_failed); break;
+            case Native.NotEnabled: Interlocked.Increment(ref s_unheard); break;
+            default: Interlocked.Increment(ref s_fired); break;
+        }
     }
 
-    static void WriteActivity(byte* writer, string name, Guid id)
+    static void WriteActivity(byte* writer, string name, Guid id) => Native.spoor_write_guid(writer, Name(name), &id);
+
+    // In place of null: an array without elements, if the parameter of the event's method is an array. Null has no type, and an event whose field has another
+    // type at times would be two kinds of event. Null: a text.
+    static Array? EmptyOf(EventWrittenEventArgs e, string name) => s_empty.GetOrAdd((e.EventSource, e.EventId, e.EventName, name), static key =>
     {
-        if (id != Guid.Empty)
-            Native.spoor_write_guid(writer, Name(name), &id);
-    }
+        const BindingFlags Methods = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly;
+
+        for (var type = key.Source.GetType(); type is not null && type != typeof(EventSource); type = type.BaseType)
+            foreach (var method in type.GetMethods(Methods))
+                if (method.GetCustomAttribute<EventAttribute>() is { } mark ? mark.EventId == key.Id : method.Name == key.Event)
+                    foreach (var parameter in method.GetParameters())
+                        if (parameter.Name == key.Field && parameter.ParameterType is { IsArray: true } array)
+                            return Array.CreateInstance(array.GetElementType()!, 0);
+        return null;
+    });
 
     // In UTF-8 and for ever, as libspoor borrows it; few names come again and again.
     static byte* Name(string text)
@@ -129,12 +158,8 @@ internal sealed unsafe class Listener : EventListener
 
     static void WriteTime(byte* writer, byte* name, DateTime time)
     {
-        long ticks = time.ToUniversalTime().Ticks - DateTime.UnixEpoch.Ticks;
-
-        if (ticks < 0 || ticks > long.MaxValue / 100)
-            WriteText(writer, name, time.ToString("O"));
-        else
-            Native.spoor_write_time(writer, name, ticks * 100);
+        // As EventSource gives it to a session: of the years before 1601, that year.
+        Native.spoor_write_time_steps(writer, name, time.Year < 1601 ? 0 : (ulong)Math.Max(0, time.ToFileTimeUtc()));
     }
 
     // A pattern `int[]` would also match uint[].

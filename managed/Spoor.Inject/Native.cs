@@ -20,6 +20,7 @@ internal static unsafe partial class Native
 {
     const string Library = "spoor-inject";
     const uint NoServer = 1;
+    internal const int NotEnabled = 1; // SPOOR_NOT_ENABLED
     static nint s_library;
     static uint s_loggers; // bit: was started
 
@@ -47,7 +48,7 @@ internal static unsafe partial class Native
     [DllImport(Library), SuppressGCTransition] internal static extern void spoor_write_f64(void* writer, byte* name, double value);
     [DllImport(Library), SuppressGCTransition] internal static extern void spoor_write_char16(void* writer, byte* name, ushort value);
     [DllImport(Library), SuppressGCTransition] internal static extern void spoor_write_guid(void* writer, byte* name, Guid* value);
-    [DllImport(Library), SuppressGCTransition] internal static extern void spoor_write_time(void* writer, byte* name, long unixNs);
+    [DllImport(Library), SuppressGCTransition] internal static extern void spoor_write_time_steps(void* writer, byte* name, ulong steps);
     [DllImport(Library), SuppressGCTransition] internal static extern void spoor_write_pointer(void* writer, byte* name, nint value);
     [DllImport(Library)] internal static extern void spoor_write_text16(void* writer, byte* name, char* value);
     [DllImport(Library)] internal static extern void spoor_write_blob(void* writer, byte* name, void* bytes, nuint count);

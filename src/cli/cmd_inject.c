@@ -2,9 +2,10 @@
  * spoor inject: the events of a .NET process to a tracer of the system, fired by the process itself.
  *
  * Puts the startup hook and libspoor into a folder of the process (forward/hook_folder.h), lets the
- * runtime run the hook, and waits for its answer. The runtime keeps the mark SPOOR_INJECT, "FOLDER
- * HASH", in its environment: an assembly that is loaded stays loaded, and the runtime ends the
- * process if another one of its name follows.
+ * runtime run the hook, waits for its answer, and removes the folder: the process has loaded what is
+ * in it. The runtime keeps the mark SPOOR_INJECT, "FOLDER HASH", in its environment: an assembly that
+ * is loaded stays loaded, and the runtime ends the process if another one of its name follows. A
+ * later call needs the same path, as the runtime knows the assembly by it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +43,7 @@
 
 #define MARK      "SPOOR_INJECT"
 #define MARK_ROOM 256u
+#define CALL_ROOM 32u
 #define WAIT_NS   UINT64_C(10000000000)
 #define LOOK_NS   20000000
 
@@ -55,6 +58,7 @@ struct injection {
 	struct loaded hook;
 	struct loaded library;
 	char mark[MARK_ROOM]; /* of an earlier injection; "": none */
+	char call[CALL_ROOM]; /* first line of the settings, and of their answer */
 	struct hook_folder folder;
 };
 
@@ -64,7 +68,8 @@ static int load(const char *path, size_t limit, struct loaded *ret, struct diag 
 {
 	struct image_file file;
 	struct stat st;
-	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* It may be a FIFO, whose open would wait for a writer. */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return diag_set(diag, -errno, "cannot open '%s': %m", path);
@@ -102,7 +107,8 @@ static int load_chosen(const char *chosen, const char *const *below, const char 
 	return -ENOENT;
 }
 
-static int load_files(struct injection *injection, struct diag *diag)
+/* The end needs no library: it was loaded. */
+static int load_files(struct injection *injection, bool on, struct diag *diag)
 {
 	static const char *const hooks[] = { HOOK_ASSEMBLY, "../lib/spoor/" HOOK_ASSEMBLY, NULL };
 	static const char *const libraries[] = { HOOK_LIBRARY,
@@ -113,7 +119,7 @@ static int load_files(struct injection *injection, struct diag *diag)
 
 	if (error == 0)
 		error = hook_check(injection->hook.data, injection->hook.size, diag);
-	if (error == 0)
+	if (error == 0 && on)
 		error = load_chosen(injection->values->library, libraries, "--library",
 			HOOK_LIBRARY_MAX, &injection->library, diag);
 	return error;
@@ -168,31 +174,54 @@ static int ask_only(const struct injection *injection, const struct ipc_request 
 	return error;
 }
 
-/* Opens the folder: that of the mark, or a new one, whose mark the runtime gets. */
+/*
+ * Makes a new folder. The runtime gets the mark first: if this program is killed in between, the next
+ * one finds the folder.
+ */
+static int make_folder(struct injection *injection, const char *hash, struct diag *diag)
+{
+	char mark[MARK_ROOM], path[HOOK_PATH_MAX];
+	struct diag tried = { 0 };
+	uint64_t number;
+	int error = -EIO;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return diag_set(diag, -EIO, "there are no random numbers here");
+	for (unsigned i = 0; error < 0 && hook_folder_path(i, number, path); i++) {
+		snprintf(mark, sizeof(mark), "%s %s", path, hash);
+		error = ask_only(injection,
+			&(struct ipc_request){
+				.command = IPC_SET_ENVIRONMENT, .variable = MARK, .value = mark },
+			diag);
+		if (error < 0)
+			return error;
+		tried = (struct diag){ 0 };
+		error = hook_folder_open(&injection->folder, injection->target->pid, path, &tried);
+	}
+	if (error < 0) {
+		*diag = tried;
+		diag_remedy(diag,
+			"the process needs a /tmp, /var/tmp or /dev/shm that can be written");
+	}
+	return error;
+}
+
+/* Opens the folder: that of the mark, or a new one. */
 static int open_folder(struct injection *injection, struct diag *diag)
 {
-	char mark[MARK_ROOM], hash[17];
+	char hash[17];
 	char *separator = strchr(injection->mark, ' ');
 
 	snprintf(hash, sizeof(hash), "%016" PRIx64,
 		hash_bytes(injection->hook.data, injection->hook.size));
-	if (separator) {
-		if (strcmp(separator + 1, hash) != 0)
-			return diag_set(diag, -EEXIST,
-				"%s (%u) has loaded %s of another version of Spoor; it must start again before this one",
-				injection->target->name, injection->target->pid, HOOK_ASSEMBLY);
-		*separator = '\0';
-		return hook_folder_open(&injection->folder, injection->target->pid, injection->mark,
-			diag);
-	}
-	int error = hook_folder_open(&injection->folder, injection->target->pid, NULL, diag);
-	if (error < 0)
-		return error;
-	snprintf(mark, sizeof(mark), "%s %s", injection->folder.path, hash);
-	return ask_only(injection,
-		&(struct ipc_request){
-			.command = IPC_SET_ENVIRONMENT, .variable = MARK, .value = mark },
-		diag);
+	if (!separator)
+		return make_folder(injection, hash, diag);
+	if (strcmp(separator + 1, hash) != 0)
+		return diag_set(diag, -EEXIST,
+			"%s (%u) has loaded %s of another version of Spoor; it must start again before this one",
+			injection->target->name, injection->target->pid, HOOK_ASSEMBLY);
+	*separator = '\0';
+	return hook_folder_open(&injection->folder, injection->target->pid, injection->mark, diag);
 }
 
 static bool has_ended(const struct target *target)
@@ -200,16 +229,20 @@ static bool has_ended(const struct target *target)
 	return kill((pid_t)target->pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Waits for the answer of the hook, without its line end. */
+/* Waits for the hook's answer to this call: another one may answer a call that was killed. */
 static int await_state(const struct injection *injection, struct bytes *out, struct diag *diag)
 {
 	const uint64_t until_ns = clock_monotonic_ns() + WAIT_NS;
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 
 	for (;;) {
+		bytes_reset(out);
 		int error = hook_folder_state(&injection->folder, out, diag);
-		if (error != -ENOENT)
+		if (error < 0 && error != -ENOENT)
 			return error;
+		if (error == 0 &&
+			strncmp(bytes_z(out), injection->call, strlen(injection->call)) == 0)
+			return 0;
 		if (has_ended(injection->target))
 			return diag_set(diag, -ESRCH, "%s (%u) has ended", injection->target->name,
 				injection->target->pid);
@@ -233,6 +266,7 @@ static int add_settings(const struct injection *injection, bool on, struct bytes
 	struct provider_list list = { 0 };
 	int error = 0;
 
+	bytes_text(out, injection->call);
 	if (!on)
 		bytes_text(out, "off\n");
 	else
@@ -262,7 +296,7 @@ static int put_files(const struct injection *injection, struct bytes *settings, 
 	int error = hook_folder_put(folder, HOOK_ASSEMBLY, injection->hook.data,
 		injection->hook.size, diag);
 
-	if (error == 0)
+	if (error == 0 && injection->library.size)
 		error = hook_folder_put(folder, HOOK_LIBRARY, injection->library.data,
 			injection->library.size, diag);
 	if (error == 0)
@@ -274,10 +308,14 @@ static int run_hook(struct injection *injection, bool on, struct bytes *state, s
 {
 	cleanup(bytes_done) struct bytes settings = { 0 };
 	char path[HOOK_PATH_MAX + sizeof(HOOK_ASSEMBLY) + 1];
-	int error = add_settings(injection, on, &settings, diag);
+	uint64_t call;
 
+	if (getrandom(&call, sizeof(call), 0) != sizeof(call))
+		return diag_set(diag, -EIO, "there are no random numbers here");
+	snprintf(injection->call, sizeof(injection->call), "call %016" PRIx64 "\n", call);
+	int error = add_settings(injection, on, &settings, diag);
 	if (error == 0)
-		error = load_files(injection, diag);
+		error = load_files(injection, on, diag);
 	if (error == 0)
 		error = read_mark(injection, diag);
 	if (error == 0 && !on && !*injection->mark)
@@ -296,8 +334,7 @@ static int run_hook(struct injection *injection, bool on, struct bytes *state, s
 	}
 	if (error == 0)
 		error = await_state(injection, state, diag);
-	if (error < 0 || !on || strncmp(bytes_z(state), "on", 2) != 0)
-		hook_folder_remove(&injection->folder, injection->target->pid);
+	hook_folder_remove(&injection->folder, injection->target->pid);
 	return error;
 }
 
@@ -305,16 +342,21 @@ static int say_state(const struct injection *injection, struct bytes *state, str
 {
 	static const char *const tracers[] = { "USDT probes", "LTTng", "user_events" };
 	const struct target *target = injection->target;
-	const char *text = bytes_z(state);
+	const char *text = bytes_z(state) + strlen(injection->call);
 	uint64_t fired, unheard, failed;
 	cleanup(bytes_done) struct bytes reason = { 0 };
+	cleanup(bytes_done) struct bytes hook = { 0 };
 
 	if (strncmp(text, "on\n", 3) == 0) {
+		if (injection->values->hook)
+			bytes_text(&hook, " --hook ");
+		if (injection->values->hook)
+			text_add_shell_word(&hook, injection->values->hook);
 		if (!injection->values->quiet)
 			message_print(
-				"%s (%u) fires its events as %s; spoor inject off -p %u ends it",
+				"%s (%u) fires its events as %s; spoor inject off -p %u%s ends it",
 				target->name, target->pid, tracers[injection->values->to],
-				target->pid);
+				target->pid, bytes_z(&hook));
 		return 0;
 	}
 	if (sscanf(text, "off %" SCNu64 " %" SCNu64 " %" SCNu64, &fired, &unheard, &failed) == 3) {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -149,11 +148,17 @@ static int open_path(struct hook_folder *folder, const struct target_root *root,
 	return 0;
 }
 
+bool hook_folder_path(unsigned attempt, uint64_t number, char ret_path[HOOK_PATH_MAX])
+{
+	if (attempt >= sizeof(parents) / sizeof(*parents))
+		return false;
+	snprintf(ret_path, HOOK_PATH_MAX, "%s/" PREFIX "%016" PRIx64, parents[attempt], number);
+	return true;
+}
+
 int hook_folder_open(struct hook_folder *folder, uint32_t pid, const char *path, struct diag *diag)
 {
 	struct target_root root = { .fd = -1 };
-	struct diag tried = { 0 };
-	uint64_t number;
 
 	*folder = (struct hook_folder){ .fd = -1 };
 	int error = read_user(folder, pid);
@@ -162,26 +167,7 @@ int hook_folder_open(struct hook_folder *folder, uint32_t pid, const char *path,
 	error = target_root_open(&root, pid, diag);
 	if (error < 0)
 		return error;
-	if (path) {
-		error = open_path(folder, &root, path, diag);
-	} else if (getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-		error = diag_set(diag, -EIO, "there are no random numbers here");
-	} else {
-		error = -ENOENT;
-		for (size_t i = 0; error < 0 && i < sizeof(parents) / sizeof(*parents); i++) {
-			char fresh[HOOK_PATH_MAX];
-			snprintf(fresh, sizeof(fresh), "%s/" PREFIX "%016" PRIx64, parents[i],
-				number);
-			hook_folder_close(folder);
-			tried = (struct diag){ 0 };
-			error = open_path(folder, &root, fresh, &tried);
-		}
-		if (error < 0 && diag) {
-			*diag = tried;
-			diag_remedy(diag,
-				"the process needs a /tmp, /var/tmp or /dev/shm that can be written");
-		}
-	}
+	error = open_path(folder, &root, path, diag);
 	target_root_close(&root);
 	if (error < 0)
 		hook_folder_close(folder);

@@ -34,10 +34,12 @@ struct hook_folder {
  */
 int hook_check(const void *data, size_t size, struct diag *diag);
 
+/* The path of a new folder, whose name has this random number; false: there is no further `attempt` (0...). */
+bool hook_folder_path(unsigned attempt, uint64_t number, char ret_path[HOOK_PATH_MAX]);
+
 /*
- * Opens the folder `path` of the process, which an earlier call has chosen, and makes it if it is
- * gone; with NULL, makes a new one with a random, unguessable name. `path` comes from the process:
- * -EPERM if it is not such a folder of the process's user.
+ * Opens the folder `path` of the process, and makes it if it is gone. `path` may come from the
+ * process: -EPERM if it is not such a folder of the process's user.
  */
 int hook_folder_open(struct hook_folder *folder, uint32_t pid, const char *path, struct diag *diag);
 

@@ -39,11 +39,13 @@ static void test_a_folder_and_its_files(void **state)
 	char path[HOOK_PATH_MAX], link[HOOK_PATH_MAX + 16];
 
 	(void)state;
-	int error = hook_folder_open(&folder, (uint32_t)getpid(), NULL, &diag);
+	assert_false(hook_folder_path(3, 0, path));
+	assert_true(hook_folder_path(0, 0x5a0000 + (uint32_t)getpid(), path));
+	int error = hook_folder_open(&folder, (uint32_t)getpid(), path, &diag);
 	if (error == -ENOSYS)
 		skip();
 	assert_int_equal(error, 0);
-	memcpy(path, folder.path, sizeof(path));
+	assert_string_equal(path, folder.path);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(st.st_uid, geteuid());

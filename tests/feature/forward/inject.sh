@@ -49,6 +49,10 @@ expect_code 1 "half an assembly"
 code_of "$spoor" inject -p $app --providers Forwarded-Types --hook none.dll --library "$library"
 expect_code 1 "no assembly"
 has err "cannot open 'none\.dll'"
+mkfifo fifo.dll
+code_of timeout 100 "$spoor" inject -p $app --providers Forwarded-Types --hook fifo.dll --library "$library"
+expect_code 1 "a FIFO as the assembly"
+has err "'fifo\.dll' is not a file of bytes"
 # The program reports a library that it cannot load, and keeps running.
 code_of "$spoor" inject -p $app --providers Forwarded-Types --hook "$hook" --library "$hook"
 expect_code 1 "a library that is none"
@@ -59,7 +63,9 @@ folders | cmp -s before - || fail "a folder is left"
 # The same events, with the same values, as a trace of the program has.
 inject --to user-events --providers Forwarded-Types:7:5
 expect_code 0 "inject: $(cat err)"
-has err 'fires its events as user_events; spoor inject off -p [0-9]+ ends it'
+has err "fires its events as user_events; spoor inject off -p [0-9]+ --hook $hook ends it"
+# The program has loaded the files: however it ends, none is left.
+folders | cmp -s before - || fail "a folder is left: $(folders)"
 echo 'Forwarded_Types*' >user_events/enabled
 written() {
 	[ "$(grep -c '^Forwarded_Types' user_events/written)" -gt "$1" ]
@@ -95,6 +101,18 @@ until_true written 40 || fail "no events after the second time"
 decode
 [ "$(jq -r .event user_events/decoded | sort -u)" = Others ] || fail "with the keyword 2: $(jq -r .event user_events/decoded | sort -u | tr '\n' ' ')"
 
+# A field has one type whatever its value is: null, a date that no tool's time can have. So an event is one kind of event, also with and without an activity.
+inject --to user-events --providers Forwarded-Types:10:5
+expect_code 0 "values: $(cat err)"
+: >user_events/written
+until_true written 40 || fail "no events with odd values"
+decode
+jq -es 'map(select(.event == "Dated").fields.when) | length > 10 and all(.[]; type == "number")
+	and (unique | . == [0, 126444736000000000, 220582656000000000, 2650467743999999999])' user_events/decoded >/dev/null || fail "the events Dated: $(grep -m 5 Dated user_events/decoded)"
+jq -es 'map(select(.event == "Bytes").fields | {data, text}) | length > 10 and (unique == [{data: "0x", text: ""}, {data: "0x", text: "text"}, {data: "0x010203", text: ""}, {data: "0x010203", text: "text"}])' \
+	user_events/decoded >/dev/null || fail "the events Bytes: $(grep -m 5 Bytes user_events/decoded)"
+jq -es 'all(.[]; .fields | has("origin_activity_id") and has("origin_related_activity_id"))' user_events/decoded >/dev/null || fail "events without an activity have other fields"
+
 inject off
 expect_code 0 "off: $(cat err)"
 has err ': off; [0-9,]+ events fired, [0-9,]+ that no tool had enabled, 0 could not be fired'
@@ -120,6 +138,29 @@ until_true counted || fail "no counters"
 inject off
 expect_code 0 "off after counters: $(cat err)"
 
+# Events that no tool enables are not counted as fired. The command that is printed ends it.
+: >user_events/enabled
+inject --to user-events --providers Forwarded-Types:1:5
+expect_code 0 "not enabled: $(cat err)"
+sed -n 's/.*; spoor \(.*\) ends it.*/\1/p' err >printed
+sleep 0.5
+code_of sh -c "exec \"\$0\" $(cat printed)" "$spoor"
+expect_code 0 "the printed command: $(cat err)"
+has err ': off; 0 events fired, [0-9,]+ that no tool had enabled, 0 could not be fired'
+echo '*' >user_events/enabled
+
+# One that is killed at any moment: the next one gets its own answer, and leaves nothing.
+for wait_ms in 10 14 18 20 22 24 26 28 30 32 34 38; do
+	timeout -s KILL 0.0$wait_ms "$spoor" inject -q -p $app --providers Forwarded-Types:1:5 --to user-events --hook "$hook" --library "$library" 2>err
+	inject off
+	[ $code = 0 ] || has err 'nothing was injected into'
+	[ $code = 1 ] || has err ': off; [0-9,]+ events? fired, '
+	folders | cmp -s before - || fail "a folder is left after $wait_ms ms: $(folders)"
+done
+: >user_events/written
+sleep 0.3
+[ ! -s user_events/written ] || fail "events after the end of killed ones"
+
 # The assembly of another version, of the same name, would end the program.
 cp "$hook" newer.dll && printf 'x' >>newer.dll
 code_of "$spoor" inject -p $app --providers Forwarded-Types --hook newer.dll --library "$library"
@@ -144,7 +185,8 @@ if is_root && command -v setpriv >/dev/null; then
 	until_true [ -e ready4 ] || fail "the program of another user does not start"
 	code_of "$spoor" inject -p $theirs --providers Forwarded-Types --hook "$hook" --library "$library"
 	expect_code 0 "of another user: $(cat err)"
-	[ "$(find /tmp -maxdepth 1 -name 'spoor-inject-*' -uid 65534 | wc -l)" -ge 1 ] || fail "no folder of the other user"
+	range=$(awk '/spoor-inject-.*libspoor/ { print $1; exit }' /proc/$theirs/maps)
+	[ "$(stat -L -c %u "/proc/$theirs/map_files/$range")" = 65534 ] || fail "the library is not of the other user"
 	code_of "$spoor" inject off -p $theirs --hook "$hook" --library "$library"
 	expect_code 0 "off of another user: $(cat err)"
 fi
