@@ -286,9 +286,13 @@ bool live_usdt_take(struct live_usdt *usdt, const struct perf_record *record, ui
 	uint32_t schema_index;
 	unsigned unreadable;
 
+	const struct usdt_raw raw = { .bytes = record->raw,
+		.size = record->raw_size,
+		.pid = record->pid,
+		.time_ns = record->time_ns };
+
 	bytes_reset(&usdt->payload);
-	if (!usdt_sites_decode(&usdt->sites, record->raw, record->raw_size, &usdt->payload,
-		    &schema_index, &unreadable))
+	if (!usdt_sites_decode(&usdt->sites, &raw, &usdt->payload, &schema_index, &unreadable))
 		return false;
 	const struct hit_event event = { .schema_index = schema_index,
 		.payload = usdt->payload.data,

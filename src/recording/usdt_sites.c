@@ -20,12 +20,16 @@
 #define NAME_ROOM      32u
 
 _Static_assert(USDT_ARGUMENTS_MAX == USDT_HIT_VALUES_MAX, "a hit has all arguments");
+_Static_assert(ABSENT_TEXT_MAX == USDT_TEXT_MAX, "as long as the others");
 _Static_assert(USDT_NO_REGISTER == UINT16_MAX, "as usdt_probe.h has it");
 
 void usdt_sites_init(struct usdt_sites *sites, struct usdt_probe *probe, struct trace *trace)
 {
 	*sites = (struct usdt_sites){
-		.probe = probe, .trace = trace, .next_event_id = EVENT_ID_FIRST
+		.probe = probe,
+		.trace = trace,
+		.next_event_id = EVENT_ID_FIRST,
+		.absent = { .fd = -1 },
 	};
 }
 
@@ -198,14 +202,12 @@ uint32_t usdt_sites_attach(struct usdt_sites *sites, int fd, int *ret_error)
 
 /* ---- events ---- */
 
-/* Whether it is UTF-8 without control characters other than tabs and line ends. */
+/* Whether it is UTF-8. Control characters, as of a terminal's colours, are part of a text. */
 static bool is_text(const char *text, size_t len)
 {
 	for (size_t at = 0; at < len;) {
 		size_t from = at;
-		uint32_t c = text_next_char(text, len, &at);
-		if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f ||
-			(c == 0xfffd && at - from == 1))
+		if (text_next_char(text, len, &at) == 0xfffd && at - from == 1)
 			return false;
 	}
 	return true;
@@ -247,24 +249,27 @@ static void add_value(struct bytes *payload, uint8_t type, uint64_t value)
 	}
 }
 
-static void add_unreadable(struct bytes *payload, uint64_t unreadable)
+/* `texts`: arguments that were read, and their texts were not. */
+static void add_unreadable(struct bytes *payload, uint64_t unreadable, uint64_t texts)
 {
-	char names[USDT_HIT_VALUES_MAX * 6 + 1];
+	char names[USDT_HIT_VALUES_MAX * 11 + 1];
 	size_t len = 0;
 
 	for (unsigned i = 0; i < USDT_HIT_VALUES_MAX; i++)
-		if (unreadable >> i & 1)
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%sarg%u",
-				len ? " " : "", i);
+		if ((unreadable | texts) >> i & 1)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%sarg%u%s",
+				len ? " " : "", i, texts >> i & 1 ? "_text" : "");
 	bytes_utf16z(payload, names, len, sizeof(names));
 }
 
-bool usdt_sites_decode(const struct usdt_sites *sites, const uint8_t *raw, size_t size,
-	struct bytes *payload, uint32_t *ret_schema_index, unsigned *ret_unreadable)
+bool usdt_sites_decode(struct usdt_sites *sites, const struct usdt_raw *raw, struct bytes *payload,
+	uint32_t *ret_schema_index, unsigned *ret_unreadable)
 {
+	char late[ABSENT_TEXT_MAX + 1];
+	uint64_t texts = 0;
 	struct usdt_hit hit;
 
-	if (!usdt_hit_read(raw, size, &hit) || hit.number >= sites->rows.count)
+	if (!usdt_hit_read(raw->bytes, raw->size, &hit) || hit.number >= sites->rows.count)
 		return false;
 	const struct usdt_row *row = &sites->rows.items[hit.number];
 	if (row->argument_count != hit.count)
@@ -274,13 +279,23 @@ bool usdt_sites_decode(const struct usdt_sites *sites, const uint8_t *raw, size_
 		size_t len = 0;
 		const char *text = hit.texts >> i & 1 ? next_text(&hit, &len) : "";
 		add_value(payload, type & (uint8_t)~USDT_ARGUMENT_TEXT, usdt_hit_value(&hit, i));
-		if (type & USDT_ARGUMENT_TEXT)
-			bytes_utf16z(payload, text, is_text(text, len) ? len : 0, USDT_TEXT_MAX);
+		if (!(type & USDT_ARGUMENT_TEXT))
+			continue;
+		if (!((hit.texts | hit.unreadable) >> i & 1)) {
+			enum absent_text found = absent_text_read(&sites->absent, raw->pid,
+				usdt_hit_value(&hit, i), raw->time_ns, late);
+			if (found == ABSENT_TEXT_READ) {
+				text = late;
+				len = strlen(late);
+			}
+			texts |= (uint64_t)(found == ABSENT_TEXT_UNREADABLE) << i;
+		}
+		bytes_utf16z(payload, text, is_text(text, len) ? len : 0, USDT_TEXT_MAX);
 	}
-	if (hit.unreadable)
-		add_unreadable(payload, hit.unreadable);
-	*ret_schema_index = hit.unreadable ? row->schema_unreadable : row->schema_index;
-	*ret_unreadable = (unsigned)__builtin_popcountll(hit.unreadable);
+	if (hit.unreadable | texts)
+		add_unreadable(payload, hit.unreadable, texts);
+	*ret_schema_index = hit.unreadable | texts ? row->schema_unreadable : row->schema_index;
+	*ret_unreadable = (unsigned)__builtin_popcountll(hit.unreadable | texts);
 	return true;
 }
 
@@ -290,4 +305,5 @@ void usdt_sites_done(struct usdt_sites *sites)
 	vec_done(&sites->waiting);
 	vec_done(&sites->arguments);
 	map_done(&sites->schemas);
+	absent_texts_done(&sites->absent);
 }

@@ -3,7 +3,7 @@
  *
  *   for each note of a file: usdt_sites_add(&sites, &elf, &file, &note);
  *   usdt_sites_attach(&sites, fd, &error);                 probes them from now on
- *   usdt_sites_decode(&sites, raw, size, &payload, &schema_index);
+ *   usdt_sites_decode(&sites, &raw, &payload, &schema_index, &unreadable);
  *   usdt_sites_done(&sites);
  *
  * An event has the fields arg0, arg1, ... as numbers in the size of the argument, and for each argument that may be
@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "perf/usdt_probe.h"
+#include "recording/absent_text.h"
 
 struct bytes;
 struct elf;
@@ -45,6 +46,15 @@ struct usdt_sites {
 	VEC(uint8_t) arguments;        /* enum field_type, with USDT_ARGUMENT_TEXT */
 	struct map schemas;            /* hash of a layout: index of its schema */
 	uint32_t next_event_id;
+	struct absent_texts absent;
+};
+
+/* The raw data of a sample. */
+struct usdt_raw {
+	const uint8_t *bytes;
+	size_t size;
+	uint32_t pid;
+	uint64_t time_ns;
 };
 
 #define USDT_ARGUMENT_TEXT 0x80u /* the argument has a field argN_text */
@@ -60,10 +70,10 @@ uint32_t usdt_sites_attach(struct usdt_sites *sites, int fd, int *ret_error);
 
 /*
  * Appends the payload of an event to `payload`. False: the raw data is not of a site. *ret_unreadable: how many
- * arguments could not be read.
+ * arguments, or their texts, could not be read. A text that was not in memory is read from the process.
  */
-bool usdt_sites_decode(const struct usdt_sites *sites, const uint8_t *raw, size_t size,
-	struct bytes *payload, uint32_t *ret_schema_index, unsigned *ret_unreadable);
+bool usdt_sites_decode(struct usdt_sites *sites, const struct usdt_raw *raw, struct bytes *payload,
+	uint32_t *ret_schema_index, unsigned *ret_unreadable);
 
 void usdt_sites_done(struct usdt_sites *sites);
 

@@ -22,6 +22,14 @@ static void hit_put(struct bytes *raw, uint32_t number, unsigned count, uint64_t
 		bytes_add(raw, text, text_size);
 }
 
+static bool decode(struct usdt_sites *sites, const struct bytes *raw, struct bytes *payload,
+	uint32_t *ret_schema, unsigned *ret_unreadable)
+{
+	const struct usdt_raw sample = { .bytes = raw->data, .size = raw->len };
+
+	return usdt_sites_decode(sites, &sample, payload, ret_schema, ret_unreadable);
+}
+
 static void sites_fill(struct usdt_sites *sites)
 {
 	static const uint8_t arguments[] = { FIELD_I32, FIELD_U64 | USDT_ARGUMENT_TEXT,
@@ -40,7 +48,7 @@ static void sites_fill(struct usdt_sites *sites)
 static void test_payload(void **state)
 {
 	const uint64_t values[] = { (uint64_t)-7, 0x7f0012345678, 0x7f0012345680 };
-	struct usdt_sites sites = { .next_event_id = 0 };
+	struct usdt_sites sites = { .absent = { .fd = -1 } };
 	struct bytes raw = { 0 };
 	struct bytes payload = { 0 };
 	struct bytes wanted = { 0 };
@@ -50,26 +58,27 @@ static void test_payload(void **state)
 	(void)state;
 	sites_fill(&sites);
 	hit_put(&raw, 1, 3, 0, 6, values, "tea\0\x01z", 7);
-	assert_true(usdt_sites_decode(&sites, raw.data, raw.len, &payload, &schema, &unreadable));
+	assert_true(decode(&sites, &raw, &payload, &schema, &unreadable));
 	assert_int_equal(schema, 3);
 	assert_int_equal(unreadable, 0);
 	bytes_u32(&wanted, (uint32_t)-7);
 	bytes_u64(&wanted, values[1]);
 	bytes_add(&wanted, "t\0e\0a\0\0", 8);
 	bytes_u64(&wanted, values[2]);
-	bytes_u16(&wanted, 0); /* control characters are no text */
+	bytes_add(&wanted, "\x01\0z\0\0", 6); /* control characters are part of a text */
 	assert_int_equal(payload.len, wanted.len);
 	assert_memory_equal(payload.data, wanted.data, wanted.len);
 
-	/* An argument that could not be read is named. */
+	/* An argument that could not be read is named, and a text of a process that has ended. */
 	bytes_reset(&raw);
 	bytes_reset(&payload);
 	hit_put(&raw, 1, 3, 5, 0, values, NULL, 0);
-	assert_true(usdt_sites_decode(&sites, raw.data, raw.len, &payload, &schema, &unreadable));
+	assert_true(decode(&sites, &raw, &payload, &schema, &unreadable));
 	assert_int_equal(schema, 4);
-	assert_int_equal(unreadable, 2);
+	assert_int_equal(unreadable, 3);
 	static const char names[] = "a\0r\0g\0"
 				    "0\0 \0a\0r\0g\0"
+				    "1\0_\0t\0e\0x\0t\0 \0a\0r\0g\0"
 				    "2\0\0";
 	assert_true(payload.len > sizeof(names));
 	assert_memory_equal(payload.data + payload.len - sizeof(names), names, sizeof(names));
@@ -78,7 +87,7 @@ static void test_payload(void **state)
 	bytes_reset(&raw);
 	bytes_reset(&payload);
 	hit_put(&raw, 0, 0, 0, 0, NULL, NULL, 0);
-	assert_true(usdt_sites_decode(&sites, raw.data, raw.len, &payload, &schema, &unreadable));
+	assert_true(decode(&sites, &raw, &payload, &schema, &unreadable));
 	assert_int_equal(schema, 1);
 	assert_int_equal(payload.len, 0);
 	bytes_done(&raw);
@@ -90,7 +99,7 @@ static void test_payload(void **state)
 static void test_refused(void **state)
 {
 	const uint64_t values[48] = { 1 };
-	struct usdt_sites sites = { .next_event_id = 0 };
+	struct usdt_sites sites = { .absent = { .fd = -1 } };
 	struct bytes raw = { 0 };
 	struct bytes payload = { 0 };
 	uint32_t schema;
@@ -101,14 +110,14 @@ static void test_refused(void **state)
 	sites_fill(&sites);
 	/* an unknown site, and another count of arguments */
 	hit_put(&raw, 2, 3, 0, 0, values, NULL, 0);
-	assert_false(usdt_sites_decode(&sites, raw.data, raw.len, &payload, &schema, &unreadable));
+	assert_false(decode(&sites, &raw, &payload, &schema, &unreadable));
 	bytes_reset(&raw);
 	hit_put(&raw, 1, 2, 0, 0, values, NULL, 0);
-	assert_false(usdt_sites_decode(&sites, raw.data, raw.len, &payload, &schema, &unreadable));
+	assert_false(decode(&sites, &raw, &payload, &schema, &unreadable));
 	/* texts that are said to be there and are not: empty ones */
 	bytes_reset(&raw);
 	hit_put(&raw, 1, 3, 0, 6, values, "no end", 6);
-	assert_true(usdt_sites_decode(&sites, raw.data, raw.len, &payload, &schema, &unreadable));
+	assert_true(decode(&sites, &raw, &payload, &schema, &unreadable));
 	/* each prefix */
 	for (size_t len = 0; len < raw.len; len++) {
 		uint8_t *copy = malloc(len + 1);

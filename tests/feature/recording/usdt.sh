@@ -26,6 +26,24 @@ has report.out ' 10 +demo/step$'
 "$spoor" events first.nettrace --json --event Session >session.json
 json_lines session.json '.[0].fields.Options | fromjson | .usdt == ["demo:*"]'
 
+# A text whose page the program has not touched is read from the program while it runs, control characters and all; else it is counted as unreadable.
+mkfifo input0
+exec 5<>input0
+start RECORDER sh -c 'exec "$0" record --usdt demo:absent -o late.nettrace -- "$1" absent <input0' "$spoor" "$program" 2>record.err
+written_late() {
+	"$spoor" events late.nettrace --json --event absent 2>/dev/null | awk 'END { exit NR < 3 }'
+}
+until_true written_late || fail "no hits of demo:absent: $(cat record.err)"
+echo >&5
+wait $RECORDER || fail "record: $(cat record.err)"
+"$spoor" events late.nettrace --json --event absent >absent
+json_lines absent 'length == 3 and all(.[]; .fields.arg0_text == "\u007fELF\u0002\u0001\u0001" and (.fields | has("unreadable") | not))'
+"$spoor" events late.nettrace --event absent >absent.text
+has_no absent.text "$(printf '[\001\002\177]')"
+"$spoor" record --usdt demo:absent -o gone.nettrace -- "$program" absent </dev/null >out 2>record.err || fail "record: $(cat record.err)"
+"$spoor" events gone.nettrace --json --event absent >absent
+json_lines absent 'length == 3 and all(.[].fields; .arg0_text == "\u007fELF\u0002\u0001\u0001" or .unreadable == "arg0_text")'
+
 # At the same time as bpftrace, which reads the same events.
 mkfifo input
 exec 9<>input
