@@ -123,8 +123,14 @@ static void add_losses(const struct live_counts *counts, struct bytes *out)
 static void add_unopened(const struct live_counts *counts, struct bytes *out)
 {
 	if (counts->usdt && !counts->usdt_sites && !counts->usdt_refused)
-		bytes_text(out,
-			"no USDT probe that --usdt names was in the recorded processes ('readelf -n FILE' lists those of a file)\n");
+		bytes_printf(out,
+			"no USDT probe that --usdt names was in %s ('readelf -n FILE' lists those of a file)\n",
+			counts->usdt_missed ? "an image that could be read"
+					    : "the recorded processes");
+	if (counts->usdt_missed)
+		bytes_printf(out,
+			"processes ended before %s could be read: hits of USDT probes are missing\n",
+			TEXT_THINGS(counts->usdt_missed, "image", "images"));
 	if (counts->usdt_refused)
 		bytes_printf(out, "%s could not be probed (spoor report -v shows the reason)\n",
 			TEXT_THINGS(counts->usdt_refused, "USDT probe", "USDT probes"));

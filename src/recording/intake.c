@@ -78,7 +78,7 @@ static void take_mapping(struct intake *intake, const struct perf_record *record
 	item->cpu = (int16_t)record->cpu;
 	item->side = side;
 	if (intake->usdt)
-		live_usdt_note(intake->usdt, record->pid);
+		live_usdt_note(intake->usdt, record->pid, side->path);
 	if (intake->memory)
 		memory_names_sign(intake->memory, record->pid,
 			strtab_get(&intake->trace->strings, side->path));

@@ -100,6 +100,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.usdt_unreadable = live->usdt.unreadable,
 		.usdt_sites = live->usdt.sites.rows.count,
 		.usdt_refused = live->usdt.refused,
+		.usdt_missed = live->usdt.late_files + live->usdt.missed_files,
 		.usdt = live->usdt.table != NULL,
 		.user_events = live->user_events.hits.count,
 		.user_events_lost = live_user_events_lost(&live->user_events),

@@ -33,6 +33,7 @@ struct live_counts {
 	uint64_t usdt_unreadable; /* arguments that could not be read */
 	uint32_t usdt_sites;      /* places in code that were probed */
 	uint32_t usdt_refused;    /* places that could not be probed */
+	uint32_t usdt_missed;     /* images that were not probed before their process ended */
 	bool usdt;                /* probes were requested */
 	uint64_t user_events;
 	uint64_t user_events_lost;         /* events not written, apart from `lost` */

@@ -32,6 +32,7 @@
 #define GROWING_MAX 4096u
 #define FOUND_MAX   4096u /* new files of one process that are opened in one turn */
 #define TRIES_MAX   50u
+#define PATHS_MAX   4096u /* new paths of images in one turn */
 
 int live_usdt_check(const char *const *patterns, bool threads, struct diag *diag)
 {
@@ -120,6 +121,7 @@ struct found_files {
 	struct live_usdt *usdt;
 	VEC(struct found_file) items;
 	struct bytes paths;
+	bool has_memory;
 };
 
 static uint64_t file_key(uint64_t device_major, uint64_t device_minor, uint64_t inode)
@@ -130,6 +132,8 @@ static uint64_t file_key(uint64_t device_major, uint64_t device_minor, uint64_t 
 static int note_mapping(void *user, const struct proc_mapping *mapping)
 {
 	struct found_files *found = user;
+
+	found->has_memory = true;
 	uint64_t key = file_key(mapping->device_major, mapping->device_minor, mapping->inode);
 
 	if (!mapping->inode || found->items.count == FOUND_MAX || map_get(&found->usdt->seen, key))
@@ -145,14 +149,20 @@ static int note_mapping(void *user, const struct proc_mapping *mapping)
 	return vec_add(&found->items, file) && !found->paths.failed ? 0 : -ENOMEM;
 }
 
-/* False: a mapping had changed before its file could be opened, as while a program is being loaded. */
-static bool read_process(struct live_usdt *usdt, uint32_t pid)
+enum usdt_reading {
+	USDT_READING_COMPLETE,
+	USDT_READING_CHANGED, /* a mapping had changed before its file could be opened, as while a program is being loaded */
+	USDT_READING_ENDED, /* the process has ended */
+};
+
+static enum usdt_reading read_process(struct live_usdt *usdt, uint32_t pid)
 {
 	struct found_files found = { .usdt = usdt };
-	bool complete = true;
+	enum usdt_reading reading = USDT_READING_COMPLETE;
 
-	/* A process that has ended has no probes any more. */
-	(void)proc_read_maps(&usdt->table->proc, pid, note_mapping, &found);
+	/* A process that is ending has no mappings any more. */
+	if (proc_read_maps(&usdt->table->proc, pid, note_mapping, &found) < 0 || !found.has_memory)
+		reading = USDT_READING_ENDED;
 	vec_each(file, &found.items) {
 		const char *path = (const char *)found.paths.data + file->path;
 		uint64_t size;
@@ -164,7 +174,7 @@ static bool read_process(struct live_usdt *usdt, uint32_t pid)
 		if ((result == -EPERM || result == -EACCES) && path[0] == '/')
 			result = target_file_open(pid, path, IMAGE_SIZE_MAX, &fd, &size, NULL);
 		if (result == -ENOENT) {
-			complete = false;
+			reading = USDT_READING_CHANGED;
 			continue;
 		}
 		/* without memory it is read again with the next process */
@@ -174,7 +184,40 @@ static bool read_process(struct live_usdt *usdt, uint32_t pid)
 	}
 	vec_done(&found.items);
 	bytes_done(&found.paths);
-	return complete;
+	return reading;
+}
+
+/*
+ * The file of a process that has ended: it is the next one's. Its path is as that process saw it, so
+ * at worst another file is probed, which has probes of these names too.
+ */
+static void read_path(struct live_usdt *usdt, uint32_t path_index)
+{
+	const char *path = strtab_get(&usdt->table->trace->strings, path_index);
+	struct stat status;
+	uint64_t size;
+	int fd;
+
+	/* "[vdso]", "//anon", and memory, which has probes if it is an image of libspoor */
+	if (path[0] != '/' || path[1] == '/' ||
+		(strncmp(path, "/memfd:", 7) == 0 && !strstr(path, "spoor-usdt")))
+		return;
+	if (target_file_open(0, path, IMAGE_SIZE_MAX, &fd, &size, NULL) < 0) {
+		usdt->missed_files++;
+		return;
+	}
+	uint64_t key = fstat(fd, &status) < 0 ? 0
+					      : file_key(major(status.st_dev), minor(status.st_dev),
+							status.st_ino);
+	if (!key || map_get(&usdt->seen, key)) {
+		(void)close(fd); /* it was only read */
+		return;
+	}
+	/* without memory it is probed twice */
+	(void)map_put(&usdt->seen, key, 1);
+	uint32_t before = usdt->sites.rows.count;
+	take_image(usdt, fd, false);
+	usdt->late_files += usdt->sites.rows.count > before;
 }
 
 /* Reads the command's file, which it maps only at its exec: later, its first events would be missed. */
@@ -221,17 +264,22 @@ void live_usdt_start(struct live_usdt *usdt, struct process_table *table, struct
 			continue;
 		/* without memory its later images have no probes */
 		(void)map_put(&usdt->recorded, pid, 1);
-		live_usdt_note(usdt, pid);
+		live_usdt_note(usdt, pid, 0);
 	}
 	live_usdt_look(usdt, UINT64_MAX);
 }
 
-void live_usdt_note(struct live_usdt *usdt, uint32_t pid)
+void live_usdt_note(struct live_usdt *usdt, uint32_t pid, uint32_t path)
 {
 	struct usdt_process process = { .pid = pid };
+	const struct usdt_path file = { .pid = pid, .path = path };
 
 	if (!usdt->table || (!usdt->table->options->machine && !map_get(&usdt->recorded, pid)))
 		return;
+	/* without memory the file is found by its next process */
+	if (path && usdt->paths.count < PATHS_MAX && !map_get(&usdt->known_paths, path) &&
+		vec_add(&usdt->paths, file))
+		(void)map_put(&usdt->known_paths, path, 1);
 	/* A starting process reports its mappings one after the other. */
 	for (uint32_t i = usdt->processes.count; i-- > 0 && i + 8 > usdt->processes.count;)
 		if (usdt->processes.items[i].pid == pid)
@@ -265,10 +313,18 @@ void live_usdt_look(struct live_usdt *usdt, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < usdt->processes.count; i++) {
 		struct usdt_process process = usdt->processes.items[i];
-		if (!read_process(usdt, process.pid) && ++process.tries < TRIES_MAX)
+		enum usdt_reading reading = read_process(usdt, process.pid);
+		if (reading == USDT_READING_CHANGED && ++process.tries < TRIES_MAX)
 			usdt->processes.items[again++] = process;
+		if (reading != USDT_READING_ENDED)
+			continue;
+		vec_each(file, &usdt->paths)
+			if (file->pid == process.pid)
+				read_path(usdt, file->path);
 	}
 	usdt->processes.count = again;
+	if (!again)
+		vec_reset(&usdt->paths);
 	read_growth(usdt);
 }
 
@@ -333,7 +389,14 @@ void live_usdt_tell(struct live_usdt *usdt)
 	if (!usdt->sites.rows.count)
 		session_writer_notice(writer, 0, NOTICE_USDT,
 			"'readelf -n FILE' lists the probes of a program or library",
-			"no image of the recorded processes had a USDT probe that --usdt names");
+			usdt->missed_files
+				? "no image that could be read had a USDT probe that --usdt names"
+				: "no image of the recorded processes had a USDT probe that --usdt names");
+	if (usdt->late_files || usdt->missed_files)
+		session_writer_notice(writer, 0, NOTICE_USDT, "",
+			"processes ended before %s could be read: their USDT probes are missing%s",
+			TEXT_THINGS(usdt->late_files + usdt->missed_files, "image", "images"),
+			usdt->late_files ? ", and were set for the next processes" : "");
 	if (usdt->unreadable)
 		session_writer_notice(writer, 0, NOTICE_USDT_ARGUMENTS, "",
 			"%s could not be read: the field 'unreadable' of their events names them",
@@ -347,6 +410,8 @@ void live_usdt_done(struct live_usdt *usdt)
 		closep(&file->fd);
 	vec_done(&usdt->growing);
 	vec_done(&usdt->processes);
+	vec_done(&usdt->paths);
+	map_done(&usdt->known_paths);
 	map_done(&usdt->recorded);
 	map_done(&usdt->seen);
 	bytes_done(&usdt->payload);

@@ -37,6 +37,12 @@ struct usdt_process {
 	uint32_t tries; /* readings that met a mapping that had changed */
 };
 
+/* A file that was mapped for the first time: read by its path if the process ends before. */
+struct usdt_path {
+	uint32_t pid;
+	uint32_t path; /* strtab of the trace */
+};
+
 /* All zero: no USDT probes are recorded. */
 struct live_usdt {
 	struct process_table *table; /* borrowed; NULL: not started */
@@ -44,13 +50,18 @@ struct live_usdt {
 	struct map seen; /* hash of a file's device and inode */
 	VEC(struct usdt_file) growing;
 	VEC(struct usdt_process) processes;
-	struct map recorded; /* pids; not used if all processes are recorded */
+	VEC(struct usdt_path) paths; /* since the last look */
+	struct map known_paths;      /* that were among them */
+	struct map recorded;         /* pids; not used if all processes are recorded */
 	struct bytes payload;
 	uint64_t looked_ns;
 	struct hits hits;
 	uint64_t unreadable; /* arguments of written events that could not be read */
-	uint32_t refused;    /* sites that could not be probed */
-	int refused_error;   /* of the last */
+	/* of processes that ended before: images with probes, read by their paths; and that could not be read */
+	uint32_t late_files;
+	uint32_t missed_files;
+	uint32_t refused;  /* sites that could not be probed */
+	int refused_error; /* of the last */
 };
 
 /*
@@ -64,8 +75,8 @@ void live_usdt_start(struct live_usdt *usdt, struct process_table *table, struct
 
 void live_usdt_await(const struct live_usdt *usdt, struct poll_set *set);
 
-/* For the kernel's records, in their order: a process has a new executable mapping, forks, has ended. */
-void live_usdt_note(struct live_usdt *usdt, uint32_t pid);
+/* For the kernel's records, in their order: a process has a new executable mapping of a file (0: not known), forks, has ended. */
+void live_usdt_note(struct live_usdt *usdt, uint32_t pid, uint32_t path);
 void live_usdt_fork(struct live_usdt *usdt, uint32_t parent_pid, uint32_t pid);
 void live_usdt_exit(struct live_usdt *usdt, uint32_t pid);
 

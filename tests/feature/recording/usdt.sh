@@ -136,6 +136,18 @@ kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
 echo >&6
 echo >&9
 
+# Processes that end at once: the first one's file is probed for those that follow, and what is missing is reported.
+cp "$program" short_target
+start RECORDER "$spoor" record -a --no-dotnet --usdt demo:plain -o short.nettrace 2>record.err
+until_true [ -e short.nettrace ] || fail "the recording does not begin: $(cat record.err)"
+written_short() {
+	./short_target early >out
+	"$spoor" events short.nettrace --json --event plain 2>/dev/null | awk 'END { exit NR < 10 }'
+}
+until_true written_short || fail "no hits of short processes: $(cat record.err)"
+kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
+has_no record.err 'no USDT probe'
+
 # Nothing that the names match; mistakes.
 "$spoor" record --usdt 'no_such_provider' -o m.nettrace -- true 2>err || fail "record: $(cat err)"
 has err '^no USDT probe that --usdt names was in the recorded processes'
