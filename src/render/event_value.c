@@ -2,6 +2,7 @@
 #include "render/event_value.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -252,11 +253,16 @@ void event_value_json(struct json *j, const char *name, const struct event_value
 		json_u64(j, name, value->u);
 		break;
 	case VALUE_F32:
-		json_f32(j, name, value->f32);
-		break;
 	case VALUE_F64:
-		json_f64(j, name, value->f);
-		break;
+		/* JSON has no number that is not finite: "NaN". */
+		if (isfinite(value->kind == VALUE_F32 ? (double)value->f32 : value->f)) {
+			if (value->kind == VALUE_F32)
+				json_f32(j, name, value->f32);
+			else
+				json_f64(j, name, value->f);
+			break;
+		}
+		/* fall through */
 	case VALUE_HEX:
 	case VALUE_TIME:
 	case VALUE_GUID:

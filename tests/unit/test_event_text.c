@@ -681,7 +681,7 @@ static void test_numbers(void **state)
 	expect(&payload, payload.len, "My-Source/Numbers",
 		"Whole=12345678900 Third=0.3333333333333333 Tenth=0.1 None=-Infinity");
 	expect_json(&payload, payload.len, true,
-		"{\"fields\":{\"Whole\":12345678900,\"Third\":0.3333333333333333,\"Tenth\":0.1,\"None\":null}}");
+		"{\"fields\":{\"Whole\":12345678900,\"Third\":0.3333333333333333,\"Tenth\":0.1,\"None\":\"-Infinity\"}}");
 	bytes_done(&payload);
 	trace_done(&trace);
 }
