@@ -94,7 +94,7 @@ static int read_methods(const char *path, struct trace *trace, struct diag *diag
 {
 	struct saved_reading reading = { .trace = trace };
 	struct input in;
-	int r = input_open(&in, path, diag);
+	int r = input_open_regular(&in, path, diag);
 
 	return r < 0 ? r : saved_read_input(&in, &reading, diag);
 }
@@ -127,7 +127,7 @@ static int read_xctrace(const char *folder, const char *file, struct saved_readi
 		process->begin_ns = process->end_ns = 0;
 	reading->ops = &xctrace_source;
 	if (r == 0)
-		r = input_open(&in, file, diag);
+		r = input_open_regular(&in, file, diag);
 	if (r < 0)
 		return r;
 	r = xctrace_source_open(&in, trace, &reading->source, diag);

@@ -44,6 +44,17 @@ has out '^ran$'
 has log "^xctrace record --template Time Profiler --attach [0-9]+ --time-limit 10s"
 "$spoor" report of_command >out 2>err || fail "no report of the folder"
 has out ' main '
+# A FIFO in the folder is refused: nothing writes into it.
+mkfifo of_command/methods-1.nettrace
+code_of timeout 100 "$spoor" report of_command
+expect_code 1 "a FIFO beside the samples: $(cat err)"
+has err 'methods-1\.nettrace'
+rm of_command/methods-1.nettrace
+mkdir fifo
+mkfifo fifo/time-profile.xml
+code_of timeout 100 "$spoor" report fifo
+expect_code 1 "a FIFO as the samples: $(cat err)"
+has err 'time-profile\.xml'
 for words in '' '-o x' '-o x -p' '-o x -d 1.5 true' "-o x -p $pid true" '-o x -z'; do
 	# shellcheck disable=SC2086
 	code_of tools/collect $words
