@@ -18,6 +18,7 @@
 #include "base/diag.h"
 #include "base/poll_set.h"
 #include "base/text.h"
+#include "dotnet/eventpipe_state.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
@@ -27,45 +28,13 @@
 #define STEPS_MAX    64u        /* of one turn */
 #define FREE_WAIT_MS 100
 
-enum eventpipe_step {
-	STEP_INFO,
-	STEP_COLLECT,
-	STEP_DONE, /* only StopTracing is left */
-};
-
-/* Of this end. It only advances. */
-enum phase {
-	PHASE_RUN,
-	PHASE_STOPPING, /* eventpipe_stop() was called */
-	PHASE_ENDED,    /* nothing is open, and nothing will be opened */
-};
-
-/* Of the runtime's session. It only advances, as session_enter() checks. */
-enum session_state {
-	SESSION_NONE,      /* no reply has its id */
-	SESSION_OPEN,      /* the guard would stop it */
-	SESSION_STOP_DUE,  /* StopTracing is to be sent */
-	SESSION_STOP_SENT, /* all its bytes are sent: the guard does not stop the session any more */
-	SESSION_OVER,      /* StopTracing cannot be sent any more, or had no reply */
-	SESSION_ACKNOWLEDGED, /* the reply to StopTracing was a success */
-	SESSION_STATE_COUNT
-};
-
-enum stream_state {
-	STREAM_NONE,
-	STREAM_READ,    /* its bytes go to the handler */
-	STREAM_REFUSED, /* the handler takes no more of them */
-	STREAM_WHOLE,   /* the handler has all */
-	STREAM_CUT,
-};
-
 struct eventpipe {
 	struct dotnet_endpoint endpoint;
 	struct eventpipe_options options;
 	struct eventpipe_handler handler;
 	struct exchange exchange;
 	enum eventpipe_step step;
-	enum phase phase;
+	enum eventpipe_phase phase;
 	enum session_state session;
 	enum stream_state stream;
 	enum ipc_command info_command;
@@ -93,7 +62,7 @@ struct eventpipe {
 	struct reason_note reason;
 };
 
-static void phase_enter(struct eventpipe *pipe, enum phase phase)
+static void phase_enter(struct eventpipe *pipe, enum eventpipe_phase phase)
 {
 	assert(phase > pipe->phase);
 	pipe->phase = phase;
@@ -101,24 +70,13 @@ static void phase_enter(struct eventpipe *pipe, enum phase phase)
 
 static void session_enter(struct eventpipe *pipe, enum session_state next)
 {
-	/* bit N: the state N may follow */
-	static const unsigned next_of[SESSION_STATE_COUNT] = {
-		[SESSION_NONE] = 1u << SESSION_OPEN,
-		[SESSION_OPEN] = 1u << SESSION_STOP_DUE | 1u << SESSION_OVER,
-		[SESSION_STOP_DUE] =
-			1u << SESSION_STOP_SENT | 1u << SESSION_OVER | 1u << SESSION_ACKNOWLEDGED,
-		[SESSION_STOP_SENT] = 1u << SESSION_OVER | 1u << SESSION_ACKNOWLEDGED,
-	};
-
-	(void)next_of; /* without assertions */
-	assert(next_of[pipe->session] >> next & 1);
+	assert(session_state_may_follow(pipe->session, next));
 	pipe->session = next;
 }
 
-/* StopTracing was sent, or cannot be sent any more. */
 static bool session_is_over(const struct eventpipe *pipe)
 {
-	return pipe->session >= SESSION_OVER;
+	return session_state_is_over(pipe->session);
 }
 
 static void want_stop(struct eventpipe *pipe)
