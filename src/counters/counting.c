@@ -27,6 +27,7 @@
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "dotnet/reverse.h"
+#include "dotnet/runtime_start.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/event_session.h"
@@ -45,7 +46,6 @@
 /* for the first EventCounters, which arrive after a second */
 #define LIST_WAIT_NS UINT64_C(1300000000)
 #define LIST_SECONDS 1.0
-#define LATE_NS      UINT64_C(1000000000)
 #define JOINS_MAX    3u
 #define VERSION_ROOM 64u
 #define APPEAR_NS    UINT64_C(5000000000)
@@ -60,9 +60,9 @@ struct counted {
 	bool seen;
 	struct dotnet_target target;
 	struct runtime_client client;
-	struct held_runtime held; /* zeros: it did not connect to Spoor's diagnostics port */
-	uint64_t resumed_ns;      /* 0: not by us */
-	uint64_t open_ns;         /* in COUNTED_DELAYED: when its session is to be opened */
+	struct held_runtime held;   /* zeros: it did not connect to Spoor's diagnostics port */
+	uint64_t resumed_ns;        /* 0: not by us */
+	struct runtime_start start; /* in COUNTED_DELAYED */
 	char name[256];
 	char client_id[40];
 	char version[VERSION_ROOM];
@@ -381,7 +381,7 @@ static void begin_resume(const struct counting *counting, struct counted *p, uin
 	p->resumed_ns = now;
 	if (p->state == COUNTED_HELD)
 		counted_enter(p, COUNTED_DELAYED);
-	p->open_ns = now + LATE_NS;
+	runtime_start_begin(&p->start, p->seen ? p->pid : 0, now);
 	held_runtime_resume(&p->held, now);
 }
 
@@ -557,7 +557,8 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 	if (counted_awaits_start(p->state))
 		begin_resume(counting, p, now);
 	held_runtime_advance(&p->held, now);
-	if (p->state == COUNTED_DELAYED && now >= p->open_ns && !p->held.waits &&
+	if (p->state == COUNTED_DELAYED && !p->held.waits &&
+		runtime_start_is_over(&p->start, p->seen ? p->pid : 0, now) &&
 		open_process(counting, p) < 0)
 		fail(p, REASON_KIND_ERROR, reason_text(REASON_NO_MEMORY));
 	leave_place(counting, p, now);
@@ -598,7 +599,7 @@ static void await(const struct counting *counting, const struct counted *p, stru
 	held_runtime_await(&p->held, set);
 	runtime_client_await(&p->client, set);
 	if (p->state == COUNTED_DELAYED)
-		poll_set_wake(set, p->open_ns);
+		poll_set_wake(set, p->start.due_ns);
 	if (p->session.pipe && p->next_ns && counted_is_running(p->state))
 		poll_set_wake(set, p->next_ns);
 	if (p->session.pipe && counting->options.list && p->opened_ns && !p->listed)

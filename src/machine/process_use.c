@@ -101,6 +101,15 @@ static void add_threads(struct proc_reader *proc, uint32_t pid, struct process_u
 	vec_done(&threads.ids);
 }
 
+bool process_use_read_wait(struct proc_reader *proc, uint32_t pid, uint64_t *ret_wait_ns)
+{
+	struct process_use use = { .has_wait = false };
+
+	add_threads(proc, pid, &use);
+	*ret_wait_ns = use.wait_ns;
+	return use.has_wait;
+}
+
 static void count_descriptors(const struct proc_reader *proc, uint32_t pid, struct process_use *use)
 {
 	char path[32];

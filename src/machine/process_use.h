@@ -27,6 +27,9 @@ struct process_use {
 /* -ESRCH: the process has ended. */
 int process_use_read(struct proc_reader *proc, uint32_t pid, struct process_use *ret_use);
 
+/* Only wait_ns, as above. False: not known. */
+bool process_use_read_wait(struct proc_reader *proc, uint32_t pid, uint64_t *ret_wait_ns);
+
 /* The parsers, separate from the files. They accept any bytes. */
 
 /* schedstat: "CPU_NS WAIT_NS SLICES". */

@@ -4,7 +4,7 @@
  * EventCounters that are enabled during the start can deadlock a runtime permanently: its first
  * thread holds the lock of the list of EventSources while the thread that reads the counters
  * creates some of these (dotnet/runtime issues 119014 and 105682). So the providers with
- * EventCounters get a second session, which is opened after the start.
+ * EventCounters get a second session, which is opened after the start (dotnet/runtime_start.h).
  *
  *   late_providers_split(&late, providers, count);
  *   ... late.early, late.late ...                 for a runtime that is starting; for all others `providers` unchanged
@@ -17,9 +17,6 @@
 #include <stdint.h>
 
 struct ipc_provider;
-
-/* How long after it was resumed a runtime is assumed to have started. */
-#define LATE_PROVIDERS_NS UINT64_C(1000000000)
 
 struct late_providers {
 	struct ipc_provider *early; /* NULL: none */

@@ -236,7 +236,7 @@ static void begin_wait(struct traced *waiting, uint64_t now_ns)
 {
 	if (!waiting || waiting->state != TRACED_HELD)
 		return;
-	waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
+	runtime_start_begin(&waiting->start, waiting->pid, now_ns);
 	waiting->late = true;
 	traced_enter(waiting, TRACED_DELAYED);
 }
@@ -253,7 +253,8 @@ static void tell_wait(struct traced *traced)
 
 	session_writer_notice(&tracing->writer, traced->process, NOTICE_LATE_COUNTERS, "",
 		"EventCounters of %s were enabled %s after its start, because enabling them during the start can deadlock a runtime",
-		traced->name, TEXT_DURATION((double)LATE_PROVIDERS_NS / 1e9));
+		traced->name,
+		TEXT_DURATION((double)(traced->start.due_ns - traced->start.begin_ns) / 1e9));
 }
 
 void traced_advance_wait(struct traced *traced, uint64_t now_ns)
@@ -275,7 +276,8 @@ void traced_advance_wait(struct traced *traced, uint64_t now_ns)
 		if (late_providers_has_begun(traced->pid))
 			begin_wait(traced, now_ns);
 	}
-	if (traced->state == TRACED_DELAYED && now_ns >= traced->open_ns)
+	if (traced->state == TRACED_DELAYED &&
+		runtime_start_is_over(&traced->start, traced->pid, now_ns))
 		open_session(traced, now_ns);
 }
 

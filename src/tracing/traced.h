@@ -19,6 +19,7 @@
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "dotnet/runtime_client.h"
+#include "dotnet/runtime_start.h"
 #include "pipeline/reorder_window.h"
 #include "pipeline/session_writer.h"
 #include "trace/trace.h"
@@ -38,7 +39,7 @@ struct thread_clocks;
 enum traced_state {
 	TRACED_NEW,
 	TRACED_HELD,    /* to be opened after the start of the runtime, which was not resumed yet */
-	TRACED_DELAYED, /* the runtime was resumed: to be opened at open_ns */
+	TRACED_DELAYED, /* the runtime was resumed: to be opened when its start is over */
 	TRACED_OPEN,    /* it has an eventpipe, which opens, streams or stops */
 	TRACED_PAUSING, /* as TRACED_OPEN, but ended by tracing_pause(), to be opened again */
 	TRACED_PAUSED,  /* has ended, to be opened again */
@@ -62,8 +63,8 @@ struct traced {
 	struct traced *earlier; /* of a second session: the first */
 	enum traced_state state;
 	enum traced_stream stream_state;
-	uint64_t open_ns;  /* in TRACED_DELAYED: when it is opened */
-	uint64_t asked_ns; /* when its opening began */
+	struct runtime_start start; /* in TRACED_DELAYED */
+	uint64_t asked_ns;          /* when its opening began */
 	/* when to check again whether another program has resumed the runtime */
 	uint64_t look_ns;
 	char *name;

@@ -356,7 +356,7 @@ static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_coun
 		const struct traced *traced = tracing->list.items[i];
 		held_runtime_await(&traced->held, set);
 		if (traced->state == TRACED_DELAYED)
-			poll_set_wake(set, traced->open_ns);
+			poll_set_wake(set, traced->start.due_ns);
 		runtime_client_await(&traced->own, set);
 		if (traced->pipe && eventpipe_behind(traced->pipe))
 			poll_set_wake(set, 0);
