@@ -29,7 +29,7 @@ static void add_names(const struct live_counts *counts, struct bytes *out)
 		[UNNAMED_NOT_ASKED] = "of processes that could not be asked",
 		[UNNAMED_KERNEL_HIDDEN] = "of the kernel, which hides its symbols from this user",
 		[UNNAMED_NO_MEMORY] = "first sampled when the recorder's memory was used up",
-		[UNNAMED_FREED] = "in dynamic code that was freed before it was read",
+		[UNNAMED_FREED] = "in dynamic code that was not read while it ran",
 	};
 	uint64_t unnamed = sum_unnamed(counts);
 	const char *separator = "; ";

@@ -208,6 +208,32 @@ unsigned dotnet_signs_of_path(const char *path)
 	return 0;
 }
 
+const char *dotnet_switched_off_by(struct proc_reader *proc, uint32_t pid)
+{
+	static const char *const names[] = { "DOTNET_EnableDiagnostics",
+		"DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics",
+		"COMPlus_EnableDiagnostics_IPC" };
+	const char *text;
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (proc_read_variable(proc, pid, names[i], &text, &len) == 0 && len == 1 &&
+			text[0] == '0')
+			return names[i];
+	return NULL;
+}
+
+bool dotnet_is_switched_off(uint32_t pid)
+{
+	struct proc_reader proc;
+
+	if (proc_open(&proc, NULL) < 0)
+		return false;
+	bool off = dotnet_switched_off_by(&proc, pid) != NULL;
+	proc_close(&proc);
+	return off;
+}
+
 bool dotnet_signs_worth_asking(unsigned signs)
 {
 	return signs & (DOTNET_SIGN_SOCKET | DOTNET_SIGN_CORECLR | DOTNET_SIGN_JIT_MEMORY);

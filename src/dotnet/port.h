@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct diag;
+struct proc_reader;
 
 #define DOTNET_DIR_MAX 4096u
 
@@ -68,6 +69,15 @@ unsigned dotnet_signs_of_path(const char *path);
 
 /* Whether these signs make a process worth asking. */
 bool dotnet_signs_worth_asking(unsigned signs);
+
+/*
+ * The variable in the process's initial environment that switches its diagnostics off, so that it never has a socket;
+ * NULL: there is none, or the environment cannot be read.
+ */
+const char *dotnet_switched_off_by(struct proc_reader *proc, uint32_t pid);
+
+/* The same, without the name. A process has no environment during its exec: false. */
+bool dotnet_is_switched_off(uint32_t pid);
 
 /* Whether the process has a socket. Nothing is sent to it. */
 bool dotnet_port_exists(const struct dotnet_target *target);

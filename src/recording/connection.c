@@ -388,7 +388,8 @@ void connection_look(struct connection *connection, enum dotnet_state state, uin
 		connection->retry_ns = now_ns;
 		return;
 	}
-	bool young = kind == REASON_KIND_NO_SOCKET || kind == REASON_KIND_REFUSED;
+	bool young = (kind == REASON_KIND_NO_SOCKET && !dotnet_is_switched_off(connection->pid)) ||
+		     kind == REASON_KIND_REFUSED;
 
 	if (connection->report != REPORT_NAMED && young && connection->retries < RETRY_COUNT &&
 		!connection->process_ended && !connection->managed->stopping) {

@@ -130,6 +130,7 @@ static int endpoint_connect_announced(void *context, dotnet_socket_fn *made, voi
 	client->connected |= fd >= 0;
 	bool young = (fd == -ENOENT || fd == -ECONNREFUSED) && !client->connected &&
 		     client->state != DOTNET_STOPPING && client->now_ns < client->appear_ns &&
+		     !dotnet_is_switched_off(client->target.pid) &&
 		     dotnet_endpoint_is_alive(&client->runtime.endpoint);
 
 	if (!young)

@@ -497,11 +497,12 @@ void memory_names_take(struct memory_names *names, struct pending *item)
 		removed_code_end(names->table, process);
 }
 
-bool memory_names_reads(const struct memory_names *names, uint32_t pid)
+bool memory_names_reads(struct memory_names *names, uint32_t pid)
 {
-	const struct memory_process *process = find(names, pid);
+	struct memory_process *process = find(names, pid);
 
-	return process && process->state == MEMORY_OPEN;
+	/* Before its first sample it is not open. */
+	return process && (open_process(names, process) || process->state != MEMORY_REFUSED);
 }
 
 size_t memory_names_size_bytes(const struct memory_names *names)

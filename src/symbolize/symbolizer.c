@@ -283,6 +283,10 @@ static void count_frames(struct symbolizer *symbolizer)
 		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
 		symbolizer->frames_total += (uint64_t)count * pair->count;
 		for (uint32_t i = 0; i < count; i++) {
+			if (frames[i] == STACK_LOST_CALLER) {
+				symbolizer->frames_total -= pair->count; /* a mark, not a frame */
+				continue;
+			}
 			uint32_t hit = find_hit(symbolizer,
 				frames[i] >= kernel_begin ? 0 : pair->process, frames[i], true);
 			uint8_t state = hit ? symbolizer->hits.items[hit].state

@@ -134,35 +134,13 @@ static int ask_all(struct targets *targets, struct info_question *questions, siz
 
 /* ---- explaining ---- */
 
-static bool is_set_to(struct proc_reader *proc, uint32_t pid, const char *name, char value)
-{
-	const char *text;
-	size_t len;
-
-	return proc_read_variable(proc, pid, name, &text, &len) == 0 && len == 1 &&
-	       text[0] == value;
-}
-
-/* The variable that switches a process's diagnostics off, or NULL. */
-static const char *switched_off_by(struct proc_reader *proc, uint32_t pid)
-{
-	static const char *const names[] = { "DOTNET_EnableDiagnostics",
-		"DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics",
-		"COMPlus_EnableDiagnostics_IPC" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (is_set_to(proc, pid, names[i], '0'))
-			return names[i];
-	return NULL;
-}
-
 static void explain_no_socket(struct targets *targets, struct target *target)
 {
 	struct proc_reader proc;
 	char text[256];
 
 	if (proc_open(&proc, NULL) == 0) {
-		const char *name = switched_off_by(&proc, target->pid);
+		const char *name = dotnet_switched_off_by(&proc, target->pid);
 		if (name) {
 			text_set(text, "its diagnostics are switched off (%s=0)", name);
 			target->reason = keep(targets, text);

@@ -420,6 +420,8 @@ static void test_lost_caller(void **state)
 	hit(f, frames, 3, 20);
 	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
+	assert_int_equal(f->symbolizer.frames_total, 4); /* it is a mark, not a frame */
+	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY], 0);
 	assert_int_equal(f->read.symbols.count, 2); /* item 0 is unused */
 	const struct symbol *symbol = &f->read.symbols.items[1];
 	assert_int_equal(symbol->begin, STACK_LOST_CALLER);
