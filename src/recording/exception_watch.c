@@ -14,7 +14,7 @@
 /* Bytes of a stream arrive within a tenth of that. */
 #define SETTLE_NS UINT64_C(3000000000)
 /* The recording waits so long at its end for a value that counts up to it. */
-#define LAST_VALUE_NS (700 * MS)
+#define LAST_VALUE_NS (1200 * MS)
 #define TIMES_NS      UINT64_C(3000000000)
 /* Further ones count as not observed. */
 #define TIMES_MAX     (1u << 18)
