@@ -64,6 +64,7 @@ struct memory_process {
 	uint32_t tries;
 	bool ended;
 	enum managed_state managed; /* at its last sample */
+	bool bundled;               /* the runtime and the assemblies are in the program's file */
 	bool sampled;               /* since the last pass */
 	bool missed;      /* a sampled address could not be kept for the end of this pass */
 	struct map known; /* address -> 1: it has been looked up, and stays as it is */
@@ -78,6 +79,7 @@ struct memory_process {
 /* Attached to an item of kind PENDING_CODE; the texts follow it. */
 struct pending_code {
 	struct code code;
+	bool bundled; /* the runtime does not report it */
 	const char *module_path;
 	char texts[];
 };
@@ -131,10 +133,16 @@ void memory_names_sign(void *context, uint32_t pid, const char *path)
 {
 	struct memory_names *names = context;
 	const struct live_options *options = names->table->options;
+	unsigned signs = dotnet_signs_of_path(path);
 
 	if (options->no_names || (options->no_dotnet && !names->forced) ||
-		!(dotnet_signs_of_path(path) & (DOTNET_SIGN_CORECLR | DOTNET_SIGN_JIT_MEMORY)) ||
-		find(names, pid) || names->list.count >= PROCESSES_MAX)
+		!(signs & (DOTNET_SIGN_CORECLR | DOTNET_SIGN_JIT_MEMORY)))
+		return;
+	struct memory_process *known = find(names, pid);
+
+	if (known && signs & DOTNET_SIGN_CORECLR)
+		known->bundled = false;
+	if (known || names->list.count >= PROCESSES_MAX)
 		return;
 	struct memory_process *process = calloc(1, sizeof(*process));
 	if (!process || !vec_add(&names->list, process)) {
@@ -142,6 +150,7 @@ void memory_names_sign(void *context, uint32_t pid, const char *path)
 		return;
 	}
 	process->pid = pid;
+	process->bundled = !(signs & DOTNET_SIGN_CORECLR);
 	process->sign_ns = clock_monotonic_ns();
 	if (!map_add(&names->by_pid, pid, names->list.count)) {
 		names->list.count--;
@@ -203,6 +212,7 @@ static void emit(struct memory_names *names, struct memory_process *process, uin
 		return;
 	}
 	side->code = *code;
+	side->bundled = process->bundled && code->kind == CODE_READYTORUN;
 	size_t at = put_text(side, 0, code->name_space, &side->code.name_space);
 	at = put_text(side, at, code->name, &side->code.name);
 	at = put_text(side, at, code->signature, &side->code.signature);
@@ -315,23 +325,32 @@ static void keep_for_pass(struct memory_process *process, uint64_t time_ns, uint
 		process->missed = true;
 }
 
+/* The runtime reports its methods, but those that are precompiled only with their own image files. */
+static bool is_reported(const struct memory_names *names, const struct memory_process *process)
+{
+	return !names->forced && process->managed == MANAGED_KNOWN;
+}
+
 static void look_up(struct memory_names *names, struct memory_process *process, uint64_t time_ns,
 	uint64_t address)
 {
 	struct clr_names *memory = process->memory->names;
 	const struct lasting_body *body = lasting_body_at(process, address);
+	bool only_bundled = is_reported(names, process);
 	struct clr_found found;
 
 	/* A sample of another CPU's ring may be older than the name: then it is put before it, too. */
 	if (body ? body->named_ns <= time_ns
 		 : map_get(&process->known, address) || map_get(&process->this_pass, address))
 		return;
-	if (passing_code_has(&process->passing, address)) {
+	if (!only_bundled && passing_code_has(&process->passing, address)) {
 		keep_for_pass(process, time_ns, address);
 		return;
 	}
 	bool has = clr_names_find(memory, address, &found);
-	if (has ? !found.lasts : clr_names_may_come(memory, address)) {
+	if (only_bundled)
+		has = has && found.lasts && found.kind == CODE_READYTORUN;
+	else if (has ? !found.lasts : clr_names_may_come(memory, address)) {
 		keep_for_pass(process, time_ns, address);
 		return;
 	}
@@ -351,7 +370,8 @@ void memory_names_sample(struct memory_names *names, uint32_t pid, uint64_t time
 		return;
 	enum managed_state managed = state_of(names, pid);
 
-	if ((!names->forced && managed == MANAGED_KNOWN) || !open_process(names, process))
+	if ((!names->forced && managed == MANAGED_KNOWN && !process->bundled) ||
+		!open_process(names, process))
 		return;
 	/* Now known not to answer: exact bodies so far have no names (seen_code_settle()). */
 	if (process->managed == MANAGED_ASKING && managed != MANAGED_ASKING)
@@ -489,8 +509,9 @@ void memory_names_take(struct memory_names *names, struct pending *item)
 	item->side = NULL;
 	if (process)
 		/* without memory the method has no name */
-		(void)seen_code_add(names->table->symbolizer, process, &side->code,
-			side->module_path);
+		(void)(side->bundled ? seen_code_add_bundled
+				     : seen_code_add)(names->table->symbolizer, process,
+			&side->code, side->module_path);
 	free(side);
 	/* What it replaced ends before the next sample is written. */
 	if (process && exact)

@@ -11,6 +11,9 @@
  * there memory_names_take() passes it to the symbolizer. While the runtime may still answer, the
  * methods wait there (symbolize/seen_code.h), and are used only if it does not.
  *
+ * Of a single-file program, precompiled methods are read in any case: its runtime does not report them,
+ * and they are in no image file of their own.
+ *
  * A method that is never freed is read once, at its first sampled address. Other code is read at the end of
  * each pass with a sample of it, and has a name only in intervals that the reads prove (passing_code.h).
  */

@@ -36,6 +36,16 @@ int seen_code_add(struct symbolizer *symbolizer, uint32_t process, const struct 
 	return add_code(&own->codemap, code, module_path);
 }
 
+int seen_code_add_bundled(struct symbolizer *symbolizer, uint32_t process, const struct code *code,
+	const char *module_path)
+{
+	struct symbolizer_process *own = symbolizer_process(symbolizer, process);
+
+	if (!own)
+		return -ENOMEM;
+	return symbolizer->full ? 0 : add_code(&own->codemap, code, module_path);
+}
+
 /*
  * Samples of exact bodies are in the file already, without their ends between them: so they have no
  * names.

@@ -19,6 +19,10 @@ struct symbolizer_process;
 int seen_code_add(struct symbolizer *symbolizer, uint32_t process, const struct code *code,
 	const char *module_path);
 
+/* A precompiled method of which the runtime reports nothing, whatever else it reports. */
+int seen_code_add_bundled(struct symbolizer *symbolizer, uint32_t process, const struct code *code,
+	const char *module_path);
+
 /* Called before an address is named. `last`: the runtime will report nothing more. */
 void seen_code_settle(struct symbolizer *symbolizer, struct symbolizer_process *process, bool last);
 
