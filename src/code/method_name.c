@@ -190,6 +190,8 @@ static const struct {
 	{ "unsigned int64", "ulong" },
 	{ "float32", "float" },
 	{ "float64", "double" },
+	{ "int", "nint" }, /* the runtime's events; int32 is the other one */
+	{ "unsigned int", "nuint" },
 	{ "native int", "nint" },
 	{ "native uint", "nuint" },
 	{ "unsigned native int", "nuint" },

@@ -42,6 +42,9 @@ static const struct {
 		"System.ReadOnlySpan<char>.GetPinnableReference()" },
 	{ "T::M(int32 modreq([System.Runtime]System.Runtime.InteropServices.InAttribute)&)",
 		"T.M(ref int)" },
+	/* as the events of .NET spell them: an overload for each is a row of its own */
+	{ "S::F(int32,int,unsigned int32,unsigned int,int*)",
+		"S.F(int, nint, uint, nuint, nint*)" },
 	{ "T::M(unsigned int8*,native int,float32,float64,value class System.Guid)",
 		"T.M(byte*, nint, float, double, Guid)" },
 	{ "T::M(System.Object[][],int64[,]&)", "T.M(object[][], ref long[,])" },
