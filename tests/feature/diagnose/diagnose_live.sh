@@ -102,7 +102,7 @@ json y.json '.processes[0].facts | .workers >= 0 and .descriptors > 0'
 
 # No event with a stack is requested at level 5, which costs a program that allocates much.
 "$spoor" events --event Runtime --json y.nettrace >out 2>err || fail "no event of the runtime: $(cat err)"
-json out '.fields.Sessions | contains("\nevents Microsoft-Windows-DotNETRuntime:0x14001:4, ")'
+json_lines out 'map(select(.event == "Runtime")) | length == 1 and all(.[]; .fields.Sessions | contains("\nevents Microsoft-Windows-DotNETRuntime:0x14001:4, "))'
 
 # A native process that does nothing has no samples.
 start sleeper sleep 1000
