@@ -31,6 +31,8 @@ for header in "$top"/include/spoor/*.h; do
 	echo "#include <spoor/${header##*/}>"
 done >"$work/all.c"
 cd "$work"
+# ccache keeps no prototypes.
+export CCACHE_DISABLE=1
 gcc -std=c11 -I"$top/include" -fsyntax-only -aux-info prototypes all.c
 gcc -std=c11 -I"$top/include" -gdwarf-4 -fno-eliminate-unused-debug-types -c all.c -o all.o
 {
