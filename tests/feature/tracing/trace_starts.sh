@@ -25,7 +25,7 @@ has err 'both\.nettrace .* events of 1 process in [0-9.]+ m?s, nothing lost'
 "$spoor" events both.nettrace >lines 2>err || fail "events: $(cat err)"
 has lines 'MethodNamespace="System.StartupHookProvider"|MethodName="<Main>\$"|MethodName="Main"'
 has lines '  System\.Runtime/EventCounters  .*Name="working-set" .* Mean=[1-9]'
-has lines 'Code="late-counters" .*EventCounters of .* were enabled [0-9.]+ s after its start'
+has lines 'Code="late-counters" .*EventCounters of .* were enabled [1-9][0-9]*\.[0-9]+ s after its start'
 begun=$(seconds lines 'Runtime/Start|JittingStarted')
 asked=$(seconds lines 'Code="late-counters"')
 came=$(seconds lines 'System\.Runtime/EventCounters')
@@ -34,7 +34,7 @@ awk -v begun="$begun" -v asked="$asked" -v came="$came" 'BEGIN { exit !(asked >=
 	fail "the start at $begun s, asked at $asked s, the first counter at $came s"
 "$spoor" report -v both.nettrace >report
 has report '^opened in Managed \([0-9]+\): '
-has report '^Managed \([0-9]+\): .*EventCounters of .* were enabled [0-9.]+ s after its start'
+has report '^Managed \([0-9]+\): .*EventCounters of .* were enabled [1-9][0-9]*\.[0-9]+ s after its start'
 
 # Many starts of a program that ends before that. On a busy machine some of them live until spoor requests EventCounters.
 without=''
