@@ -79,7 +79,7 @@ void platform_thread_name(const char *name);
 
 /*
  * platform_thread_raise() gives the calling thread the nice value -10 if `raised` was true in the last
- * call of platform_raise_threads() and the system allows it; threads that it makes do not have it.
+ * call of platform_raise_threads() and the system allows it; threads that it makes have the usual one.
  */
 void platform_raise_threads(bool raised);
 void platform_thread_raise(void);

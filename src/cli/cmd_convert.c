@@ -81,7 +81,7 @@ static int convert(struct convert_run *c, const struct convert_values *values, c
 	if (c->files.samples.error)
 		result = 0; /* it is reported below */
 	if (result < 0 && c->trace.recording.end_ns) {
-		(void)message_fail(diag); /* what is before the damage is converted */
+		(void)message_fail(diag); /* the events before the damage are converted */
 		c->damaged = true;
 		*diag = (struct diag){ 0 };
 		result = 0;

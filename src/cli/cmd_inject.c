@@ -2,8 +2,8 @@
  * spoor inject: the events of a .NET process to a tracer of the system, fired by the process itself.
  *
  * Puts the startup hook and libspoor into a folder of the process (forward/hook_folder.h), lets the
- * runtime run the hook, waits for its answer, and removes the folder: the process has loaded what is
- * in it. The runtime keeps the mark SPOOR_INJECT, "FOLDER HASH", in its environment: an assembly that
+ * runtime run the hook, waits for its answer, and removes the folder: the process has loaded the
+ * files. The runtime keeps the mark SPOOR_INJECT, "FOLDER HASH", in its environment: an assembly that
  * is loaded stays loaded, and the runtime ends the process if another one of its name follows. A
  * later call needs the same path, as the runtime knows the assembly by it.
  */

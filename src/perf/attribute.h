@@ -43,8 +43,8 @@ void attribute_each(const struct perf_event_attr *sampling, uint32_t stack_bytes
 	bool kernel_only, struct perf_event_attr *ret_attr);
 
 /*
- * The event is not asked for user registers, if its ring has them in samples: it has only one, as the kernel refuses
- * none, and no stack copy; perf_record_decode() knows such samples.
+ * If the samples of its ring have user registers, those of this event have only one, as the kernel refuses none,
+ * and no stack copy; perf_record_decode() knows such samples.
  */
 void attribute_drop_registers(struct perf_event_attr *attr);
 

@@ -92,7 +92,7 @@ static int decode_user(const struct perf_layout *layout, const uint8_t *at, cons
 			return -EBADMSG;
 		uint64_t abi = word(at);
 		at += FIELD;
-		/* An event of this ring that is not asked for registers has only one, and no stack (attribute.h). */
+		/* See attribute_drop_registers(): only one register, and no stack. */
 		bool few = abi && (size_t)(end - at) == FEW_BYTES && size > FEW_BYTES;
 		if (abi && !few && (size_t)(end - at) < size)
 			return -EBADMSG;

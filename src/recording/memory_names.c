@@ -325,7 +325,7 @@ static void keep_for_pass(struct memory_process *process, uint64_t time_ns, uint
 		process->missed = true;
 }
 
-/* The runtime reports its methods, but those that are precompiled only with their own image files. */
+/* The runtime reports its methods; precompiled ones are named from their image files. */
 static bool is_reported(const struct memory_names *names, const struct memory_process *process)
 {
 	return !names->forced && process->managed == MANAGED_KNOWN;
@@ -507,11 +507,13 @@ void memory_names_take(struct memory_names *names, struct pending *item)
 	bool exact = side->code.exact;
 
 	item->side = NULL;
-	if (process)
-		/* without memory the method has no name */
-		(void)(side->bundled ? seen_code_add_bundled
-				     : seen_code_add)(names->table->symbolizer, process,
-			&side->code, side->module_path);
+	/* Without memory the method has no name. */
+	if (process && side->bundled)
+		(void)seen_code_add_bundled(names->table->symbolizer, process, &side->code,
+			side->module_path);
+	else if (process)
+		(void)seen_code_add(names->table->symbolizer, process, &side->code,
+			side->module_path);
 	free(side);
 	/* What it replaced ends before the next sample is written. */
 	if (process && exact)

@@ -66,7 +66,7 @@ void memory_names_await(const struct memory_names *names, struct poll_set *set);
 /* An item of kind PENDING_CODE, which is not valid after the call. */
 void memory_names_take(struct memory_names *names, struct pending *item);
 
-/* Whether methods of this process are read from its memory, as far as the rights are known. */
+/* Whether methods of this process are read from its memory; false once that was refused. */
 bool memory_names_reads(struct memory_names *names, uint32_t pid);
 
 size_t memory_names_size_bytes(const struct memory_names *names);

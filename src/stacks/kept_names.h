@@ -38,7 +38,7 @@ void kept_names_take(struct kept_names_list *list, struct stacks_taking *t);
 /* Whether a managed frame of a sample has no name, although a rundown may have one. */
 bool kept_names_are_short(struct stacks_taking *t);
 
-/* After a rundown: what has no name now will have none after another one. */
+/* After a rundown: code that has no name now gets none by another rundown. */
 void kept_names_note_nameless(struct stacks_taking *t);
 
 /* Moves its code map into the list; without memory the caller keeps it. */

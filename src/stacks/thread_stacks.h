@@ -29,8 +29,8 @@ struct thread_stacks_options {
 	struct pollfd *watched; /* becomes ready: give up; may be NULL */
 	bool managed_only;      /* nothing of native frames */
 	/*
-	 * Names of methods are kept for the next rounds, in which a process is asked for names again
-	 * only if it runs code that has none yet. A method made at run time (LCG) whose memory another
+	 * Names of methods are kept for the next rounds, in which names are requested again
+	 * only for a process that runs code without one. A method made at run time (LCG) whose memory another
 	 * one has taken over in between keeps the old name.
 	 */
 	bool keeps_names;

@@ -166,7 +166,7 @@ int main(void)
 		wait_for(shop_refund_enabled, true, "enabled for threads");
 		usleep(1000);
 	}
-	/* A busy machine may have given a thread no CPU time while a session was there. */
+	/* A busy machine may have given a thread no CPU time while a session was open. */
 	__atomic_store_n(&stays_enabled, true, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&fired_then, __ATOMIC_ACQUIRE) < 3)
 		usleep(1000);

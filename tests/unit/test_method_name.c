@@ -42,7 +42,7 @@ static const struct {
 		"System.ReadOnlySpan<char>.GetPinnableReference()" },
 	{ "T::M(int32 modreq([System.Runtime]System.Runtime.InteropServices.InAttribute)&)",
 		"T.M(ref int)" },
-	/* as the events of .NET spell them: an overload for each is a row of its own */
+	/* as the events of .NET spell them: an overload for each has a separate row */
 	{ "S::F(int32,int,unsigned int32,unsigned int,int*)",
 		"S.F(int, nint, uint, nuint, nint*)" },
 	{ "T::M(unsigned int8*,native int,float32,float64,value class System.Guid)",

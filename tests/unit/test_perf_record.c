@@ -192,7 +192,7 @@ static void test_user_stack(void **state)
 	bytes_done(&b);
 }
 
-/* An event that is not asked for registers, in a ring of others: it has one, and an empty stack. */
+/* An event without registers in a ring whose samples have some: it has one, and an empty stack. */
 static void test_few_registers(void **state)
 {
 	static const struct perf_layout layout = {

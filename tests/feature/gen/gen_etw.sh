@@ -53,7 +53,7 @@ if command -v gcc >/dev/null && command -v python3 >/dev/null; then
 	printf '%s\n' 'changed 1 4 0x1 1' '1 1' 'changed 1 1 0x1 0' '0 0' 'changed 0 0 0x0 0' >wanted
 	diff wanted out || fail "other sessions"
 
-	# Counts and lengths that no payload has: the fields that count are those of what is written, and the next field is where a reader looks for it.
+	# Counts and lengths that no payload can have: the count that is written is that of the written elements, so a reader finds the next field.
 	cat >amounts.man <<-'END'
 		<instrumentationManifest xmlns="http://schemas.microsoft.com/win/2004/08/events"><instrumentation><events>
 		<provider name="Amounts" guid="{0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0}" symbol="AMOUNTS">

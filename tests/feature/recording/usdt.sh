@@ -136,7 +136,7 @@ kill -INT $RECORDER && wait $RECORDER || fail "record: $(cat record.err)"
 echo >&6
 echo >&9
 
-# Processes that end at once: the first one's file is probed for those that follow, and what is missing is reported.
+# Processes that end immediately: the first one's file is probed for those that follow, and missing events are reported.
 cp "$program" short_target
 start RECORDER "$spoor" record -a --no-dotnet --usdt demo:plain -o short.nettrace 2>record.err
 until_true [ -e short.nettrace ] || fail "the recording does not begin: $(cat record.err)"
